@@ -59,7 +59,9 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_REPEATED_BLOCK_DISABLED, opts->no_interleaved);
 	/* MLX5_CAP_UMR_FENCE_SMALL: a WQE that uses a key after a UMR needs the small fence. */
 	set(caps, BB_PRM_HCA_UMR_FENCE, 1);
-	/* This bit announces memory windows of type 2B (Linux mlx5_ib_query_device()). */
+	/*
+	 * The capability imaicl announces memory windows of type 2B (Linux mlx5_ib_query_device()).
+	 */
 	set(caps, BB_PRM_HCA_IMAICL, !opts->no_mw && !opts->no_umr);
 	set(caps, BB_PRM_HCA_CQ_RESIZE, !opts->no_cq_resize);
 	set(caps, BB_PRM_HCA_CQ_MODERATION, !opts->no_cq_moderation);

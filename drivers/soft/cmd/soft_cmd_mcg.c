@@ -23,7 +23,7 @@ link_of(struct soft_mcgs *t, const uint8_t gid[16])
 	return at;
 }
 
-/* Returns the table of groups, or NULL if out of memory. It exists as long as the device. */
+/* Returns the table of groups, or NULL if out of memory. The table exists as long as the device. */
 static struct soft_mcgs *
 table_of(struct soft_dev *dev)
 {

@@ -206,8 +206,8 @@ check_fields(struct soft_cmd *cmd, const struct transition *t, uint32_t st)
 	if (cmd->desc->inlen == BB_PRM_SZ_MODIFY_QP_IN) {
 		all[n++] = (struct soft_field){BB_PRM_MODIFY_QP_OPT_PARAM_MASK, 0};
 		/*
-		 * mlx5_ib sets these two fields in every transition, so every transition accepts
-		 * them.
+		 * mlx5_ib sets the fields st and pm_state in every transition, so every transition
+		 * accepts them.
 		 */
 		all[n++] = (struct soft_field){BB_PRM_QPC_ST, SOFT_QPC_AT};
 		all[n++] = (struct soft_field){BB_PRM_QPC_PM_STATE, SOFT_QPC_AT};

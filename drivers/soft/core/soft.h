@@ -103,9 +103,10 @@ struct soft_xlt {
 
 /*
  * Extension of an indirect key. Without UMR the key never changes. With UMR an engine changes the
- * key in place, under soft_dev.umr_lock. It first closes the gate, which rejects new accesses. This
- * fails while an access uses the key; the engine then retries the whole change later. So an access
- * with the old layout has ended when the UMR or the invalidation completes.
+ * key in place, under soft_dev.umr_lock. It first closes the gate, so that new accesses are
+ * rejected. The gate cannot be closed while an access uses the key: the engine then retries the
+ * whole change later. So an access with the old layout has ended when the UMR or the invalidation
+ * completes.
  */
 struct soft_indirect {
 	uint32_t gate; /* accesses that use the key now, or-ed with SOFT_GATE_CLOSED; __atomic */

@@ -31,7 +31,7 @@ struct soft_opts {
 	bool seeded;  /* the option seed was given, so QP numbers and keys are repeatable */
 	bool link_ib; /* the port's link layer is InfiniBand, not Ethernet */
 	uint32_t log_max_msg;
-	/* Each page of a context has two BlueFlame registers, as with libmlx5. */
+	/* Two doorbell registers of a page serve two UARs of a context, as with libmlx5. */
 	bool uar_share;
 	/* Capabilities that the device does not have, to test how their use is rejected. */
 	bool no_atomic, no_ext_atomic, no_bf, no_counters, no_devx, no_dm, no_dmabuf, no_srq;

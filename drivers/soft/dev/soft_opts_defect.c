@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The option defect. It is accepted only in a build with -Ddefects=true. */
+/* The option defect. The option is accepted only in a build with -Ddefects=true. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -100,8 +100,8 @@ decode(struct umr *u)
 	if (!all_zero(umr + 1, 3) || !all_zero(umr + 16, 32))
 		return BAD_WQE(u, "reserved bytes of the UMR segment are not 0");
 	/*
-	 * With BB_UMR_XLT_OFFSET the field is an offset, otherwise the size of signature data. The
-	 * device supports neither.
+	 * With BB_UMR_XLT_OFFSET the lower 16 bits are the translation offset, otherwise the size
+	 * of signature data. The device supports neither.
 	 */
 	if ((soft_be32(umr + 4) & 0xffff) != 0)
 		return BAD_WQE(u, "the translation offset is not 0");

@@ -154,8 +154,8 @@ drop_all(struct soft_port *p)
 }
 
 /*
- * Returns the results of the PMD's checks of a frame. For UNKNOWN and NONE both flags are false, so
- * the stack makes the checks.
+ * Returns the results of the PMD's checks of a frame. If the PMD did not check a checksum (UNKNOWN,
+ * NONE), its two flags are false, and the stack checks the checksum.
  */
 static struct soft_port_hw
 hw_of(const struct rte_mbuf *m)

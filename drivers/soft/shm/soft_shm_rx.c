@@ -16,7 +16,7 @@
  */
 #define ACCEPTS 16
 #define LOOKS   64
-/* Interval of log lines about untrusted users. */
+/* Interval of log lines about untrusted users, ns. */
 #define UNTRUSTED_NS UINT64_C(1000000000)
 
 /* Returns a free slot, else a new slot, else -1. */

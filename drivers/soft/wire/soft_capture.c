@@ -38,7 +38,7 @@
 #define BLOCK_INTERFACE 1u
 #define BLOCK_PACKET    6u
 #define BYTE_ORDER_OWN  0x1a2b3c4du
-#define LINKTYPE_RAW    101u /* The version field of the header selects IPv4 or IPv6. */
+#define LINKTYPE_RAW    101u /* Raw IP: the version field of the header selects IPv4 or IPv6. */
 
 #define OPT_END         0u
 #define OPT_COMMENT     1u

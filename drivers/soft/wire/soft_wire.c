@@ -287,8 +287,8 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 
 /*
  * Suspends the QP until its timer expires, if it has one. Each packet moves the deadline, and few
- * timers expire in the end. So a running timer is not moved. It may expire too early and is then
- * set again.
+ * timers expire in the end. So a running timer is not moved. The timer may then expire too early,
+ * and is set again.
  */
 static inline void
 soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)

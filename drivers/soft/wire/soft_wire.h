@@ -179,7 +179,8 @@ void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_ro
 		  const struct bb_roce_net *net);
 /*
  * Schedules the QP after a packet. @last is true for the last packet of a burst from the port: the
- * ACK or response leaves now. Otherwise it waits until the rest of the burst is processed.
+ * ACK or response leaves now. Otherwise the ACK or response waits until the rest of the burst is
+ * processed.
  */
 void soft_wire_received(struct soft_engine *e, struct soft_wire *w, bool last);
 /* Sends a delayed ACK, if possible. Call it before the control path disconnects the QP. */
