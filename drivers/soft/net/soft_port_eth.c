@@ -181,8 +181,9 @@ choose_mtu(const char *dev, const struct soft_port_opts *o, const struct pmd *pm
 
 			SOFT_LOG(ERR,
 				 "%s: mtu=%u does not fit: %s (%s) reports packets of at most %u "
-				 "bytes; give framesz=%u, its vdev framesz=%u,blocksz=%u, and the "
-				 "interface an MTU of %u, by \"ip link set ... mtu\"",
+				 "bytes; give the device framesz=%u and its vdev "
+				 "framesz=%u,blocksz=%u, and set the interface's MTU to %u by "
+				 "\"ip link set ... mtu\"",
 				 dev, o->mtu, o->name, eth->driver, l3, frame, frame,
 				 RTE_MAX(frame, (uint32_t)sysconf(_SC_PAGESIZE)), need);
 		} else if (o->framesz != 0 || pmd->any_frame)

@@ -312,12 +312,12 @@ TEST(test_af_packet_jumbo_refusal_names_its_options)
 	need_rings();
 	rig_address(&o, US4, 24);
 	rig_refused(&o, -EINVAL,
-		    "give framesz=8192, its vdev framesz=8192,blocksz=8192, and the interface an "
-		    "MTU of 4180");
+		    "give the device framesz=8192 and its vdev framesz=8192,blocksz=8192, and set "
+		    "the interface's MTU to 4180");
 	o.mtu = 2048;
 	rig_refused(&o, -EINVAL,
-		    "give framesz=4096, its vdev framesz=4096,blocksz=4096, and the "
-		    "interface an MTU of 2132");
+		    "give the device framesz=4096 and its vdev framesz=4096,blocksz=4096, and set "
+		    "the interface's MTU to 2132");
 }
 
 /* net_tap of DPDK 22.11 receives frames longer than it reports, so it is refused. */
