@@ -183,7 +183,7 @@ signalled(struct session *s)
 	return s->ended;
 }
 
-/* Waits after the last command for a run that ends by itself. */
+/* After the last command, waits for the end of a run that ends by itself. */
 static void
 finish(struct session *s, struct input *in)
 {

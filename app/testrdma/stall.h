@@ -30,9 +30,9 @@ void stall_begin(struct tester *t);
 bool stalled(struct tester *t, struct watch *w, uint64_t now);
 
 /*
- * Abandons the outstanding operations one second after the user stopped the run. Then prints that,
- * sets t->fatal and returns true; counts no error. Returns false if the run was not stopped, or was
- * stopped less than a second ago.
+ * Abandons the outstanding operations one second after the user stopped the run. In that case
+ * prints that the test is incomplete, sets t->fatal, counts no error and returns true. Returns
+ * false if the run was not stopped, or was stopped less than a second ago.
  */
 bool stall_abandoned(struct tester *t, uint64_t now);
 

@@ -110,7 +110,7 @@ struct side {
 	size_t len;
 	struct bb_mr *mr;
 	struct layout lay; /* layout of the current test */
-	uint8_t *image;    /* expected contents of a slot that no operation has used */
+	uint8_t *image;    /* expected contents of a slot that no operation of the test has used */
 };
 
 struct pair {

@@ -102,11 +102,12 @@ struct gateway {
 	struct hist latency; /* latencies of all orders, in TSC cycles */
 	struct hist quiet;   /* latencies of the orders that no pause of an lcore has delayed */
 	union hft_msg report[STAGES];
-	uint32_t reports;         /* bit mask of the stages whose report has arrived */
-	bool kill_posted, killed; /* state of the atomic that sets the kill switch */
-	uint32_t orders_at_kill;  /* number of orders received before the atomic completed */
-	uint64_t kill_found;      /* value of the kill switch before the atomic */
-	uint64_t *old;            /* result buffer of the atomic */
+	uint32_t reports; /* bit mask of the stages whose report has arrived */
+	/* true if the atomic that sets the kill switch was posted, and if it has completed */
+	bool kill_posted, killed;
+	uint32_t orders_at_kill; /* number of orders received before the atomic completed */
+	uint64_t kill_found;     /* value of the kill switch before the atomic */
+	uint64_t *old;           /* result buffer of the atomic */
 	struct bb_mr *old_mr;
 };
 

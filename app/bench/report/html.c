@@ -101,7 +101,7 @@ goal(FILE *f, const struct judged *j)
 	html_text(f, text);
 }
 
-/* Writes the table of a plot. @post_bluebell: at least one row has a figure of Bluebell. */
+/* Writes the table of a plot. @bluebell: true if at least one row has a figure of Bluebell. */
 static void
 table(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline, bool bluebell)
 {
