@@ -64,3 +64,18 @@ hist_merge(struct hist *h, const struct hist *from)
 	if (from->max > h->max)
 		h->max = from->max;
 }
+
+void
+hist_add_since(struct hist *h, const struct hist *now, const struct hist *before)
+{
+	uint32_t i;
+
+	for (i = 0; i < HIST_BUCKETS; i++)
+		h->bucket[i] += now->bucket[i] - before->bucket[i];
+	h->count += now->count - before->count;
+	h->sum += now->sum - before->sum;
+	if (now->min < h->min)
+		h->min = now->min;
+	if (now->max > h->max)
+		h->max = now->max;
+}

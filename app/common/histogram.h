@@ -58,6 +58,12 @@ uint64_t hist_bucket_top(uint32_t index);
  */
 uint64_t hist_quantile(const struct hist *h, uint32_t ppm);
 
+/*
+ * Adds the values that were added to a histogram since @before, an earlier copy of it; @now is its
+ * present state. min and max become bounds: those of all values of @now.
+ */
+void hist_add_since(struct hist *h, const struct hist *now, const struct hist *before);
+
 /* Adds all values of @from. */
 void hist_merge(struct hist *h, const struct hist *from);
 

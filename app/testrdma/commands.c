@@ -170,6 +170,7 @@ clear_run(struct session *s, unsigned int argc, char **argv)
 	if (!takes_no_argument(s, argc, argv))
 		return;
 	runner_clear(&s->run);
+	interval_clear();
 	runner_totals(&s->run, &s->last_shown);
 	s->last_shown_at = rte_rdtsc();
 }

@@ -20,12 +20,6 @@ static struct {
 	uint64_t last; /* TSC of the last progress line */
 } progress;
 
-static struct {
-	uint64_t finished_ops; /* number of operations of finished tests */
-	uint64_t ops, errors;  /* totals at the last line of --interval */
-	uint64_t last;         /* TSC of the last line of --interval */
-} interval;
-
 void
 report_start(struct tester *t)
 {
@@ -34,7 +28,8 @@ report_start(struct tester *t)
 	char where[24];
 
 	progress.tty = isatty(STDERR_FILENO) == 1;
-	progress.last = interval.last = t->started;
+	progress.last = t->started;
+	interval_start(t);
 	if (options_session(o) || o->lcores > 1)
 		snprintf(where, sizeof(where), "%u lcore%s", o->lcores, o->lcores == 1 ? "" : "s");
 	else
@@ -159,7 +154,7 @@ void
 test_finish(struct tester *t, const struct test *test)
 {
 	report_test(t, test);
-	interval.finished_ops += flows_done(t);
+	interval_test_end(t, test);
 	t->errors += test->res.errors;
 	t->verified += test->res.bytes;
 	if (test->res.errors > 0)
@@ -168,31 +163,6 @@ test_finish(struct tester *t, const struct test *test)
 		t->passed++;
 	t->test_no++;
 	json_test(t, test);
-}
-
-void
-interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors)
-{
-	fprintf(out, "%" PRIu64 " operations in %.3f s: %.4f M ops/s; %" PRIu64 " errors\n", ops,
-		seconds, seconds > 0 ? (double)ops / seconds / 1e6 : 0.0, errors);
-	fflush(out);
-}
-
-static void
-interval_update(const struct tester *t, uint64_t now)
-{
-	double seconds = (double)(now - interval.last) / (double)t->tsc_hz;
-	uint64_t ops, errors;
-
-	if (t->o.interval == 0 || seconds < t->o.interval)
-		return;
-	ops = interval.finished_ops + flows_done(t);
-	errors = t->errors + t->test->res.errors;
-	progress_clear();
-	interval_line(interval_out(&t->o), ops - interval.ops, seconds, errors - interval.errors);
-	interval.ops = ops;
-	interval.errors = errors;
-	interval.last = now;
 }
 
 void

@@ -70,14 +70,18 @@ show_since(struct session *s, FILE *out)
 {
 	uint64_t now = rte_rdtsc();
 	double seconds = (double)(now - s->last_shown_at) / (double)s->t.tsc_hz;
+	static struct hist lat;
 	struct totals totals;
 
 	if (s->run.server != NULL) {
 		serve_interval(s->run.server, out, seconds);
 	} else {
 		runner_totals(&s->run, &totals);
+		/* test_finish() has counted the latencies of a test that has ended. */
+		if (s->run.running && runner_latency(&s->run, &lat))
+			interval_latencies(&lat);
 		interval_line(out, totals.ops - s->last_shown.ops, seconds,
-			      totals.errors - s->last_shown.errors);
+			      totals.errors - s->last_shown.errors, s->t.tsc_hz);
 		s->last_shown = totals;
 	}
 	s->last_shown_at = now;

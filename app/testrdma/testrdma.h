@@ -323,9 +323,21 @@ interval_out(const struct options *o)
 {
 	return o->csv ? stderr : stdout;
 }
-/* Prints a line of --interval: the operations done since the previous line. */
-void interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors);
 void report_summary(struct tester *t);
+
+/* interval.c. Call all of it from one thread: the test's in the foreground, else the main thread.
+ */
+void interval_start(const struct tester *t);
+/* Counts the latencies of the current test. @now: all latencies of the test so far. */
+void interval_latencies(const struct hist *now);
+/* Counts the operations and the remaining latencies of a test that has ended. */
+void interval_test_end(const struct tester *t, const struct test *test);
+/* Forgets the latencies since the last line, after those of the current test were cleared. */
+void interval_clear(void);
+/* Prints a line: the operations since the previous line, and the latencies counted since then. */
+void interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors, uint64_t tsc_hz);
+/* In the foreground, prints a line if it is time. @now: TSC. */
+void interval_update(const struct tester *t, uint64_t now);
 
 /* fail.c */
 #define FAILS_SHOWN 5 /* errors of a test that are printed; further ones are only counted */

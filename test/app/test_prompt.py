@@ -490,6 +490,40 @@ class Prompt(AppTest):
         self.assertGreaterEqual(len(lines), 2)
         self.assertGreaterEqual(min(float(s) for _, s in lines), 0.05)
 
+    def test_interval_has_latencies_since_the_last_line(self):
+        line = r'(?m)^(?:since .*: )?(\d+) operations in [\d.]+ s: .*; 0 errors; latency (.*)$'
+        for seconds in WAITS:
+            # The first half of a test measures the rate, the second half latencies.
+            res = self.script(['set op write', 'set size 8', 'set duration %s' % (2 * seconds), 'start', 'wait',
+                               'set interval 0', 'show stats', 'show stats', 'clear', 'show stats'],
+                              args=['--interval', '0.05'])
+            lines = re.findall(line, res.out)
+            measured = [said != 'not measured' for ops, said in lines]
+            if measured.index(True) > 0 and sum(measured) > 1:
+                break
+        # The last two lines follow a line after the end of the test.
+        self.assertEqual(measured[:-3], sorted(measured[:-3]))
+        self.assertEqual(measured[-2:], [False, False])
+        self.assertGreater(sum(measured), 1)
+        self.assertEqual([ops for ops, _ in lines[-2:]], ['0', '0'])
+        row = res.json['rows'][0]['latency_ns']
+        for _, said in lines:
+            if said != 'not measured':
+                p50, p99 = map(int, re.fullmatch(r'p50 (\d+) ns, p99 (\d+) ns', said).groups())
+                self.assertLessEqual(p50, p99)
+                self.assertLessEqual(p99, row['max'] + 1)
+
+    def test_interval_of_an_open_loop_has_latencies_in_each_line_with_operations(self):
+        for seconds in WAITS:
+            res = self.script(['set op write,read', 'set size 8', 'set duration %s' % seconds, 'set rate 10000',
+                               'start', 'wait'], args=['--interval', '0.05'])
+            lines = re.findall(r'(?m)^(\d+) operations in [\d.]+ s: .*; latency (.*)$', res.out)
+            if len(lines) > 2:
+                break
+        self.assertGreater(len(lines), 2)
+        for _, said in lines:
+            self.assertRegex(said, r'\Ap50 \d+ ns, p99 \d+ ns\Z')
+
     def test_signal(self):
         """SIGINT from another process: the summary, complete JSON, status 130."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:

@@ -122,7 +122,8 @@ class Results(AppTest):
                 res = self.run_json(['--op', 'write,read', '--size', '64', '--duration', seconds,
                                      '--interval', '0.1'] + list(options))
                 said, other = (res.err, res.out) if options else (res.out, res.err)
-                lines = re.findall(r'(?m)^(\d+) operations in ([\d.]+) s: [\d.]+ M ops/s; 0 errors$', said)
+                lines = re.findall(r'(?m)^(\d+) operations in ([\d.]+) s: [\d.]+ M ops/s; 0 errors; '
+                                   r'latency (?:not measured|p50 \d+ ns, p99 \d+ ns)$', said)
                 if len(lines) >= 3:
                     break
             self.assertGreaterEqual(len(lines), 3, str(res))

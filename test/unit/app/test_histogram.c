@@ -146,4 +146,27 @@ TEST(test_merge_equals_adding_all_values)
 	assert_true(hist_quantile(&h, 500000) - exact(N, 500000) <= exact(N, 500000) / HIST_SUB);
 }
 
+TEST(test_add_since_adds_only_the_values_after_the_copy)
+{
+	static struct hist since;
+	uint32_t i;
+
+	hist_reset(&h);
+	hist_reset(&since);
+	for (i = 0; i < 1000; i++)
+		hist_add(&h, 1000000 + i);
+	other = h;
+	hist_add(&since, 7);
+	hist_add_since(&since, &h, &other);
+	assert_int_equal(since.count, 1);
+	assert_int_equal(hist_quantile(&since, 500000), 7);
+	for (i = 1; i <= 100; i++)
+		hist_add(&h, i);
+	hist_add_since(&since, &h, &other);
+	assert_int_equal(since.count, 101);
+	assert_int_equal(since.sum, 7 + 5050);
+	assert_int_equal(hist_quantile(&since, 500000), 50);
+	assert_int_equal(hist_quantile(&since, 1000000), 100);
+}
+
 TEST_MAIN(0)
