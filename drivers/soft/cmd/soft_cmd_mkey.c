@@ -148,8 +148,8 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 				   " bytes of the entries",
 				   skipped, ind->len, sum);
 	/*
-	 * UCX says in the same function: "FW requires indirect atomic MR address and length to be
-	 * aligned".
+	 * UCX says in uct_ib_mlx5_devx_reg_ksm_data_contig(): "FW requires indirect atomic MR
+	 * address and length to be aligned".
 	 */
 	if (ind->atomic && ((ind->start | ind->len) & (SOFT_ATOMIC_SIZE - 1)) != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,

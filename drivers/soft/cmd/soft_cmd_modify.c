@@ -48,7 +48,7 @@ static const struct soft_field rtr_fields[] = {
 	QPC(BB_PRM_QPC_LOG_RRA_MAX),
 	QPC(BB_PRM_QPC_MIN_RNR_NAK),
 };
-/* As above for UC, which has no fields for READs, atomics, RNR and retries. */
+/* Fields that each transition accepts for UC, without READs, atomics, RNR and retries. */
 static const struct soft_field uc_init_fields[] = {
 	QPC(BB_PRM_QPC_COUNTER_SET_ID),
 	QPC(BB_PRM_QPC_RWE),
@@ -61,7 +61,8 @@ static const struct soft_field uc_rts_fields[] = {
 	QPC(BB_PRM_QPC_NEXT_SEND_PSN),
 };
 /*
- * As above for UD, which has no peer. mlx5_ib sets mtu 4096 and log_msg_max 12 in every transition.
+ * Fields that each transition accepts for UD, which has no peer. mlx5_ib sets mtu 4096 and
+ * log_msg_max 12 in every transition.
  */
 static const struct soft_field ud_init_fields[] = {
 	QPC(BB_PRM_QPC_COUNTER_SET_ID), QPC(BB_PRM_QPC_Q_KEY), ADS(BB_PRM_ADS_PKEY_INDEX),

@@ -439,8 +439,8 @@ void soft_qp_later(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns);
 /*
  * Fails a QP, under its engine's lock. The QP is in ERR at once, so it neither starts nor receives
- * requests. The flush and the rest follow at the end of the turn, after the failed request's CQE.
- * @event 0: no event is raised, because CQEs report the failure.
+ * requests. The flush and the other actions of the state ERR follow at the end of the turn, after
+ * the failed request's CQE. @event 0: no event is raised, because CQEs report the failure.
  */
 void soft_qp_fail(struct soft_qp *qp, uint16_t event);
 /* Fails a CQ that has overrun, and fails all QPs of that CQ. */
