@@ -2,22 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hw-check on software devices: its findings, and that it finds differences."""
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROWS = 'device/query*,data/rc/write/64*,data/rc/send_imm/*'
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location('hw_check', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class HwCheck(unittest.TestCase):
@@ -66,7 +59,6 @@ class HwCheck(unittest.TestCase):
         self.assertTrue(report['differences']['mlx5'], text)
 
     def test_wrong_bytes(self):
-        hw_check = load(SCRIPT)
         report, _ = self.check('soft0', 0)
         ours = report['device']
         soft = json.loads(json.dumps(ours))
@@ -79,13 +71,13 @@ class HwCheck(unittest.TestCase):
             was = part[key]
             part[key] = was[:2 * byte] + '%02x' % (int(was[2 * byte:2 * byte + 2], 16) ^ 1) + \
                 was[2 * byte + 2:]
-            found = list(hw_check.compare_ops(ours, soft))
+            found = list(compare.compare_ops(ours, soft))
             self.assertEqual(len(found), 1, found)
             self.assertTrue(found[0].startswith(where), found)
             part[key] = was
         # Object numbers of a run do not count as differences.
         op['wqe'] = op['wqe'][:8] + '00abcd' + op['wqe'][14:]
-        self.assertEqual(list(hw_check.compare_ops(ours, soft)), [])
+        self.assertEqual(list(compare.compare_ops(ours, soft)), [])
 
     def test_no_such_device(self):
         done = subprocess.run([sys.executable, SCRIPT, '--build', BUILD, 'mlx5_99'],
@@ -96,33 +88,31 @@ class HwCheck(unittest.TestCase):
 
     def test_look(self):
         """Queries of devtools/hw-check before it builds: names in /sys, or bus addresses."""
-        hw_check = load(SCRIPT)
-        hw_check.devices = lambda: ['mlx5_0', 'rxe0']
-        hw_check.bus = lambda name: '0000:3b:00.0' if name == 'mlx5_0' else None
+        self.enterContext(mock.patch.object(host, 'bus', lambda name: '0000:3b:00.0' if name == 'mlx5_0' else None))
+        self.enterContext(mock.patch.object(host, 'devices', lambda: ['mlx5_0', 'rxe0']))
         for name in ('mlx5_0', 'verbs:mlx5_0', 'verbs:rxe0', '0000:3b:00.0', 'soft0,no_dm',
                      'verbs:soft0'):
-            self.assertIsNone(hw_check.missing(name), name)
-        self.assertEqual(hw_check.missing('verbs:mlx5_1'), 'there is no mlx5_1 here, but mlx5_0, '
+            self.assertIsNone(host.missing(name), name)
+        self.assertEqual(host.missing('verbs:mlx5_1'), 'there is no mlx5_1 here, but mlx5_0, '
                          'rxe0')
-        self.assertIsNotNone(hw_check.missing('0000:3b:00.1'))
-        hw_check.devices = lambda: []
-        self.assertIn('load mlx5_ib', hw_check.missing('mlx5_0'))
+        self.assertIsNotNone(host.missing('0000:3b:00.1'))
+        host.devices = lambda: []
+        self.assertIn('load mlx5_ib', host.missing('mlx5_0'))
 
     def test_resizing_is_asked_of_cards_by_devx_only(self):
-        hw_check = load(SCRIPT)
-        hw_check.kernel_driver = {'rocep59s0': 'mlx5_core', '0000:3b:00.0': 'mlx5_core',
-                                  'rxe0': None}.get
+        drivers = {'rocep59s0': 'mlx5_core', '0000:3b:00.0': 'mlx5_core', 'rxe0': None}
+        self.enterContext(mock.patch.object(host, 'kernel_driver', drivers.get))
         for name in ('mlx5_0', 'rocep59s0', '0000:3b:00.0'):
-            self.assertEqual(hw_check.with_resize(name), name + ',cq_resize')
+            self.assertEqual(host.with_resize(name), name + ',cq_resize')
+        self.assertEqual(host.with_resize('mlx5_0,no_bf'), 'mlx5_0,no_bf,cq_resize')
         for name in ('rxe0', 'soft0', 'soft0,no_dm', 'verbs:mlx5_0', 'mlx5_0,cq_resize'):
-            self.assertEqual(hw_check.with_resize(name), name)
+            self.assertEqual(host.with_resize(name), name)
 
     def test_brief(self):
         """Rows that lack a capability are counted; all others are listed."""
-        hw_check = load(SCRIPT)
         ours = {'data/a': 'skip', 'data/b': 'skip', 'data/c': 'fail', 'mw/a': 'skip', 'mw/b': 'pass'}
         soft = {'data/a': 'pass', 'data/b': 'pass', 'data/c': 'pass', 'mw/a': 'fail', 'mw/b': 'skip'}
-        self.assertEqual(list(hw_check.brief(hw_check.compare_rows(ours, soft, 'verbs'))), [
+        self.assertEqual(list(compare.brief(compare.compare_rows(ours, soft, 'verbs'))), [
             'data/c: verbs fail, software pass', 'mw/a: verbs skip, software fail',
             'mw/b: verbs pass, software skip',
             'data/*: 2 skip for want of an ability that software has'])
@@ -131,11 +121,13 @@ class HwCheck(unittest.TestCase):
         """A command that the device refuses is listed."""
         ours = {'commands': [{'call': 'general', 'in': '0a00', 'out': '03', 'ret': -121}]}
         soft = {'commands': [{'call': 'general', 'in': '0a00', 'out': '00', 'ret': 0}]}
-        hw_check = load(SCRIPT)
-        self.assertEqual(list(hw_check.compare_commands(soft, soft)), [])
-        self.assertEqual(len(list(hw_check.compare_commands(ours, soft))), 1)
+        self.assertEqual(list(compare.compare_commands(soft, soft)), [])
+        self.assertEqual(len(list(compare.compare_commands(ours, soft))), 1)
 
 
 if __name__ == '__main__':
     SCRIPT, BUILD = sys.argv[1:3]
+    sys.path.insert(0, os.path.dirname(SCRIPT))
+    import compare  # pylint: disable=import-error
+    import host     # pylint: disable=import-error
     unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

@@ -52,6 +52,17 @@ class HwCheck(unittest.TestCase):
         found = report['differences']
         # It is not the software device under another name.
         self.assertEqual(report['device']['attr']['software'], 0)
+        self.assertTrue(report['complete'])
+        self.assertEqual(report['findings'], [])
+        self.assertEqual({report['rings'][r] for r in ('no_bf', 'bf_copy=none', 'bf_copy=plain')}, {'works'})
+        self.assertLessEqual(set(report['rings'].values()), {'works', 'not on this CPU'})
+        tests = report['traffic']['rows']
+        self.assertEqual((len(tests), {t['ok'] for t in tests}), (9, {True}))
+        # The peer's GID and MAC address are not in the report.
+        moved = [bytes.fromhex(c['in']) for c in report['device']['commands'] if c.get('in', '').startswith('0503')]
+        self.assertEqual(len(moved), 2)
+        for mailbox in moved:
+            self.assertEqual((set(mailbox[0x40:0x50]), set(mailbox[0x56:0x5c])), ({0}, {0}))
         self.assertEqual(found['attr'], ['software: 0, software 1'])
         self.assertGreater(len(report['device']['commands']), 15)
         self.assertEqual(found['commands'], [])
