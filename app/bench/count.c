@@ -22,7 +22,8 @@
 #include "soft.h"
 
 #ifdef __clang__
-#define NOINLINE __attribute__((noinline)) /* clang creates no clones */
+/* clang needs no noclone, because it makes no clones of functions */
+#define NOINLINE __attribute__((noinline))
 #else
 #define NOINLINE __attribute__((noinline, noclone))
 #endif

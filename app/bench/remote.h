@@ -27,7 +27,7 @@ enum remote_op {
 	REMOTE_TCP_ECHO,     /* sends back n messages of size bytes; value: TCP port */
 	REMOTE_TCP_SINK,     /* receives n messages of size bytes, then sends one byte */
 	REMOTE_SOFT_OPEN,    /* text: device; n: QP depth, size: bytes of its buffers */
-	REMOTE_SOFT_CONNECT, /* connects the QP to that of the first process at addr */
+	REMOTE_SOFT_CONNECT, /* connects the QP to the first process's QP, whose address is addr */
 	REMOTE_SOFT_ECHO,    /* sends back n WRITEs of 8 bytes */
 	REMOTE_SOFT_RUN,     /* polls until stop is set, and consumes n receives meanwhile */
 	REMOTE_SOFT_CHECK,   /* compares size bytes with link_fill(): value is the seed */

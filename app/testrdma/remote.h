@@ -60,8 +60,10 @@ struct remote_test {
 struct remote_ctl {
 	/* Written by the initiator into the target's memory. */
 	struct remote_test test;
-	uint64_t forward_end, reverse_end; /* number of the first operation that is not allowed;
-					      written after test */
+	/*
+	 * number of the first operation that is not allowed; written after the parameters in test
+	 */
+	uint64_t forward_end, reverse_end;
 	/* Written by the target into the initiator's memory. */
 	uint64_t recv_posted, recv_done; /* forward direction: receives */
 	uint64_t done;                   /* reverse direction: completed operations */

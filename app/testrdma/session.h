@@ -34,7 +34,7 @@ struct session {
 	uint32_t n_wrong;         /* number of wrong commands, except typed ones */
 	bool typed; /* the current command was typed at a terminal, so the user sees its error */
 	const char *file;       /* file of the current command; NULL if none */
-	uint32_t file_line;     /* number of the command's line in that file, from 1 */
+	uint32_t file_line;     /* number of the line in file that has the command, from 1 */
 	uint32_t file_depth;    /* number of files that are open; a file may load others */
 	bool files_ended;       /* Ctrl-C at the terminal ends the files that are open */
 	struct input *terminal; /* input of the terminal; NULL if there is none */
@@ -47,7 +47,8 @@ struct session {
 };
 
 /*
- * Executes the commands of a file, and waits for commands that wait. Continues after a wrong one.
+ * Executes the commands of a file. Executes the next command only after a command such as "wait"
+ * has ended. Continues after a wrong command.
  * @return 0, or -errno if the file cannot be opened or read.
  */
 int session_file(struct session *s, const char *path);

@@ -40,7 +40,10 @@ sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	uint32_t head = attr->type == BB_QPT_UD ? UD_HEAD_DS : HEAD_DS;
 	uint32_t ds, per_wqe, less = head - HEAD_DS;
 
-	/* The sums cannot overflow, because the limits are small. */
+	/*
+	 * The sums cannot overflow, because lib/core has checked both values against the limits of
+	 * the device.
+	 */
 	if (attr->max_sge + less > d->dev->attr.max_sge ||
 	    attr->max_inline + less * BB_WQE_SEG > d->dev->attr.max_inline) {
 		BB_LOG(ERR,

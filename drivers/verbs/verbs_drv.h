@@ -368,7 +368,10 @@ verbs_qp_type(enum bb_qp_type type)
 /* ---- verbs_sq.c */
 /* Makes the next post call verbs_begin(), which decides whether the request is posted. */
 void verbs_sq_close(struct verbs_qp *q);
-/* Forgets all requests, because the provider has dropped them. */
+/*
+ * Resets the driver's state of all requests. Call it for a new QP, and after the provider has
+ * dropped the requests of a QP.
+ */
 void verbs_sq_reset(struct verbs_qp *q);
 /* Implements bb_sq.ring for every kind of request. */
 void verbs_sq_ring(struct bb_sq *sq);
