@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
+#include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "rdma_ring.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encode and decode shift bytes");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encode and decode shift bytes");
 
 static bool
 slots_valid(uint64_t slots)
@@ -18,7 +18,7 @@ slots_valid(uint64_t slots)
 void
 rdma_ring_format(void *mem, uint32_t slots)
 {
-	uint64_t *unit = mem;
+	uint64_t *unit = (uint64_t *)mem;
 	uint32_t i, k;
 
 	for (i = 0; i < slots; i++)
@@ -36,7 +36,7 @@ rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, const void *credit,
 		return -EINVAL;
 	memset(tx, 0, sizeof(*tx));
 	tx->qp = qp;
-	tx->credit = credit;
+	tx->credit = (const uint64_t *)credit;
 	tx->raddr = slots->addr;
 	tx->rkey = slots->rkey;
 	tx->slots = (uint32_t)(slots->len / RDMA_RING_SLOT);
@@ -53,7 +53,7 @@ rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem, ui
 		return -EINVAL;
 	memset(rx, 0, sizeof(*rx));
 	rx->qp = qp;
-	rx->mem = mem;
+	rx->mem = (const uint64_t *)mem;
 	rx->slots = slots;
 	rx->batch = slots / 4;
 	rx->wrap_slots = slots;

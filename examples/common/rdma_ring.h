@@ -34,11 +34,20 @@
  * poll updates the send queue's accounting, runs the software device, and reports a dead peer as a
  * failed request. Pass the error of such a request on with rdma_ring_tx_fail() or
  * rdma_ring_rx_fail().
+ *
+ * To use the ring in another program, copy rdma_ring.h and rdma_ring.c. Both compile as C and as
+ * C++, and need Bluebell alone (pkg-config bluebell). test/consumer/ring.c is such a program.
  */
 #ifndef RDMA_RING_H
 #define RDMA_RING_H
 
+#include <string.h>
+
 #include <bluebell.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define RDMA_RING_SLOT      64u /* bytes and alignment of a slot */
 #define RDMA_RING_UNITS     (RDMA_RING_SLOT / 8)
@@ -264,5 +273,9 @@ rdma_ring_tx_consumed(const struct rdma_ring_tx *tx, uint64_t n)
 {
 	return __atomic_load_n(tx->credit, __ATOMIC_ACQUIRE) >= n;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

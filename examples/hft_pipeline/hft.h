@@ -42,7 +42,7 @@ enum defect {
 };
 
 struct options {
-	const char *file, *generate, *json;
+	const char *file, *generate, *json, *hgrm;
 	const char *device, *peer_device;
 	const char *listen, *connect;
 	uint32_t messages, symbols;

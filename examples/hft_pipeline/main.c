@@ -287,7 +287,7 @@ main(int argc, char **argv)
 	if (o.generate != NULL)
 		return save(&o);
 	/* Checks the output before the run, which may be long. */
-	if (!output_try("json", o.json))
+	if (!output_try("json", o.json) || !output_try("hgrm", o.hgrm))
 		return EXIT_USAGE;
 	if (o.listen == NULL && load(&o, &file) != 0) {
 		itch_file_free(&file);

@@ -11,6 +11,7 @@ enum {
 	OPT_FILE = 256,
 	OPT_GENERATE,
 	OPT_JSON,
+	OPT_HGRM,
 	OPT_DEVICE,
 	OPT_PEER_DEVICE,
 	OPT_LISTEN,
@@ -51,6 +52,7 @@ const struct option hft_options[] = {
 	{"file", required_argument, NULL, OPT_FILE},
 	{"generate", required_argument, NULL, OPT_GENERATE},
 	{"json", required_argument, NULL, OPT_JSON},
+	{"hgrm", required_argument, NULL, OPT_HGRM},
 	{"device", required_argument, NULL, OPT_DEVICE},
 	{"peer-device", required_argument, NULL, OPT_PEER_DEVICE},
 	{"listen", required_argument, NULL, OPT_LISTEN},
@@ -167,6 +169,9 @@ parse_one(struct options *o, int c)
 		return 0;
 	case OPT_JSON:
 		o->json = optarg;
+		return 0;
+	case OPT_HGRM:
+		o->hgrm = optarg;
 		return 0;
 	case OPT_DEVICE:
 		o->device = optarg;

@@ -6,23 +6,10 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <rte_cycles.h>
-
 #include "hft.h"
 #include "json_string.h"
+#include "latency.h"
 #include "output.h"
-
-#define BAR 50
-
-static const struct {
-	const char *name, *key;
-	uint32_t ppm;
-} points[] = {
-	{"p50", "p50", 500000},     {"p90", "p90", 900000},       {"p99", "p99", 990000},
-	{"p99.9", "p99_9", 999000}, {"p99.99", "p99_99", 999900},
-};
-
-#define POINTS (sizeof(points) / sizeof(points[0]))
 
 struct outcome {
 	const struct options *o;
@@ -132,7 +119,7 @@ check_kill(struct outcome *c)
 	if (c->g->kill_found != 0)
 		fault(c,
 		      "the kill switch was already pulled: its word held %" PRIu64 ", "
-		      "expected 0" PRIu64,
+		      "expected 0",
 		      c->g->kill_found);
 	/*
 	 * Allows as many orders as could be in flight when the atomic completed: the slots of the
@@ -147,17 +134,11 @@ check_kill(struct outcome *c)
 		fault(c, "orders stopped without the kill switch");
 }
 
-static double
-ns_of(uint64_t ticks)
-{
-	return (double)ticks * 1e9 / (double)rte_get_tsc_hz();
-}
-
 /* Returns the seconds from the first tick to the last. */
 static double
 seconds(const struct outcome *c)
 {
-	return ns_of(c->feed->end_tsc - c->feed->start) / 1e9;
+	return latency_ns(c->feed->end_tsc - c->feed->start) / 1e9;
 }
 
 struct pauses_of {
@@ -190,8 +171,8 @@ pauses_of(const struct outcome *c, uint32_t i)
 	}
 	if (p->dev != NULL) {
 		r.n = p->pauses.n;
-		r.longest_us = ns_of(p->pauses.longest) / 1e3;
-		r.total_us = ns_of(p->pauses.total) / 1e3;
+		r.longest_us = latency_ns(p->pauses.longest) / 1e3;
+		r.total_us = latency_ns(p->pauses.total) / 1e3;
 	}
 	return r;
 }
@@ -199,59 +180,18 @@ pauses_of(const struct outcome *c, uint32_t i)
 static void
 print_pauses(const struct outcome *c)
 {
+	char total[TIME_TEXT], longest[TIME_TEXT];
 	uint32_t i;
 
 	for (i = 0; i < c->o->workers; i++) {
 		struct pauses_of s = pauses_of(c, i);
 
 		if (s.n != 0)
-			printf("the worker of %s was paused %u times, %.0f us in total, the "
-			       "longest pause %.0f us\n",
-			       s.stages, s.n, s.total_us, s.longest_us);
+			printf("the worker of %s was paused %u times, %s in total, the longest "
+			       "pause %s\n",
+			       s.stages, s.n, time_text(total, s.total_us * 1e3),
+			       time_text(longest, s.longest_us * 1e3));
 	}
-}
-
-/* Prints two rows per power of two, from the first non-empty row to the last. */
-static void
-print_histogram(const struct hist *h)
-{
-	uint64_t rows[128] = {0}, most = 1;
-	uint32_t i, row, lo = 128, hi = 0;
-	double from;
-	int bar;
-
-	for (i = 0; i < HIST_BUCKETS; i++) {
-		uint64_t ns = (uint64_t)ns_of(hist_bucket_top(i));
-
-		if (h->bucket[i] == 0)
-			continue;
-		if (ns < 2)
-			ns = 2;
-		row = 2 * (63 - (uint32_t)__builtin_clzll(ns));
-		row += ns >> (row / 2 - 1) & 1;
-		rows[row] += h->bucket[i];
-		if (rows[row] > most)
-			most = rows[row];
-		lo = row < lo ? row : lo;
-		hi = row > hi ? row : hi;
-	}
-	for (row = lo; row <= hi && lo < 128; row++) {
-		from = (double)(UINT64_C(1) << row / 2) * (row % 2 != 0 ? 1.5 : 1.0);
-		bar = (int)((rows[row] * BAR + most - 1) / most);
-		printf("  %12.0f ns  %9" PRIu64 "  %.*s\n", from, rows[row], bar,
-		       "##################################################");
-	}
-}
-
-static void
-print_points(const char *what, const struct hist *h)
-{
-	uint32_t i;
-
-	printf("%s, ns: min %.0f", what, ns_of(h->min));
-	for (i = 0; i < POINTS; i++)
-		printf("  %s %.0f", points[i].name, ns_of(hist_quantile(h, points[i].ppm)));
-	printf("  max %.0f\n", ns_of(h->max));
 }
 
 static void
@@ -275,28 +215,15 @@ print(const struct outcome *c)
 	if (h->count == 0)
 		return;
 	printf("\n");
-	print_points("tick to trade", h);
-	print_histogram(h);
+	latency_print("tick to trade", h);
+	latency_print_histogram(h);
 	printf("\n");
 	print_pauses(c);
 	if (quiet->count == h->count)
 		return;
 	printf("no pause delayed %" PRIu64 " of %" PRIu64 " orders\n", quiet->count, h->count);
 	if (quiet->count != 0)
-		print_points("tick to trade of these orders", quiet);
-}
-
-static void
-json_points(FILE *f, const char *key, const struct hist *h)
-{
-	uint32_t i;
-
-	fprintf(f, "  \"%s\": {\"samples\": %" PRIu64, key, h->count);
-	for (i = 0; i < POINTS && h->count > 0; i++)
-		fprintf(f, ", \"%s\": %.1f", points[i].key, ns_of(hist_quantile(h, points[i].ppm)));
-	if (h->count > 0)
-		fprintf(f, ", \"min\": %.1f, \"max\": %.1f", ns_of(h->min), ns_of(h->max));
-	fprintf(f, "},\n");
+		latency_print("tick to trade of these orders", quiet);
 }
 
 static int
@@ -326,8 +253,8 @@ write_json(const struct outcome *c, int rc)
 		"\", \"replay_digest\": \"%016" PRIx64 "\",\n",
 		c->g->killed ? "true" : "false", report_digest(&c->g->report[STAGE_BOOK]),
 		c->r.digest);
-	json_points(f, "tick_to_trade_ns", &c->g->latency);
-	json_points(f, "quiet_ns", &c->g->quiet);
+	latency_json(f, "tick_to_trade_ns", &c->g->latency);
+	latency_json(f, "quiet_ns", &c->g->quiet);
 	fprintf(f, "  \"warm\": %u, \"pauses\": [", c->g->warm.next);
 	for (i = 0; i < c->o->workers; i++) {
 		struct pauses_of s = pauses_of(c, i);
@@ -373,6 +300,8 @@ report(const struct options *o, const struct worker *workers, int rc)
 	}
 	if (rc == 0 && stop_signal != 0)
 		rc = 128 + stop_signal;
+	if (o->hgrm != NULL && latency_hgrm(o->hgrm, &c.g->latency) != 0)
+		rc = EXIT_FAILED;
 	if (o->json != NULL)
 		rc = write_json(&c, rc);
 	replay_free(&c.r);

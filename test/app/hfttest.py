@@ -53,8 +53,9 @@ class HftTest(AppTest):
         self.assertTrue(quiet['samples'] == 0 or (r['tick_to_trade_ns']['min'] <= quiet['min'] and
                                                   quiet['max'] <= r['tick_to_trade_ns']['max']), r)
         # The bars of the histogram add up to the orders.
-        bars = re.findall(r'^ +\d+ ns +(\d+) ', res.out, re.M)
+        bars = re.findall(r'^ +[0-9.]+ [num]?s to +[0-9.]+ [num]?s +(\d+)', res.out, re.M)
         self.assertEqual(sum(map(int, bars)), r['orders'])
+        self.assertNotIn('0', bars)
         return r
 
     def device(self, side):

@@ -26,6 +26,25 @@ class HftPipeline(HftTest):
                              list(args), lcores(places) + EAL, rc)
 
     @long
+    def test_histogram_is_in_json_and_hgrm(self):
+        """Both hold the times of all orders."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'day.hgrm')
+            res = self.run_json(['--messages', str(TICKS), '--rate', '0', '--hgrm', path], lcores(2) + EAL)
+            with open(path) as f:
+                text = f.read()
+        times = res.json['tick_to_trade_ns']
+        self.assertEqual(times['samples'], res.json['orders'])
+        self.assertEqual(sum(n for _, _, n in times['buckets']), times['samples'])
+        ends = [end for low, high, _ in times['buckets'] for end in (low, high)]
+        self.assertEqual(ends, sorted(ends))
+        self.assertLessEqual(times['buckets'][0][0], times['min'])
+        lines = [[float(word) for word in line.split()] for line in text.splitlines()[2:] if line[0] != '#']
+        self.assertAlmostEqual(lines[-1][0] * 1000, times['max'], delta=1)
+        self.assertEqual(lines[-1][1:], [1, times['samples'], float('inf')])
+        self.assertAlmostEqual([line[0] for line in lines if line[1] == 0.5][0] * 1000, times['p50'], delta=1)
+        self.assertRegex(text, r'Total count +=  +%d\]' % times['samples'])
+
     def test_places(self):
         digests = set()
         for places, stages in ((2, 'feed+gateway,book+strategy+risk'),

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shell scripts of devtools/, with false programs: a slow and a silent mirror, a build."""
+"""Scripts of devtools/: with false programs a slow and a silent mirror, and a build; plots of latencies."""
 
+import math
 import os
 import shutil
 import stat
 import subprocess
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 
@@ -71,6 +73,51 @@ class Scripts(unittest.TestCase):
         self.assertEqual(res.returncode, 1, res.stdout)
         self.assertIn('main.c: error', res.stdout)
         self.assertNotIn('built', res.stdout)
+
+
+class PlotLatency(unittest.TestCase):
+    FILE = """       Value     Percentile TotalCount 1/(1-Percentile)
+
+       1.000 0.000000000000          1           1.00
+       2.000 0.900000000000         90          10.00
+       50.000 0.990000000000        99         100.00
+      100.000 1.000000000000        100            inf
+#[Mean    =        1.000, StdDeviation   =        1.000]
+"""
+
+    def plot(self, text, *args):
+        with tempfile.NamedTemporaryFile('w', suffix='.hgrm') as f:
+            f.write(text)
+            f.flush()
+            return subprocess.run([os.path.join(TOP, 'devtools/plot-latency'), *args, 'a<b=' + f.name],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+
+    def points(self, *args):
+        """Returns the places of the curve, from the left."""
+        res = self.plot(self.FILE, *args)
+        self.assertEqual(res.returncode, 0, res.stderr)
+        root = xml.etree.ElementTree.fromstring(res.stdout)
+        curve = [e for e in root.iter() if e.tag.endswith('polyline')]
+        self.assertEqual(len(curve), 1)
+        self.assertIn('a<b', [e.text for e in root.iter()])
+        self.assertIn('99 %', [e.text for e in root.iter()])
+        return [tuple(map(float, p.split(','))) for p in curve[0].get('points').split()]
+
+    def test_percentiles_are_spaced_by_their_nines(self):
+        (x0, y0), (x90, y90), (x99, y99) = self.points()
+        self.assertAlmostEqual(x99 - x90, x90 - x0, delta=0.2)
+        # The y axis is linear: 1 to 2 is a 48th of 2 to 50, upwards.
+        self.assertAlmostEqual((y90 - y99) / (y0 - y90), 48, delta=2)
+
+    def test_logarithmic_axis(self):
+        (_, y0), (_, y90), (_, y99) = self.points('--log')
+        self.assertAlmostEqual((y90 - y99) / (y0 - y90), math.log(25) / math.log(2), delta=0.1)
+
+    def test_file_without_percentiles(self):
+        for text in '', '{"samples": 3}\n', 'Value Percentile\n#[Mean = 0]\n':
+            res = self.plot(text)
+            self.assertEqual((res.returncode, res.stdout), (1, ''))
+            self.assertIn('plot-latency: ', res.stderr)
 
 
 if __name__ == '__main__':
