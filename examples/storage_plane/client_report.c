@@ -17,9 +17,26 @@ struct sums {
 };
 
 static const struct {
-	const char *name;
+	const char *name, *key;
 	uint32_t ppm;
-} points[] = {{"p50", 500000}, {"p90", 900000}, {"p99", 990000}, {"p99_9", 999000}};
+} points[] = {{"p50", "p50", 500000},
+	      {"p90", "p90", 900000},
+	      {"p99", "p99", 990000},
+	      {"p99.9", "p99_9", 999000}};
+
+/* Returns @ios a second, 0 if no time has passed. */
+static double
+rate(const struct sums *s, uint64_t ios)
+{
+	return s->seconds > 0 ? (double)ios / s->seconds : 0;
+}
+
+/* Returns MB/s (10^6 bytes) of @ios requests. */
+static double
+mbytes(const struct options *o, const struct sums *s, uint64_t ios)
+{
+	return rate(s, ios) * o->bs / 1e6;
+}
 
 static void
 add_up(struct sums *s, const struct job *jobs, uint32_t n)
@@ -59,11 +76,13 @@ json(const struct options *o, const struct sums *s, uint32_t jobs, int status)
 		",\n  \"writes\": %" PRIu64 ",\n  \"flushes\": %" PRIu64
 		",\n  \"verified\": %" PRIu64 ",\n  \"unwritten\": %" PRIu64
 		",\n  \"foreign\": %" PRIu64 ",\n  \"wrong\": %" PRIu64 ",\n  \"failed\": %" PRIu64
-		",\n  \"seconds\": %.6f,\n  \"latency_ns\": {\"samples\": %" PRIu64,
+		",\n  \"seconds\": %.6f,\n  \"read_mbytes_per_s\": %.3f,"
+		"\n  \"write_mbytes_per_s\": %.3f,\n  \"latency_ns\": {\"samples\": %" PRIu64,
 		status, jobs, s->reads, s->writes, s->flushes, s->verified, s->unwritten,
-		s->foreign, s->wrong, s->failed, s->seconds, s->latency.count);
+		s->foreign, s->wrong, s->failed, s->seconds, mbytes(o, s, s->reads),
+		mbytes(o, s, s->writes), s->latency.count);
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++)
-		fprintf(f, ", \"%s\": %" PRIu64, points[i].name,
+		fprintf(f, ", \"%s\": %" PRIu64, points[i].key,
 			hist_quantile(&s->latency, points[i].ppm));
 	fprintf(f, "}\n}\n");
 	return output_close(f, "json", o->json);
@@ -88,9 +107,13 @@ client_report(const struct options *o, const struct job *jobs, uint32_t n)
 		status = EXIT_FAILED;
 	printf("%" PRIu64 " reads, %" PRIu64 " writes of %u bytes, %" PRIu64 " flushes in %.3f s",
 	       s.reads, s.writes, o->bs, s.flushes, s.seconds);
-	if (s.seconds > 0)
-		printf(": %.0f a second", (double)(s.reads + s.writes) / s.seconds);
 	printf("\n");
+	if (s.reads > 0)
+		printf("read   %.0f a second, %.2f MB/s\n", rate(&s, s.reads),
+		       mbytes(o, &s, s.reads));
+	if (s.writes > 0)
+		printf("write  %.0f a second, %.2f MB/s\n", rate(&s, s.writes),
+		       mbytes(o, &s, s.writes));
 	if (s.latency.count > 0) {
 		printf("latency");
 		for (i = 0; i < sizeof(points) / sizeof(points[0]); i++)

@@ -39,9 +39,13 @@ class Storage(StorageTest):
             rc, out, err = target.end()
             self.assertIn('cannot listen', err)
         self.port = port
-        r, _ = self.client('--rw', 'randrw', '--verify', '--ios', '1000', n=2)
+        r, text = self.client('--rw', 'randrw', '--verify', '--ios', '1000', n=2)
         self.assertEqual((r['queues'], r['reads'] + r['writes'], r['wrong']), (2, 2000, 0))
         self.assertEqual(r['reads'], r['verified'])
+        for kind in 'read', 'write':
+            rate = r['%s_mbytes_per_s' % kind]
+            self.assertAlmostEqual(rate, r[kind + 's'] * 4096 / r['seconds'] / 1e6, delta=0.001 + rate / 1000)
+            self.assertRegex(text, r'(?m)^%s +\d+ a second, %.2f MB/s$' % (kind, rate))
         counts, _ = self.stop(target)
         self.assertEqual(counts['reads'] + counts['writes'], 2000)
 
