@@ -201,8 +201,9 @@ own_report(const struct perf *p, struct msg_report *r)
 	report_figures(p, &f);
 	r->size = p->o.size;
 	r->iters = p->res.messages;
-	r->peak = f.peak;
-	r->average = f.average;
+	/* perftest sends and prints reports in the unit that its user chose. */
+	r->peak = f.peak * report_unit(p);
+	r->average = f.average * report_unit(p);
 	r->rate = f.rate;
 }
 
@@ -220,6 +221,8 @@ exchange_reports(struct perf *p)
 			     MSG_REPORT_PART, "report") != 0)
 			return -1;
 	msg_report_decode(theirs, sizeof(theirs), &p->res.peer);
+	p->res.peer.peak /= report_unit(p);
+	p->res.peer.average /= report_unit(p);
 	/*
 	 * Ignores the report of a server, which has no measurement and sends the contents of its
 	 * memory.

@@ -52,6 +52,8 @@ static const char after_protocols[] =
 	"                        a server also waits S seconds for its client\n"
 	"\n"
 	"Output\n"
+	"      --report-gbits    print bandwidths in Gb/s (10^9 bits), as perftest's --report_gbits.\n"
+	"                        Give it to both ends, because the reports of perftest name no unit\n"
 	"      --json FILE       write the results to FILE as JSON\n"
 	"  -h, --help            print this text\n"
 	"      --version         print the versions of bb_perf and DPDK\n"

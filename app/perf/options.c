@@ -19,6 +19,7 @@ enum {
 	OPT_ATOMIC,
 	OPT_CHECK,
 	OPT_SILENCE,
+	OPT_REPORT_GBITS,
 	OPT_JSON,
 	OPT_VERSION,
 };
@@ -42,6 +43,7 @@ static const struct option long_options[] = {
 	{"atomic", required_argument, NULL, OPT_ATOMIC},
 	{"check", no_argument, NULL, OPT_CHECK},
 	{"silence", required_argument, NULL, OPT_SILENCE},
+	{"report-gbits", no_argument, NULL, OPT_REPORT_GBITS},
 	{"json", required_argument, NULL, OPT_JSON},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPT_VERSION},
@@ -133,6 +135,9 @@ parse_one(struct options *o, int c, int *type)
 		return 0;
 	case OPT_SILENCE:
 		return option_u32("silence", optarg, 1, 86400, &o->seconds);
+	case OPT_REPORT_GBITS:
+		o->gbits = true;
+		return 0;
 	case OPT_JSON:
 		o->json = optarg;
 		return 0;
@@ -194,6 +199,11 @@ check_together(struct options *o, int type)
 	}
 	if (proto->verb == VERB_ATOMIC && o->size_given && o->size != 8) {
 		say("--size %u: atomics have 8 bytes; leave --size out", o->size);
+		return -1;
+	}
+	if (o->gbits && !proto->bandwidth) {
+		say("--report-gbits: %s measures no bandwidth; leave out --report-gbits",
+		    proto->name);
 		return -1;
 	}
 	if (proto->verb == VERB_PINGPONG && o->tx_depth > 1) {

@@ -56,6 +56,7 @@ struct options {
 	uint32_t qp_timeout; /* ack timeout: 4.096 us << qp_timeout */
 	uint32_t seconds;    /* seconds of silence after which the peer counts as lost */
 	bool cmp_swap;
+	bool gbits; /* bandwidths in tables, and in reports to and from the peer, are in Gb/s */
 	bool check;
 };
 

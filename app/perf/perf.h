@@ -218,6 +218,10 @@ struct figures {
 	bool latency, bandwidth;            /* true if these figures are valid */
 };
 void report_figures(const struct perf *p, struct figures *f);
+/*
+ * One MiB/s in the unit of the tables and of the peer's reports: 1, or in Gb/s with --report-gbits.
+ */
+double report_unit(const struct perf *p);
 int json_open(const char *path);
 int json_close(const struct perf *p, int status);
 

@@ -63,13 +63,25 @@ report_figures(const struct perf *p, struct figures *f)
 	}
 }
 
-static void
-print_bandwidth(uint64_t size, uint64_t iters, double peak, double average, double rate)
+double
+report_unit(const struct perf *p)
 {
-	printf(" %-9s %-12s %-18s %-21s %s\n", "#bytes", "#iterations", "BW peak[MB/sec]",
-	       "BW average[MB/sec]", "MsgRate[Mpps]");
-	printf(" %-9" PRIu64 " %-12" PRIu64 " %-18.2f %-21.2f %.6f\n", size, iters, peak, average,
-	       rate);
+	return p->o.gbits ? 8.0 * (1 << 20) / 1e9 : 1;
+}
+
+static void
+print_bandwidth(const struct perf *p, uint64_t size, uint64_t iters, double peak, double average,
+		double rate)
+{
+	const char *unit = p->o.gbits ? "Gb/sec" : "MB/sec";
+	char peak_head[24], average_head[24];
+
+	snprintf(peak_head, sizeof(peak_head), "BW peak[%s]", unit);
+	snprintf(average_head, sizeof(average_head), "BW average[%s]", unit);
+	printf(" %-9s %-12s %-18s %-21s %s\n", "#bytes", "#iterations", peak_head, average_head,
+	       "MsgRate[Mpps]");
+	printf(" %-9" PRIu64 " %-12" PRIu64 " %-18.2f %-21.2f %.6f\n", size, iters,
+	       peak * report_unit(p), average * report_unit(p), rate);
 }
 
 void
@@ -87,9 +99,9 @@ report_result(const struct perf *p)
 		       r->messages, f.min, f.median, f.mean, f.p99, f.max);
 	}
 	if (f.bandwidth)
-		print_bandwidth(p->o.size, r->messages, f.peak, f.average, f.rate);
+		print_bandwidth(p, p->o.size, r->messages, f.peak, f.average, f.rate);
 	if (r->peer_reported)
-		print_bandwidth(r->peer.size, r->peer.iters, r->peer.peak, r->peer.average,
+		print_bandwidth(p, r->peer.size, r->peer.iters, r->peer.peak, r->peer.average,
 				r->peer.rate);
 	if (p->server && r->messages == 0 && r->served > 0)
 		printf("the device executed %" PRIu64 " requests of the client\n", r->served);

@@ -304,6 +304,7 @@ class Perf(AppTest):
                             (['-P', 'atomic_bw', '-s', '16'], ['8 bytes']),
                             (['-P', 'atomic_bw', '--atomic', 'xor'], ['fetch_add or cmp_swap']),
                             (['-P', 'rc_pingpong', '--tx-depth', '2'], ['one message']),
+                            (['-P', 'read_lat', '--report-gbits'], ['measures no bandwidth']),
                             (['-P', 'write_bw', '--tx-depth', '8', '--cq-mod', '9'], ['--cq-mod']),
                             (['-P', 'write_bw', '-p', '65536'], ['--port']),
                             (['-P', 'write_bw', '-g', '200'], ['no such GID']),

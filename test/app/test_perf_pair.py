@@ -7,6 +7,7 @@ Not over net_memif: with that of DPDK 22.11 a process sometimes crashes when the
 
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -104,6 +105,31 @@ class Pair(AppTest):
                                            delta=1e-5)
             if protocol == 'atomic_bw':
                 self.assertEqual(server['words_grown'], 500)
+
+    def test_report_in_gbits(self):
+        """Tables and reports to the peer are in Gb/s; JSON stays in MiB/s. Reports name no unit."""
+        head = (r'#bytes +#iterations +BW peak\[Gb/sec\] +BW average\[Gb/sec\] +MsgRate\[Mpps\]\n'
+                r' 4096 +500 +([\d.]+) +([\d.]+) +([\d.]+)\n')
+        gbits = 8 * 2 ** 20 / 1e9
+        for both in (True, False):
+            args = ['-P', 'write_bw', '-s', '4096', '-n', '500']
+            server = self.start(SERVER, args + ['--report-gbits'] * both)
+            self.assertIn('TCP port', server.stdout.readline())
+            client = self.start(CLIENT, args + ['--report-gbits'])
+            rc, mine, text = self.end(client, CLIENT)
+            self.assertEqual(rc, 0, text)
+            self.assertRegex(text, head)
+            shown = [float(v) for v in re.search(head, text).groups()]
+            for at, name in enumerate(('peak_mib_s', 'average_mib_s')):
+                self.assertAlmostEqual(shown[at], mine['bandwidth'][name] * gbits, delta=0.006)
+            self.assertAlmostEqual(shown[2], mine['bandwidth']['rate_mpps'], delta=1e-5)
+            rc, theirs, text = self.end(server, SERVER)
+            self.assertEqual(rc, 0, text)
+            self.assertEqual(re.search(head, text) is not None, both)
+            sent = mine['bandwidth']['average_mib_s'] * (1 if both else gbits)
+            self.assertAlmostEqual(theirs['peer_report']['average_mib_s'], sent, delta=1e-4)
+            self.tearDown()
+            self.setUp()
 
     @long
     def test_unreliable(self):
