@@ -133,6 +133,15 @@ class Faults(unittest.TestCase):
             self.assertEqual(report['findings'][0]['next'], 'open the device as %s,bf_copy=plain' % CARD)
         self.assertEqual([rings[r] for r in ('no_bf', 'bf_copy=none', 'bf_copy=plain')], ['works'] * 3)
 
+    def test_a_device_of_another_driver_has_no_ways_to_ring(self):
+        self.plan['hw_report'] = [['rxe0,*', {'rc': 1}], ['*', {'json': dict(GOOD, attr={'driver': 'verbs'})}]]
+        self.plan['conform'] = [['soft*', {'lines': PASS}], ['*', {'lines': PASS[1:] + [FAILED], 'rc': 1}]]
+        report, out = self.check(1, 'rxe0')
+        self.assertEqual([self.step(report, s)['result'] for s in ('rings', 'mlx5', 'bisect')],
+                         ['not run', 'failed', 'not run'])
+        self.assertEqual(report['findings'], [])
+        self.assertIn('FAILED: conform on mlx5, verbs', out)
+
     def test_no_ring_works(self):
         self.plan['hw_report'] = [['soft0', {'json': GOOD}], ['*', {'json': lost()}]]
         report, _ = self.check(1)
@@ -232,6 +241,14 @@ class Faults(unittest.TestCase):
         half = bytes([part[0] ^ 2]) + part[1:3] + b'\xff\xfe' + part[3:]
         gid = 'fe80:0000:0000:0000:' + ':'.join(half[i:i + 2].hex() for i in range(0, 8, 2))
         return os.uname().nodename, mac, gid
+
+    def test_rows_of_all_areas_are_repeated(self):
+        sys.path.insert(0, os.path.dirname(SCRIPT))
+        import bisect_rows  # pylint: disable=import-outside-toplevel,import-error
+        failed = ['data/rc/write/%d' % i for i in range(30)] + ['srq/rc/limit', 'cq/resize/grow']
+        self.assertEqual(bisect_rows.choose(failed), ['data/rc/write/0', 'srq/rc/limit', 'cq/resize/grow'] +
+                         failed[1:6])
+        self.assertEqual(bisect_rows.choose(failed[:2]), failed[:2])
 
     def test_every_part_that_names_rows_names_existing_ones(self):
         sys.path.insert(0, os.path.dirname(SCRIPT))
