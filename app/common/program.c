@@ -62,7 +62,7 @@ program_args(const struct program *prog, void *o, int argc, char **argv, int *ea
 			return 1;
 		}
 		if (is_own_option(argv[i])) {
-			say("%s is not an EAL option: put it behind --, as in %s -l 0 -- %s ...",
+			say("%s is not an EAL option: put it after --, as in %s -l 0 -- %s ...",
 			    argv[i], program->name, argv[i]);
 			return -1;
 		}

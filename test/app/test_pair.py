@@ -141,7 +141,7 @@ class Pair(PairTest):
     def test_the_target_finds_errors(self):
         res, server = self.both('', '--op', 'send', '--size', '64', rc=1,
                                 server_options=',defect=recv_len')
-        self.assertIn('the target has found errors', res.err)
+        self.assertIn('the target found errors', res.err)
         out, err = self.end(server, 1)
         self.assertIn('bytes, expected 64', err)
         self.assertRegex(out, r'receives checked; [1-9]\d* errors\n')
@@ -152,7 +152,7 @@ class Pair(PairTest):
         _, port = self.port_of(listen)
         res = self.run_json(['--device', self.shm(2), '--connect', '127.0.0.1:' + port, '--op',
                              'send', '--size', '64'], self.eal('client'), rc=1)
-        self.assertIn('the target has found errors', res.err)
+        self.assertIn('the target found errors', res.err)
         self.end(listen, 1)
 
     @long

@@ -10,6 +10,7 @@
  *     }
  *     TEST_WITH(setup, teardown, test_name)        a test with a fixture, in *state
  *     TEST_STATE(setup, teardown, start, test_name)  the same, *state is start before setup
+ *     TEST_IF(condition, test_name)                a test that exists only if the condition holds
  *     TEST_MAIN(0)                                 main(), at the end of the file
  *
  * The tests of a file run in the order of the file.
@@ -19,6 +20,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,11 +34,12 @@
 #define BB_TEST_MAX 128
 
 static struct CMUnitTest bb_tests[BB_TEST_MAX];
+static bool (*bb_test_when[BB_TEST_MAX])(void);
 static int bb_test_lines[BB_TEST_MAX], bb_test_count;
 
 /* Called by constructors, in any order; sorts by line. */
 static inline void
-bb_test_add(int line, struct CMUnitTest test)
+bb_test_add(int line, struct CMUnitTest test, bool (*when)(void))
 {
 	int i;
 
@@ -45,8 +48,10 @@ bb_test_add(int line, struct CMUnitTest test)
 	for (i = bb_test_count++; i > 0 && bb_test_lines[i - 1] > line; i--) {
 		bb_tests[i] = bb_tests[i - 1];
 		bb_test_lines[i] = bb_test_lines[i - 1];
+		bb_test_when[i] = bb_test_when[i - 1];
 	}
 	bb_tests[i] = test;
+	bb_test_when[i] = when;
 	bb_test_lines[i] = line;
 }
 
@@ -55,7 +60,7 @@ bb_test_add(int line, struct CMUnitTest test)
 	static void __attribute__((constructor)) bb_test_add_##name_(void)                         \
 	{                                                                                          \
 		bb_test_add(__LINE__,                                                              \
-			    (struct CMUnitTest){#name_, name_, setup_, teardown_, state_});        \
+			    (struct CMUnitTest){#name_, name_, setup_, teardown_, state_}, NULL);  \
 	}                                                                                          \
 	static void name_(void **state __attribute__((unused)))
 
@@ -70,6 +75,23 @@ bb_test_add(int line, struct CMUnitTest test)
 
 #define TEST_WITH(setup_, teardown_, name_) TEST_STATE(setup_, teardown_, NULL, name_)
 #define TEST(name_)                         TEST_WITH(NULL, NULL, name_)
+
+/*
+ * A test that only some variants of the program have, as its arguments or its environment say. The
+ * condition is evaluated in main(). Unlike skip(), it is for tests that have no meaning elsewhere.
+ */
+#define TEST_IF(when_, name_)                                                                      \
+	static bool name_##_when(void)                                                             \
+	{                                                                                          \
+		return when_;                                                                      \
+	}                                                                                          \
+	static void name_(void **state);                                                           \
+	static void __attribute__((constructor)) bb_test_add_##name_(void)                         \
+	{                                                                                          \
+		bb_test_add(__LINE__, (struct CMUnitTest){#name_, name_, NULL, NULL, NULL},        \
+			    name_##_when);                                                         \
+	}                                                                                          \
+	static void name_(void **state __attribute__((unused)))
 
 static inline void
 bb_test_ok(long ret, const char *call, const char *file, int line)
@@ -90,7 +112,13 @@ bb_test_ok(long ret, const char *call, const char *file, int line)
 static inline int
 bb_test_run(const char *file, CMFixtureFunction setup, CMFixtureFunction teardown)
 {
-	if (bb_test_count == 0)
+	int i, n = 0;
+
+	for (i = 0; i < bb_test_count; i++)
+		if (bb_test_when[i] == NULL || bb_test_when[i]())
+			bb_tests[n++] = bb_tests[i];
+	bb_test_count = n;
+	if (n == 0)
 		return 1;
 	return _cmocka_run_group_tests(file, bb_tests, (size_t)bb_test_count, setup, teardown);
 }

@@ -427,7 +427,7 @@ TEST(test_signal_ends_a_wait_and_loses_no_event)
 		OK(bb_dev_close(e.b.dev));
 }
 
-TEST(test_device_thread_blocks_signals)
+TEST_IF(env_thread(), test_device_thread_blocks_signals)
 {
 	unsigned long long blocked;
 	unsigned int found = 0;
@@ -436,8 +436,6 @@ TEST(test_device_thread_blocks_signals)
 	glob_t tasks;
 	size_t i;
 
-	if (!env_thread())
-		skip();
 	env_start(&e);
 	assert_int_equal(glob("/proc/self/task/*/status", 0, NULL, &tasks), 0);
 	for (i = 0; i < tasks.gl_pathc; i++) {

@@ -158,7 +158,7 @@ TYPES_TEST(BB_QPT_UD, test_header_has_the_fields_of_the_path)
 }
 
 /* On InfiniBand the receive has a GRH if the sender asked for it; its completion has LID and SL. */
-TEST(test_datagram_on_infiniband_names_lid_and_sl)
+TEST_IF(!env_thread() && !env_two_uars(), test_datagram_on_infiniband_names_lid_and_sl)
 {
 	struct bb_port_attr port;
 	struct bb_path path;
@@ -168,8 +168,6 @@ TEST(test_datagram_on_infiniband_names_lid_and_sl)
 	struct bb_wc wc;
 	unsigned int grh;
 
-	if (env_thread() || env_two_uars())
-		skip();
 	env_open_spec(e, "soft0,link=ib");
 	e->init.type = BB_QPT_UD;
 	env_qps(e);
@@ -422,10 +420,8 @@ headers_are_of_the_gid(const char *spec, bool v1)
 	types_stop(&t);
 }
 
-TEST(test_datagram_headers_are_of_the_kind_of_the_gid)
+TEST_IF(!env_thread() && !env_two_uars(), test_datagram_headers_are_of_the_kind_of_the_gid)
 {
-	if (env_thread() || env_two_uars())
-		skip();
 	headers_are_of_the_gid("soft0", true);
 	headers_are_of_the_gid("soft0,wire=1", false);
 }
