@@ -10,10 +10,10 @@
  *     }
  *     TEST_WITH(setup, teardown, test_name)        a test with a fixture, in *state
  *     TEST_STATE(setup, teardown, start, test_name)  the same, *state is start before setup
- *     TEST_IF(condition, test_name)                a test that exists only if the condition holds
  *     TEST_MAIN(0)                                 main(), at the end of the file
  *
- * The tests of a file run in the order of the file.
+ * The tests of a file run in the order of the file. TEST_IF(condition, test_name) is a test that
+ * exists only if the condition holds.
  */
 #ifndef BB_TEST_H
 #define BB_TEST_H
