@@ -3,56 +3,17 @@
 """testrdma's prompt: commands from a pipe, from a file and at a terminal."""
 
 import json
-import os
-import pty
 import re
-import select
 import signal
 import struct
 import subprocess
 import tempfile
-import time
 
-from apptest import CPUS, EAL, LIMIT, AppTest, lcores, long, main, needs_defects
+from apptest import CPUS, EAL, LIMIT, lcores, long, main, needs_defects
+from prompttest import Scripted, Terminal
 
 # Seconds of running time: for a machine with free CPUs, and for ones without.
 WAITS = (0.5, 5, 50)
-
-
-class Terminal:
-    """The program at a pseudo terminal, driven key by key."""
-
-    def __init__(self, cmd):
-        self.seen = ''
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execv(cmd[0], cmd)
-
-    def type(self, keys):
-        os.write(self.fd, keys.encode())
-
-    def until(self, pattern):
-        """Reads up to a match. Returns the match and all output before it."""
-        end = time.monotonic() + LIMIT
-        while True:
-            found = re.search(pattern, self.seen)
-            if found:
-                text, self.seen = self.seen[:found.end()], self.seen[found.end():]
-                return text
-            if time.monotonic() > end:
-                raise AssertionError('no %r in %r' % (pattern, self.seen))
-            if select.select([self.fd], [], [], 1)[0]:
-                self.seen += os.read(self.fd, 4096).decode()
-
-    def status(self):
-        """Waits for its end, reading the remaining output."""
-        try:
-            while os.read(self.fd, 4096):
-                pass
-        except OSError:  # EIO: no process has the other end open
-            pass
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 def table(text, first):
@@ -69,21 +30,7 @@ def table(text, first):
     return rows
 
 
-class Prompt(AppTest):
-    def script(self, lines, rc=0, args=(), eal=None):
-        """Runs lines piped in. Returns the result with its JSON."""
-        with tempfile.NamedTemporaryFile(suffix='.json') as f:
-            res = self.run_program(['-i', '--json', f.name] + list(args), eal,
-                                   input='\n'.join(lines))
-            self.assertEqual(res.rc, rc, str(res))
-            with open(f.name) as again:
-                res.json = json.load(again)
-        self.assertEqual(res.json['exit_status'], rc)
-        return res
-
-    def rows(self, res):
-        return [(r['op'], r['size'], r['lcores'], r['qps']) for r in res.json['rows']]
-
+class Prompt(Scripted):
     def test_two_runs_verified(self):
         res = self.script(['set op write,send,fetch_add  # a comment', 'set size 8,4K',
                            'set verify on', 'set duration 0.04', 'start', 'wait', 'show stats',
@@ -387,97 +334,6 @@ class Prompt(AppTest):
         res = self.run_program(['--cmdline-file', '/nonexistent'])
         self.assertEqual(res.rc, 2)
         self.assertIn('--cmdline-file /nonexistent', res.err)
-
-    def files(self, **texts):
-        """Creates files of commands in a folder. Returns the folder."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        for name, text in texts.items():
-            with open(os.path.join(folder.name, name), 'w') as f:
-                f.write(text.replace('HERE', folder.name))
-        return folder.name
-
-    def test_load_executes_nested_files_and_waits_in_their_order(self):
-        here = self.files(
-            outer='set op write\nset duration 0.02\nload HERE/inner\nset size 256\nstart\nwait\n',
-            inner='set size 64  # a comment\nstart\nwait')
-        res = self.script(['load %s/outer' % here, 'set size 512', 'start', 'wait'])
-        self.assertEqual([r['size'] for r in res.json['rows']], [64, 256, 512])
-
-    def test_load_names_file_and_line_of_an_error(self):
-        here = self.files(outer='set op read\n\nfrob\nload HERE/inner\nshow me\nload HERE/none\nload\nload HERE\n',
-                          inner='set size 64\nset colour blue\n')
-        for args, lines in (([], ['load %s/outer' % here, 'frob']),
-                            (['--cmdline-file', here + '/outer'], ['frob'])):
-            res = self.script(lines + ['set duration 0.02', 'start', 'wait'], rc=1, args=args)
-            self.assertEqual(self.rows(res), [('read', 64, 1, 1)])
-            outer, inner = here + '/outer', here + '/inner'
-            said = [line for line in res.err.splitlines() if line.startswith('testrdma: ')]
-            for want in ('testrdma: %s:3: "frob" is not a command' % outer,
-                         'testrdma: %s:2: set: unknown setting "colour"' % inner,
-                         'testrdma: %s:5: show: give one of' % outer,
-                         'testrdma: %s:6: load %s/none: No such file' % (outer, here),
-                         'testrdma: %s:7: load: give one file' % outer,
-                         'testrdma: %s:8: load %s: Is a directory' % (outer, here),
-                         'testrdma: "frob" is not a command'):
-                self.assertEqual(sum(line.startswith(want) for line in said), 1, want + '\n' + res.err)
-
-    def test_load_of_a_file_that_loads_itself_ends(self):
-        here = self.files(loop='load HERE/loop\nset op write\n')
-        res = self.script(['load %s/loop' % here, 'set size 64', 'set duration 0.02', 'start', 'wait'], rc=1)
-        self.assertEqual(self.rows(res), [('write', 64, 1, 1)])
-        self.assertEqual(res.err.count('8 files are open already; does a file load itself?'), 1)
-        self.assertEqual(res.out.count('set op write'), 8)
-
-    def test_quit_in_a_loaded_file_ends_the_program(self):
-        here = self.files(outer='load HERE/inner\nfrob\n', inner='quit\nfrob\n')
-        res = self.script(['load %s/outer' % here, 'frob'])
-        self.assertNotIn('frob', res.out + res.err)
-
-    def test_control_c_ends_the_files_and_not_the_program(self):
-        here = self.files(outer='load HERE/inner\nfrob\n',
-                          inner='set op write\nset size 64\nset duration 600\nstart\nwait\nfrob\n')
-        t = Terminal([self.program] + lcores() + EAL + ['--', '-i'])
-        t.until(r'testrdma> ')
-        t.type('load %s/outer\n' % here)
-        t.until(r'testrdma> wait')
-        t.type('\x03')
-        t.until(r'of 1 tests ran')
-        t.until(r'testrdma> ')
-        t.type('set size 128\nshow config\nquit\n')
-        self.assertNotIn('frob', t.until(r'size 128\r\n'))
-        self.assertEqual(t.status(), 0)
-
-    def test_completion_lists_the_syntax_and_the_help_of_each_choice(self):
-        t = Terminal([self.program] + lcores() + EAL + ['--', '-i'])
-        t.until(r'testrdma> ')
-        for keys, lines in (
-                ('?', ['show [show WHAT]: print a state', 'start [start]: run every operation',
-                       'set [set WHAT VALUE]: change a setting', 'wait [wait [SECONDS]]: wait for',
-                       'fault [fault KIND VALUE]: set a fault', 'load [load FILE]: execute']),
-                ('show ?', ['qp [show qp]: each queue pair']),
-                ('set ?', ['size [set size VALUE]: bytes', 'interval [set interval VALUE]: seconds']),
-                ('set size ?', ['[set size VALUE]: bytes of a message']),
-                ('set verify ?', ['on [set verify VALUE]: compare', 'off [set verify VALUE]: compare']),
-                ('set verify on ?', ['[RETURN]']),
-                ('fault ?', ['drop [fault drop PERCENT]: ', 'none [fault none]: no faults',
-                             'full [fault full PACKETS[:MILLISECONDS]]: ']),
-                ('fault rx drop ?', ['[fault rx KIND VALUE]: ']),
-                ('start ?', ['[RETURN]']),
-                ('load \t', ['[load FILE]: execute the commands of a file; it may load other files'])):
-            t.type(keys)
-            # rte_cmdline prints the prompt again after the list.
-            shown = t.until(r'(?s)\r\n \S.*\r\n.*testrdma> ')
-            for line in lines:
-                self.assertIn('\r\n ' + line, shown)
-            for line in re.sub(r'\r+', '', shown).split('\n')[1:-1]:
-                self.assertRegex(line, r'\A (\w[\w-]* )?\[(RETURN\]|.+\]: \S.*\w)\)?\Z')
-            self.assertNotIn('(null)', shown)
-            self.assertNotIn('No help', shown)
-            t.type('\x03')
-            t.until(r'testrdma> ')
-        t.type('quit\n')
-        self.assertEqual(t.status(), 0)
 
     def test_interval(self):
         for wait in WAITS:
