@@ -251,6 +251,13 @@ class Bench(Base):
         cases = [row['case'].split('/')[0] for row in rows['rows']]
         self.assertEqual(sorted(set(cases), key=cases.index), ['poll', 'post'])
         self.assertIn('<h2>poll', out['x.html'])
+        head = re.search(r'<title>Bluebell (\d+\.\d+\.\d+) bench, commit ([\w.-]+)</title>', out['x.html'])
+        self.assertIsNotNone(head)
+        self.assertRegex(out['x.html'], r'<p class="machine">Bluebell %s, commit %s; .*, \d+ CPUs, Linux .*, '
+                         r'\d{4}-\d\d-\d\d \d\d:\d\d UTC</p>' % tuple(map(re.escape, head.groups())))
+        self.assertIn('@media(prefers-color-scheme:dark)', out['x.html'])
+        for word in ('Bluebell', 'Baseline', 'Peer', 'Ratio', 'Goal', 'L'):
+            self.assertIn('<b>%s</b>' % word, out['x.html'])
         self.assertEqual([row['case'] for row in csv.DictReader(out['x.csv'].splitlines())],
                          [row['case'] for row in rows['rows']])
 

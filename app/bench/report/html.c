@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench_commit.h"
 #include "html.h"
 #include "output.h"
 
@@ -40,7 +41,7 @@ static const char style[] =
 	".f{fill:var(--baseline)}.o{fill:var(--ours)}.a{stroke:var(--line)}\n"
 	".missed,.failed{color:var(--bad)}.reached{color:var(--good)}.dim{color:var(--dim)}\n"
 	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim);overflow-wrap:anywhere}\n"
-	"code{white-space:nowrap}\n"
+	"code{white-space:nowrap}ul.legend{margin:.5em 0 1em;padding-left:1.2em}\n"
 	/*
 	 * Outlines the figures in the background colour, so that they stay readable over a scale
 	 * line.
@@ -236,7 +237,27 @@ section(FILE *f, unsigned int first, bool first_of_case)
 	fprintf(f, "</section>\n");
 }
 
-/* Writes a description of the machine, and the time of the measurement. */
+/* Explains the colours, the lines and the words of the page. */
+static void
+legend(FILE *f)
+{
+	fputs("<ul class=\"legend\">\n"
+	      "<li><b>Bluebell</b>, blue bars and solid lines: the library.</li>\n"
+	      "<li><b>Baseline</b>, grey bars and dashed lines: hand-written code that does the "
+	      "same work and nothing else. It shows what the machine can do.</li>\n"
+	      "<li><b>Peer</b>, dotted lines, and grey bars of the case peers: another library "
+	      "or the kernel, which does the same "
+	      "work.</li>\n"
+	      "<li><b>Ratio</b>: Bluebell divided by the baseline. <b>Goal</b>: the limit of that "
+	      "ratio, and whether Bluebell has reached or missed it. A line that is not judged, or "
+	      "was skipped, states the reason.</li>\n"
+	      "<li><b>L</b>: the time in which a cache line goes to the other CPU and back, before "
+	      "and after each measurement. If it changed much, the machine was busy.</li>\n"
+	      "</ul>\n",
+	      f);
+}
+
+/* Writes the version, the commit, a description of the machine, and the time of the measurement. */
 static void
 machine(FILE *f)
 {
@@ -253,7 +274,9 @@ machine(FILE *f)
 	uname(&u);
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%d %H:%M UTC", &tm);
-	fprintf(f, "<p class=\"machine\">");
+	fprintf(f, "<p class=\"machine\">Bluebell %s, commit ", BENCH_VERSION);
+	html_text(f, BENCH_COMMIT);
+	fprintf(f, "; ");
 	html_text(f, model[0] != '\0' ? model : u.machine);
 	fprintf(f, ", %ld CPUs, %s %s, %s</p>\n", sysconf(_SC_NPROCESSORS_ONLN), u.sysname,
 		u.release, when);
@@ -308,7 +331,12 @@ report_html(const char *path, double l)
 	fprintf(f,
 		"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width\">\n"
-		"<title>bench</title>\n%s%s</style></head><body>\n<h1>bench</h1>\n",
+		"<title>Bluebell %s bench, commit ",
+		BENCH_VERSION);
+	html_text(f, BENCH_COMMIT);
+	fprintf(f,
+		"</title>\n%s%s</style></head><body>\n"
+		"<h1>Bluebell bench</h1>\n",
 		style, html_lines_style);
 	fprintf(f, "<p>Bluebell beside hand-written baselines and installed peers, in one run: ");
 	pairs(f);
@@ -323,6 +351,7 @@ report_html(const char *path, double l)
 	report_summary(f);
 	fprintf(f, ".</p>\n");
 	machine(f);
+	legend(f);
 	if (bench_stopped())
 		fprintf(f, "<p class=\"failed\">The run was stopped: this page has only the "
 			   "lines that were finished.</p>\n");
