@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench_commit.h"
+#include <bench_commit.h>
+
 #include "html.h"
 #include "output.h"
 
