@@ -157,7 +157,8 @@ struct result {
 	uint64_t guards;                 /* guard bytes that were verified */
 	uint64_t recvs;                  /* receive completions that were checked */
 	uint64_t rounds;
-	uint64_t kinds[MIX_KINDS]; /* operations per type with --op mixed, in both phases */
+	uint64_t kinds[MIX_KINDS]; /* operations per type with --op mixed, in the rate and the
+				      latency phase */
 	/* operations of this round whose data were not in memory yet at their completion */
 	uint64_t late;
 	uint64_t first_late; /* number of the first operation that is counted in late */

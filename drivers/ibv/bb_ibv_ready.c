@@ -92,8 +92,8 @@ run_query(void *arg)
 }
 
 /*
- * Starts the thread of a request. All signals are blocked in it, so the program's threads handle
- * them.
+ * Starts the thread that resolves one address. All signals are blocked in the thread, so the
+ * program's own threads handle them.
  */
 static int
 start(struct query *q)

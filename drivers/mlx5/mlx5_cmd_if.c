@@ -64,8 +64,8 @@ mlx5_list(struct bb_dev_info *info, unsigned int n)
 		total += (unsigned int)ret;
 	}
 	/*
-	 * Listing does not load the library: if it is installed, the first software device is
-	 * soft0.
+	 * The list must not load libbluebell-soft. So if the library is installed but not loaded,
+	 * the list has soft0, which it would offer.
 	 */
 	if (!mlx5_cmd_is_registered(MLX5_SOFT) && mlx5_soft_is_installed()) {
 		if (total < n) {

@@ -11,8 +11,8 @@
 #include "mlx5.h"
 
 /*
- * Number of 16-byte segments before the data of the largest WQE: control and remote address
- * segments, or with UD control segment and address vector.
+ * 16-byte segments before the data of a WQE: the control segment and the remote address segment. A
+ * UD WQE has its address vector instead of the remote address.
  */
 #define HEAD_DS    2u
 #define UD_HEAD_DS 4u

@@ -60,7 +60,10 @@ verbs_sq_close(struct verbs_qp *q)
 	q->ops.write_limit = 0;
 }
 
-/* Makes posts call ibv_wr_*() again after verbs_hold(). The chain is empty now. */
+/*
+ * Makes posts call ibv_wr_*() again. Since verbs_hold() they collected requests in a chain, which
+ * is empty now.
+ */
 static void
 release(struct bb_sq *sq, struct verbs_qp *q)
 {

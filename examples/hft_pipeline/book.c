@@ -52,7 +52,7 @@ struct book {
 	uint32_t mask;
 	unsigned int shift;             /* 64 minus the number of bits in mask */
 	struct order *orders;           /* hash table with open addressing, at most half full */
-	struct side *sides;             /* index 2 * (locate - 1): bid, then ask */
+	struct side *sides;             /* index 2 * (stock locate - 1): bid, ask */
 	uint32_t warm_order, warm_side; /* next entries that book_warm() prefetches */
 };
 

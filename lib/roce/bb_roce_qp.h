@@ -177,8 +177,8 @@ struct bb_roce_ops {
 	 * Writes data of a SEND to the current receive, at byte @off of the message. A status such
 	 * as LOCAL_LENGTH or LOCAL_PROT fails the receive.
 	 * UD: called exactly once per datagram, even for 0 bytes. The data goes after the 40 bytes
-	 * of the GRH. The receive must have room for both, and the callback writes the GRH if it
-	 * has.
+	 * of the GRH. If the receive has room for
+	 * both, the callback also writes the GRH.
 	 */
 	uint8_t (*recv_place)(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *data,
 			      uint32_t len);
@@ -359,7 +359,7 @@ struct bb_roce_req {
 	uint32_t next_pkt;    /* index within its message of the packet to send next; for a READ, of
 				 the response packet */
 	uint32_t unassigned;  /* first message that has no PSN yet */
-	uint32_t psn;         /* PSN that the next message without PSNs will begin with */
+	uint32_t psn;         /* first PSN of the next message to which PSNs are assigned */
 	uint32_t una;         /* oldest PSN that is not acknowledged */
 	uint32_t nxt;         /* PSN of the next packet to send */
 	uint32_t sent;        /* PSN after the newest PSN that was sent or, for a READ, requested */

@@ -60,7 +60,7 @@ enum {
  */
 enum soft_vendor {
 	SOFT_VEND_KEY_RECV = 0x28,   /* write to a receive buffer */
-	SOFT_VEND_KEY_DATA = 0x30,   /* write of the response to a READ or atomic */
+	SOFT_VEND_KEY_DATA = 0x30,   /* write of the data that a READ or atomic returns */
 	SOFT_VEND_KEY_GATHER = 0x50, /* read of the payload to send */
 	SOFT_VEND_LOCAL_QP_OP = 0x68,
 	SOFT_VEND_SEND_LENGTH = 0x69,

@@ -171,7 +171,7 @@ soft_dev_link_local_gid(uint32_t index, uint8_t gid[16])
 	memcpy(gid, raw, 16);
 }
 
-/* The address is ::ffff:192.0.2.n (RFC 5737, addresses for documentation). */
+/* Writes ::ffff:192.0.2.(index + 1) to @gid. RFC 5737 has these addresses for documentation. */
 void
 soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16])
 {

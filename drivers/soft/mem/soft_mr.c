@@ -114,8 +114,8 @@ mkey_make(const struct soft_dev *dev, const struct soft_pd *pd, const struct mlx
 	if ((access & MLX5_ACCESS_ON_DEMAND) != 0) {
 		m->detour = SOFT_DETOUR_PAGED;
 		/*
-		 * Atomics are forbidden, because rc_odp_caps.atomic is 0. A card may handle atomics
-		 * on such a key differently [A].
+		 * Atomics are forbidden, because rc_odp_caps.atomic is 0. No test shows
+		 * how a card handles atomics on such a key.
 		 */
 		m->atomic = false;
 	} else if ((access & MLX5_ACCESS_RELAXED_ORDERING) != 0 && !dev->opts.no_relaxed) {

@@ -103,9 +103,10 @@ int soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj);
 uint64_t soft_kernel_host_page(void);
 
 /*
- * Returns the page size of a umem in bytes, or 0 if no page size fits. The memory consists of pages
- * of @real_page bytes, which need not be contiguous physically. @host is the size of the host's
- * pages. The result may be a size that @pgsz_bitmap does not contain; the kernel's may, too.
+ * Returns the page size of a umem in bytes, or 0 if no page size fits. @host is PAGE_SIZE of the
+ * host. @real_page is the size of the pages that hold the memory, such as 2 MiB for hugepages; the
+ * pages need not be contiguous physically. As in the kernel, the result may be a size that
+ * @pgsz_bitmap does not contain.
  */
 uint64_t soft_kernel_umem_pgsz(uint64_t host, uint64_t addr, uint64_t len, uint64_t real_page,
 			       uint64_t pgsz_bitmap);

@@ -297,8 +297,8 @@ bool soft_shm_key_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t righ
 /* Removes all windows onto a peer's memory. */
 void soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx);
 /*
- * Unmaps replaced windows that no engine uses. @all: unmaps every window, because the device has no
- * engine left.
+ * Unmaps windows (mappings of peers' memory) that a larger mapping has replaced and that no engine
+ * uses. @all: unmaps every window, because the device has no engine left.
  */
 void soft_shm_win_chores(struct soft_shm *shm, bool all);
 

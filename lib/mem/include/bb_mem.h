@@ -210,7 +210,7 @@ struct bb_mem_stats {
 /** Implements bb_mem_stats(), which sets the struct's size. Call bb_mem_stats() instead. */
 int bb_mem_stats_v(struct bb_pd *pd, struct bb_mem_stats *stats);
 
-/** Reads the numbers of registrations of a PD. Any thread may call this function. */
+/** Reads the counts of registrations of a PD. Any thread may call this function. */
 static inline int
 bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats)
 {
