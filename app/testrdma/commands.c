@@ -189,7 +189,7 @@ load_run(struct session *s, unsigned int argc, char **argv)
 			      argv[1], SESSION_FILES);
 		return;
 	}
-	rc = session_file(s, argv[1]);
+	rc = s->load(s, argv[1]);
 	if (rc != 0)
 		command_error(s, "load %s: %s; give a file of commands", argv[1], strerror(-rc));
 }

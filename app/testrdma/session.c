@@ -265,7 +265,12 @@ commands_from(struct session *s, struct input *in)
 		runner_unlisten(&s->run);
 }
 
-int
+/*
+ * Executes the commands of a file. Executes the next command only after a command such as "wait"
+ * has ended. Continues after a wrong command. Returns 0, or -errno if the file cannot be opened or
+ * read.
+ */
+static int
 session_file(struct session *s, const char *path)
 {
 	struct input in = {.fd = open(path, O_RDONLY | O_CLOEXEC), .file = path};
@@ -364,6 +369,7 @@ session_run(const struct options *first)
 	settings_init();
 	s->set = *first;
 	s->device = first->device;
+	s->load = session_file;
 	s->t.o = *first;
 	rc = -tester_open_device(&s->t);
 	json_start(&s->t);

@@ -43,15 +43,10 @@ struct session {
 	struct faults faults;
 	char peer[128];           /* string to which set.connect or set.listen points */
 	uint32_t clients_awaited; /* number of clients that "wait" has waited for while listening */
+	/* Executes the commands of a file, for "load" (session_file()). */
+	int (*load)(struct session *s, const char *path);
 	bool ended;
 };
-
-/*
- * Executes the commands of a file. Executes the next command only after a command such as "wait"
- * has ended. Continues after a wrong command.
- * @return 0, or -errno if the file cannot be opened or read.
- */
-int session_file(struct session *s, const char *path);
 
 /*
  * Runs a session with the options in @first. Executes the commands of their file, then those on

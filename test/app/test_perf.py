@@ -314,7 +314,7 @@ class Perf(AppTest):
             self.usage_error(args, *words)
         res = self.run_program([], eal=['--protocol', 'write_bw'])
         self.assertEqual(res.rc, 2, str(res))
-        self.assertIn('put it behind --', res.err)
+        self.assertIn('put it after --', res.err)
 
     def test_help(self):
         res = self.run_program(['--help'])

@@ -168,7 +168,7 @@ class Pair(AppTest):
             rc, report, text = self.end(server, SERVER)
             self.assertEqual(rc, 1, text)
             self.assertEqual(report['result'], 'fail')
-            self.assertRegex(text, 'closed the connection|retry|no message in|is gone|'
+            self.assertRegex(text, 'closed the connection|retry|no message in|peer died|'
                                    'peer has closed', protocol)
             self.tearDown()
             self.setUp()

@@ -102,7 +102,7 @@ class Usage(AppTest):
     def test_option_on_the_wrong_side(self):
         res = self.run_program([], lcores() + EAL + ['--op', 'write'])
         self.assertEqual(res.rc, 2, str(res))
-        self.assertIn('behind --', res.err)
+        self.assertIn('after --', res.err)
 
     def test_operations(self):
         for bad in ('wriet', 'write,', '', 'write,,read', 'WRITE'):

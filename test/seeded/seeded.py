@@ -11,7 +11,8 @@ change is compiled and tested in steps; the first test that fails ends it:
   3. --full: the tests of --all, under AddressSanitizer (TREE/build-test/asan) as well
 The tests run on the unchanged tree first; a test that fails there, or that fails with a change only once
 of two times, detects nothing.
-Results go to FILE, one line each. A run with the same FILE continues where the last one ended.
+Results go to FILE, one line each, after a line with the commit. A run with the same FILE and commit continues
+where the last one ended. A change that no test detects gets a field "why" by hand: the reason, or the new test.
 Changes are named by file name and text, so that trees with moved files get the same changes.
 """
 
@@ -132,7 +133,7 @@ class Tree:
         if os.path.exists(log):
             os.unlink(log)
         subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--maxfail', str(most),
-                        '-t', str(how.get('multiplier', 1)), '--num-processes', str(parallel), *names],
+                        '-t', str(how.get('multiplier', 0.25)), '--num-processes', str(parallel), *names],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        env=dict(os.environ, **how.get('env', {})), check=False)
         with open(log) as f:
@@ -232,12 +233,17 @@ def main():
     if subprocess.check_output(['git', '-C', tree.top, 'status', '--porcelain', '-uno'], text=True).strip():
         sys.exit('%s has changes that are not committed' % tree.top)
     tree.exclude_broken(tree.build, [(n, 'alone' in s) for n, s, p in quick(tree.tests(tree.build))])
+    commit = subprocess.check_output(['git', '-C', tree.top, 'rev-parse', 'HEAD'], text=True).strip()
     done = {}
     if os.path.exists(args.protocol):
         with open(args.protocol) as f:
-            for line in f:
-                row = json.loads(line)
-                done[key_of(row['change'])] = row
+            first, *rows = map(json.loads, f)
+        if first['commit'] != commit:
+            sys.exit('%s is of commit %s: check it out, or name another file' % (args.protocol, first['commit']))
+        done = {key_of(row['change']): row for row in rows}
+    else:
+        with open(args.protocol, 'w') as f:
+            f.write(json.dumps({'commit': commit, 'seed': args.seed}) + '\n')
     changes = candidates(tree.top)
     random.Random(args.seed).shuffle(changes)
     taken = 0
@@ -265,7 +271,7 @@ def main():
             continue
         taken += 1
         print('%2d %s: %s -> %s: %s' % (taken, change[0], change[1].strip(), change[3].strip() or '(left out)',
-                                        row['found'] or 'NOT FOUND'), flush=True)
+                                        row['found'] or 'NOT FOUND ' + row.get('why', '')), flush=True)
     return 0
 
 

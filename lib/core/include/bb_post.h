@@ -298,7 +298,7 @@ bb_post_nop(struct bb_qp *qp, uint64_t wr_id, uint32_t flags)
 }
 
 /** Posts a receive with a scatter list. bb_qp_ring_recv() passes the receive to the device. */
-static inline int
+static inline __attribute__((always_inline)) int
 bb_post_recv(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
 {
 	return bb_rq_post(&qp->rq, wr_id, sge, nsge);

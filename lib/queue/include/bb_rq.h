@@ -79,7 +79,7 @@ int bb_rq_refuse(struct bb_rq *rq);
 int bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why);
 
 /** Posts one receive. The device owns the buffers of the receive until it completes. */
-static inline int
+static inline __attribute__((always_inline)) int
 bb_rq_post(struct bb_rq *rq, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
 {
 	struct bb_wqe_data *seg;
