@@ -234,7 +234,8 @@ verbs_qp_of(const struct bb_qp *qp)
 static inline struct verbs_qp *
 verbs_qp_of_sq(const struct bb_sq *sq)
 {
-	return container_of(sq->ops, struct verbs_qp, ops);
+	/* By integers, because the pointer in the queue is to const and the QP is not. */
+	return (struct verbs_qp *)((uintptr_t)sq->ops - offsetof(struct verbs_qp, ops));
 }
 
 /* Returns the entry of bb_sq.wqes that a wr_id names. Bits above the offset are ignored. */

@@ -178,7 +178,8 @@ fake_recv_place(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *d
 	}
 	if (len > f->recv_room || off > f->recv_room - len)
 		return BB_SYN_LOCAL_LENGTH;
-	memcpy(f->recv_data + off, data, len);
+	if (len != 0)
+		memcpy(f->recv_data + off, data, len);
 	return 0;
 }
 
