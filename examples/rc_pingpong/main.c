@@ -2,18 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* ibv_rc_pingpong of rdma-core with Bluebell: doc/guides/porting.rst explains each part. */
-#include <netdb.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <bluebell.h>
+#include <netdb.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_malloc.h>
+#include <stdio.h>
+#include <string.h>
 
 #define SIZE   4096u
 #define ROUNDS 1000u
-
 /* Library calls return 0 or a negative errno. On an error the log has a line with advice. */
 #define TRY(call)                                                                                  \
 	do {                                                                                       \
@@ -38,16 +36,19 @@ static int
 tcp_open(const char *server, const char *port)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *info;
-	int one = 1, fd;
+	int one = 1, fd, ret;
 
 	if (getaddrinfo(server, port, &hints, &info) != 0)
 		return -EADDRNOTAVAIL;
 	fd = socket(info->ai_family, SOCK_STREAM, 0);
-	if (server != NULL)
-		return connect(fd, info->ai_addr, info->ai_addrlen) == 0 ? fd : -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, 1) != 0)
+	ret = server != NULL ? connect(fd, info->ai_addr, info->ai_addrlen)
+			     : bind(fd, info->ai_addr, info->ai_addrlen);
+	freeaddrinfo(info);
+	if (ret != 0 || (server == NULL && listen(fd, 1) != 0))
 		return -errno;
+	if (server != NULL)
+		return fd;
 	printf("waiting for a client at TCP port %s\n", port);
 	fflush(stdout);
 	fd = accept(fd, NULL, NULL);
@@ -142,10 +143,8 @@ play(struct end *e, bool server)
 		}
 		if (bb_cq_poll(e->cq, &wc, 1) == 0)
 			continue;
-		if (wc.status != BB_WC_SUCCESS) {
-			fprintf(stderr, "%s\n", bb_wc_status_cause(wc.status, wc.vendor_err));
-			return -EIO;
-		}
+		if (wc.status != BB_WC_SUCCESS)
+			return -EIO; /* the log has the cause */
 		sent += wc.opcode == BB_WC_SEND;
 		if (wc.opcode == BB_WC_RECV) {
 			if (wc.byte_len != SIZE || e->buf[2 * SIZE - 1] != (char)received++)
@@ -156,33 +155,25 @@ play(struct end *e, bool server)
 	return 0;
 }
 
-/* Runs one end, then destroys the objects: children before parents. */
+/* Runs one end. */
 static int
-run(const char *device, const char *port, const char *server)
+run(struct end *e, const char *device, const char *port, const char *server)
 {
-	static struct end e;
 	uint64_t cycles;
 	char done = 0;
 	int fd;
 
-	TRY(open_end(&e, device));
-	TRY(post_receive(&e));
+	TRY(open_end(e, device));
+	TRY(post_receive(e));
 	TRY(fd = tcp_open(server, port));
-	TRY(connect_end(&e, fd, server == NULL));
+	TRY(connect_end(e, fd, server == NULL));
 	cycles = rte_get_timer_cycles();
-	TRY(play(&e, server == NULL));
-	cycles = rte_get_timer_cycles() - cycles;
+	TRY(play(e, server == NULL));
 	printf("%u rounds of %u bytes, %.1f us each\n", ROUNDS, SIZE,
-	       1e6 * (double)cycles / (double)rte_get_timer_hz() / ROUNDS);
+	       1e6 * (double)(rte_get_timer_cycles() - cycles) / (double)rte_get_timer_hz() /
+		       ROUNDS);
 	TRY(send(fd, &done, 1, MSG_NOSIGNAL) == 1 ? 0 : -EPIPE);
-	TRY(receive(&e, fd, &done, 1)); /* the peer may wait for an ACK, which a poll sends */
-	TRY(bb_qp_destroy(e.qp));
-	TRY(bb_cq_destroy(e.cq));
-	TRY(bb_mr_dereg(e.mr));
-	TRY(bb_pd_free(e.pd));
-	TRY(bb_dev_close(e.dev));
-	rte_free(e.buf);
-	return 0;
+	return receive(e, fd, &done, 1); /* the peer may wait for an ACK, which a poll sends */
 }
 
 /* Starts EAL, which takes the arguments up to "--". */
@@ -190,10 +181,19 @@ int
 main(int argc, char **argv)
 {
 	bool help = argc > 1 && strcmp(argv[argc - 1], "--help") == 0;
-	int used = help ? 0 : rte_eal_init(argc, argv);
+	int used = help ? 0 : rte_eal_init(argc, argv), rc;
+	static struct end e;
 
-	if (used > 0 && argc - used >= 3 && argc - used <= 4)
-		return run(argv[used + 1], argv[used + 2], argv[used + 3]) == 0 ? 0 : 1;
+	if (used > 0 && argc - used >= 3 && argc - used <= 4) {
+		rc = run(&e, argv[used + 1], argv[used + 2], argv[used + 3]);
+		bb_qp_destroy(e.qp); /* children before parents; NULL is refused silently */
+		bb_cq_destroy(e.cq);
+		bb_mr_dereg(e.mr);
+		bb_pd_free(e.pd);
+		bb_dev_close(e.dev);
+		rte_free(e.buf);
+		return rc == 0 ? 0 : 1;
+	}
 	fputs("usage: rc_pingpong EAL_OPTIONS -- DEVICE PORT [SERVER]\n", help ? stdout : stderr);
 	return help ? 0 : 2;
 }
