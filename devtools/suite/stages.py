@@ -243,6 +243,10 @@ def clang_warnings(path, built):
         commands = json.load(f)
     made = set(subprocess.check_output(['ninja', '-C', path, '-t', 'inputs', *built], text=True).split('\n'))
     commands = [entry for entry in commands if entry['output'] not in made]
+    targets = subprocess.check_output(['ninja', '-C', path, '-t', 'targets', 'all'], text=True).split('\n')
+    generated = [name for name, _, _ in (line.partition(': ') for line in targets) if name.endswith('.h')]
+    if generated:
+        subprocess.run(['ninja', '-C', path, *generated], stdout=subprocess.DEVNULL, check=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return [text for text in pool.map(check, commands) if text]
 
