@@ -1,5 +1,5 @@
 # An image with everything that builds, tests and runs Bluebell on the software device.
-# The steps were run in a new Debian 12 root (devtools/fresh), not by a container engine.
+# Untried: no container engine was at hand. devtools/run is what the README shows for a new Debian 12.
 #   docker build -t bluebell .
 #   docker run --rm bluebell                       # verified RDMA traffic on soft0
 #   docker run --rm -it bluebell devtools/test     # the tests

@@ -132,6 +132,7 @@ class Tree:
         log = os.path.join(build, 'meson-logs', 'testlog.json')
         if os.path.exists(log):
             os.unlink(log)
+        # A quarter of the time limits, which no test needs on a quiet machine: a change may make a test hang.
         subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--maxfail', str(most),
                         '-t', str(how.get('multiplier', 0.25)), '--num-processes', str(parallel), *names],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -117,8 +117,7 @@ test_an_error_throws_its_errno_and_the_name_of_the_call()
 	}
 	bluebell::device dev("soft0");
 	bluebell::pd pd(dev);
-	CHECK(thrown([&] { bluebell::mr(pd, nullptr, 64); }) == EFAULT ||
-	      thrown([&] { bluebell::mr(pd, nullptr, 64); }) == EINVAL);
+	CHECK(thrown([&] { bluebell::mr(pd, nullptr, 64); }) == EFAULT);
 	CHECK(thrown([&] { bluebell::qp(pd, bluebell::qp_init_attr()); }) == EINVAL);
 	/* What the constructors made before the throw is gone. */
 	pd.close();
