@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares every line of lib/format/bb_prm.h with positions from the headers of other projects.
+"""Compares every line of lib/format/bb_prm*.h with positions from the headers of other projects.
 
-usage: prm_positions.py BB_PRM_H PRM_POSITIONS_JSON
+usage: prm_positions.py PRM_POSITIONS_JSON HEADER...
 
-devtools/prm-positions makes the JSON from the kernel's and DPDK's headers. Each macro of bb_prm.h
+devtools/prm-positions makes the JSON from the kernel's and DPDK's headers. Each macro of a HEADER
 needs a comment that names the struct and field for which it stands:
 
     struct.field                      the kernel's, and DPDK's where DPDK has it
@@ -17,6 +17,7 @@ tests itself: it changes every digit of every value in turn, and must detect eac
 """
 
 import json
+import os
 import re
 import sys
 
@@ -27,7 +28,7 @@ VALUE = re.compile(r'#define (BB_PRM_\w+)[ \t]+(0x[0-9a-f]+|\d+|\(1u << \d+\))[ 
 ENUM = re.compile(r'^\t(BB_PRM_\w+) = (0x[0-9a-f]+|\d+),', re.M)
 DEFINE = re.compile(r'#define (BB_PRM_\w+)')
 SIZES = re.compile(r'(BB_PRM_SZ_\w+) is ((?:sizeof\(\w+\)[,.\s*]*)+)')
-NOT_LAYOUT = {'BB_PRM_H', 'BB_PRM_F'}
+NOT_LAYOUT = {'BB_PRM_H', 'BB_PRM_HCA_H', 'BB_PRM_F'}
 
 # Prefix here -> names in the kernel's headers.
 CONSTANTS = (
@@ -194,8 +195,7 @@ def selftest(text, positions):
                          first.group(0) + '\n#define BB_PRM_NEW BB_PRM_F(0x000, 0, 8)\n', 1)
     bare = text.replace(first.group(5), ' the opcode ', 1)
     other = text.replace(first.group(5), ' create_qp_in.no_such_field ', 1)
-    enum = text.replace('\tBB_PRM_OP_CREATE_CQ = ', '\tBB_PRM_OP_NEW = 0x999,\n'
-                        '\tBB_PRM_OP_CREATE_CQ = ', 1)
+    enum = re.sub(r'(\tBB_PRM_OP_)', r'\tBB_PRM_OP_NEW = 0x999,\n\1', text, count=1)
     for what, mutant in (('a macro without a comment', extra), ('a comment without a field', bare),
                          ('an unknown field', other), ('an unknown enumerator', enum),
                          ('a macro in another form',
@@ -206,23 +206,29 @@ def selftest(text, positions):
     return missed, tried
 
 
-def main():
-    with open(sys.argv[1]) as f:
+def run(path, positions):
+    """Checks a header. Returns the number of macros and enumerators, 0 if anything is wrong."""
+    with open(path) as f:
         text = f.read()
-    with open(sys.argv[2]) as f:
-        positions = json.load(f)
     errors, checked = check(text, positions)
     for e in errors:
         print(e)
     if errors:
-        return 1
+        return 0
     missed, tried = selftest(text, positions)
     for m in missed:
         print('not noticed: ' + m)
-    print('%d macros and enumerators agree with %s and %s; %d changes, %d not noticed' %
-          (checked, positions['kernel']['source'], positions['dpdk']['source'], tried,
-           len(missed)))
-    return 1 if missed or checked < 200 else 0
+    print('%s: %d macros and enumerators agree with %s and %s; %d changes, %d not noticed' %
+          (os.path.basename(path), checked, positions['kernel']['source'], positions['dpdk']['source'],
+           tried, len(missed)))
+    return 0 if missed or checked < 200 else checked
+
+
+def main():
+    with open(sys.argv[1]) as f:
+        positions = json.load(f)
+    done = [run(path, positions) for path in sys.argv[2:]]
+    return 0 if done and all(done) else 1
 
 
 if __name__ == '__main__':
