@@ -12,7 +12,9 @@
 #include "bb_mem_priv.h"
 #include "bb_mem_table.h"
 
-#define FIRST_CAP 64
+/* Numbers of entries that are allocated at once: the first time, and at most. */
+#define FIRST_BLOCK 63
+#define MAX_BLOCK   4096
 
 /*
  * Makes the odd sequence number visible to find() before any changed field, and every changed field
@@ -30,94 +32,67 @@ write_end(struct bb_mem_table *t)
 	__atomic_store_n(&t->seq, t->seq + 1, __ATOMIC_RELEASE);
 }
 
-static void
-entry_store(struct bb_mem_entry *dst, const struct bb_mem_entry *src)
+static struct bb_mem_entry *
+entry_take(struct bb_mem_table *t)
 {
-	__atomic_store_n(&dst->start, src->start, __ATOMIC_RELEASE);
-	__atomic_store_n(&dst->end, src->end, __ATOMIC_RELEASE);
-	__atomic_store_n(&dst->lkey, src->lkey, __ATOMIC_RELEASE);
-	__atomic_store_n(&dst->writable, src->writable, __ATOMIC_RELEASE);
-	dst->reg = src->reg;
-}
+	struct bb_mem_entry *e = t->free;
 
-/* Sets max_end of entry @from and all later entries. */
-static void
-max_end_update(struct bb_mem_array *a, uint32_t from)
-{
-	uint64_t max = from > 0 ? a->e[from - 1].max_end : 0;
-	uint32_t i;
-
-	for (i = from; i < a->n; i++) {
-		if (a->e[i].end > max)
-			max = a->e[i].end;
-		if (a->e[i].max_end != max)
-			__atomic_store_n(&a->e[i].max_end, max, __ATOMIC_RELEASE);
-	}
-}
-
-/* Returns the index of the first entry that starts above @addr. */
-static uint32_t
-upper_bound(const struct bb_mem_array *a, uint32_t n, uint64_t addr)
-{
-	uint32_t lo = 0;
-
-	while (lo < n) {
-		uint32_t mid = lo + (n - lo) / 2;
-
-		if (__atomic_load_n(&a->e[mid].start, __ATOMIC_ACQUIRE) <= addr)
-			lo = mid + 1;
-		else
-			n = mid;
-	}
-	return lo;
+	t->free = e->left;
+	t->n_free--;
+	return e;
 }
 
 static void
-entry_add(struct bb_mem_array *a, const struct bb_mem_entry *e)
+entry_give(struct bb_mem_table *t, struct bb_mem_entry *e)
 {
-	uint32_t at = upper_bound(a, a->n, e->start), i;
-
-	for (i = a->n; i > at; i--)
-		entry_store(&a->e[i], &a->e[i - 1]);
-	entry_store(&a->e[at], e);
-	__atomic_store_n(&a->n, a->n + 1, __ATOMIC_RELEASE);
-	max_end_update(a, at);
+	__atomic_store_n(&e->left, t->free, __ATOMIC_RELEASE);
+	t->free = e;
+	t->n_free++;
 }
 
+/* Adds the range [start, end) of @reg. The caller has reserved the entry. */
 static void
-entry_del(struct bb_mem_array *a, uint32_t at)
+entry_add(struct bb_mem_table *t, struct bb_mem_reg *reg, uint64_t start, uint64_t end)
 {
-	uint32_t i;
+	struct bb_mem_entry *e = entry_take(t);
 
-	for (i = at; i + 1 < a->n; i++)
-		entry_store(&a->e[i], &a->e[i + 1]);
-	__atomic_store_n(&a->n, a->n - 1, __ATOMIC_RELEASE);
-	max_end_update(a, at);
+	__atomic_store_n(&e->start, start, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->end, end, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->lkey, reg->drv_mr->lkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->writable, reg->writable, __ATOMIC_RELEASE);
+	e->reg = reg;
+	bb_mem_tree_add(&t->root, e);
 }
 
-/* Makes room for @n entries. */
+/* Removes the entry of @reg that starts at @start, if it exists. */
+static void
+entry_del(struct bb_mem_table *t, const struct bb_mem_reg *reg, uint64_t start)
+{
+	struct bb_mem_entry *e = bb_mem_tree_del(&t->root, start, reg);
+
+	if (e != NULL)
+		entry_give(t, e);
+}
+
+/* Allocates entries until @n are free. Returns 0 or -ENOMEM. */
 static int
-grow(struct bb_mem_table *t, uint32_t n)
+reserve(struct bb_mem_table *t, uint32_t n)
 {
-	struct bb_mem_array *old = t->arr, *a;
-	uint32_t cap = old != NULL ? old->cap : FIRST_CAP;
+	struct bb_mem_block *b;
+	uint32_t i, size;
 
-	if (old != NULL && n <= old->cap)
+	if (t->n_free >= n)
 		return 0;
-	while (cap < n)
-		cap *= 2;
-	a = bb_alloc(t->pd->dev, "the table of addresses", sizeof(*a) + cap * sizeof(a->e[0]));
-	if (a == NULL)
-		return -ENOMEM;
-	a->cap = cap;
-	a->older = old;
-	if (old != NULL) {
-		a->n = old->n;
-		memcpy(a->e, old->e, old->n * sizeof(a->e[0]));
-	}
-	write_begin(t);
-	__atomic_store_n(&t->arr, a, __ATOMIC_RELEASE);
-	write_end(t);
+	size = t->blocks == NULL ? FIRST_BLOCK : RTE_MIN(t->blocks->n * 2, MAX_BLOCK);
+	b = aligned_alloc(BB_CACHE_LINE, sizeof(*b) + size * sizeof(b->e[0]));
+	if (b == NULL)
+		return bb_no_memory(t->pd->dev, "the table of addresses");
+	memset(b, 0, sizeof(*b) + size * sizeof(b->e[0]));
+	b->n = size;
+	b->next = t->blocks;
+	t->blocks = b;
+	for (i = size; i-- > 0;)
+		entry_give(t, &b->e[i]);
 	return 0;
 }
 
@@ -133,7 +108,7 @@ bb_mem_table_create(struct bb_pd *pd, struct bb_mem_table **table)
 	TAILQ_INIT(&t->heap);
 	TAILQ_INIT(&t->pools);
 	TAILQ_INIT(&t->retired);
-	if (grow(t, 1) != 0) {
+	if (reserve(t, 1) != 0) {
 		free(t);
 		return -ENOMEM;
 	}
@@ -145,11 +120,11 @@ bb_mem_table_create(struct bb_pd *pd, struct bb_mem_table **table)
 void
 bb_mem_table_free(struct bb_mem_table *t)
 {
-	while (t->arr != NULL) {
-		struct bb_mem_array *a = t->arr;
+	while (t->blocks != NULL) {
+		struct bb_mem_block *b = t->blocks;
 
-		t->arr = a->older;
-		free(a);
+		t->blocks = b->next;
+		free(b);
 	}
 	pthread_mutex_destroy(&t->lock);
 	free(t);
@@ -158,20 +133,14 @@ bb_mem_table_free(struct bb_mem_table *t)
 int
 bb_mem_table_insert(struct bb_mem_table *t, struct bb_mem_reg *reg)
 {
-	struct bb_mem_entry e = {.start = reg->start,
-				 .end = reg->end,
-				 .lkey = reg->drv_mr->lkey,
-				 .writable = reg->writable,
-				 .reg = reg};
-
 	/*
 	 * Reserves one more entry than needed, so that bb_mem_table_cut() can split an entry even
 	 * if there is no memory.
 	 */
-	if (grow(t, t->arr->n + 2) != 0)
+	if (reserve(t, 2) != 0)
 		return -ENOMEM;
 	write_begin(t);
-	entry_add(t->arr, &e);
+	entry_add(t, reg, reg->start, reg->end);
 	write_end(t);
 	return 0;
 }
@@ -179,81 +148,69 @@ bb_mem_table_insert(struct bb_mem_table *t, struct bb_mem_reg *reg)
 void
 bb_mem_table_remove(struct bb_mem_table *t, const struct bb_mem_reg *reg)
 {
-	struct bb_mem_array *a = t->arr;
-	uint32_t i = 0;
-
 	write_begin(t);
-	while (i < a->n) {
-		if (a->e[i].reg == reg)
-			entry_del(a, i);
-		else
-			i++;
-	}
+	entry_del(t, reg, reg->start);
 	write_end(t);
 }
 
 void
 bb_mem_table_clear(struct bb_mem_table *t)
 {
+	struct bb_mem_block *b;
+	uint32_t i;
+
 	write_begin(t);
-	__atomic_store_n(&t->arr->n, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->root, NULL, __ATOMIC_RELEASE);
+	t->free = NULL;
+	t->n_free = 0;
+	for (b = t->blocks; b != NULL; b = b->next)
+		for (i = 0; i < b->n; i++)
+			entry_give(t, &b->e[i]);
 	write_end(t);
 }
 
-/* Cuts [start, end) out of entry @i, which overlaps it. Returns true if entry @i was removed. */
-static bool
-entry_cut(struct bb_mem_array *a, uint32_t i, uint64_t start, uint64_t end)
+/* Cuts [start, end) out of the entry of @reg for [first, last), which contains it. */
+static void
+entry_cut(struct bb_mem_table *t, struct bb_mem_reg *reg, uint64_t first, uint64_t last,
+	  uint64_t start, uint64_t end)
 {
-	struct bb_mem_entry head = a->e[i], tail = a->e[i];
-
-	head.end = start;
-	tail.start = end;
-	entry_del(a, i);
-	if (head.end > head.start)
-		entry_add(a, &head);
-	if (tail.end > tail.start) {
-		if (a->n < a->cap)
-			entry_add(a, &tail);
-		else
-			BB_LOG(ERR,
-			       "no memory to store the key of the registered range %p to %p: "
-			       "lookups of its addresses fail",
-			       (void *)(uintptr_t)tail.start, (void *)(uintptr_t)tail.end);
-	}
-	return head.end <= head.start;
+	entry_del(t, reg, first);
+	if (start > first)
+		entry_add(t, reg, first, start);
+	if (end >= last)
+		return;
+	if (t->n_free != 0)
+		entry_add(t, reg, end, last);
+	else
+		BB_LOG(ERR,
+		       "no memory to store the key of the registered range %p to %p: lookups of "
+		       "its addresses fail",
+		       (void *)(uintptr_t)end, (void *)(uintptr_t)last);
 }
 
 uint64_t
 bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end)
 {
-	struct bb_mem_array *a;
+	const struct bb_mem_entry *e;
 	uint64_t bytes = 0;
-	uint32_t i = 0;
 
 	/* Heap entries do not overlap, so at most one entry is split into two. */
-	(void)grow(t, t->arr->n + 1);
-	a = t->arr;
+	(void)reserve(t, 1);
 	write_begin(t);
-	while (i < a->n && a->e[i].start < end) {
-		struct bb_mem_entry e = a->e[i];
-		uint64_t from, to;
+	while ((e = bb_mem_tree_heap(t->root, start, end)) != NULL) {
+		struct bb_mem_reg *reg = e->reg;
+		uint64_t from = RTE_MAX(e->start, start), to = RTE_MIN(e->end, end);
 
-		if (e.reg->kind != BB_MEM_HEAP || e.end <= start) {
-			i++;
-			continue;
-		}
-		from = e.start > start ? e.start : start;
-		to = e.end < end ? e.end : end;
-		if (!entry_cut(a, i, from, to))
-			i++;
-		e.reg->live -= to - from;
+		entry_cut(t, reg, e->start, e->end, from, to);
+		start = to;
+		reg->live -= to - from;
 		bytes += to - from;
-		if (e.reg->live == 0) {
-			TAILQ_REMOVE(&t->heap, e.reg, link);
-			TAILQ_INSERT_TAIL(&t->retired, e.reg, link);
+		if (reg->live == 0) {
+			TAILQ_REMOVE(&t->heap, reg, link);
+			TAILQ_INSERT_TAIL(&t->retired, reg, link);
 			t->stats.heap--;
 			t->stats.retired++;
-			t->stats.bytes -= e.reg->end - e.reg->start;
+			t->stats.bytes -= reg->end - reg->start;
 		}
 	}
 	write_end(t);
@@ -263,22 +220,62 @@ bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end)
 bool
 bb_mem_table_gap(const struct bb_mem_table *t, uint64_t *start, uint64_t end, uint64_t *gap_end)
 {
-	const struct bb_mem_array *a = t->arr;
-	uint32_t i;
+	const struct bb_mem_entry *e;
 
-	*gap_end = end;
-	for (i = 0; i < a->n && a->e[i].start < end; i++) {
-		const struct bb_mem_entry *e = &a->e[i];
-
-		if (e->reg->kind != BB_MEM_HEAP || e->end <= *start)
-			continue;
-		if (e->start > *start) {
-			*gap_end = e->start;
-			break;
-		}
+	while ((e = bb_mem_tree_heap(t->root, *start, end)) != NULL && e->start <= *start)
 		*start = e->end;
-	}
+	*gap_end = e != NULL ? e->start : end;
 	return *start < end;
+}
+
+/*
+ * Searches the tree for find(), from the entry with the largest start down. Returns false if the
+ * table has changed since it had the sequence number @seq.
+ */
+static bool
+find_at(const struct bb_mem_table *t, uint32_t seq, uint64_t addr, uint64_t len,
+	struct bb_lkey_range *range, bool *found, bool *writable)
+{
+	const struct bb_mem_entry *e = __atomic_load_n(&t->root, __ATOMIC_ACQUIRE);
+	const struct bb_mem_entry *path[BB_MEM_TREE_HEIGHT]; /* entries to check, then to go left */
+	uint32_t n = 0;
+	uint64_t end;
+
+	*found = false;
+	*writable = false;
+	for (;;) {
+		/*
+		 * The link to the entry was loaded before this check. So if it is unchanged, the
+		 * link belongs to the tree of @seq, and the path is not longer than that tree.
+		 */
+		if (__atomic_load_n(&t->seq, __ATOMIC_RELAXED) != seq)
+			return false;
+		if (e != NULL && __atomic_load_n(&e->max_end, __ATOMIC_ACQUIRE) > addr) {
+			if (__atomic_load_n(&e->start, __ATOMIC_ACQUIRE) <= addr) {
+				path[n++] = e;
+				e = __atomic_load_n(&e->right, __ATOMIC_ACQUIRE);
+			} else {
+				e = __atomic_load_n(&e->left, __ATOMIC_ACQUIRE);
+			}
+			continue;
+		}
+		if (n == 0)
+			return true;
+		e = path[--n];
+		end = __atomic_load_n(&e->end, __ATOMIC_ACQUIRE);
+		if (end > addr && len <= end - addr) {
+			*writable = __atomic_load_n(&e->writable, __ATOMIC_ACQUIRE);
+			if (!*found || *writable) {
+				range->start = __atomic_load_n(&e->start, __ATOMIC_ACQUIRE);
+				range->len = end - range->start;
+				range->lkey = __atomic_load_n(&e->lkey, __ATOMIC_ACQUIRE);
+				*found = true;
+			}
+			if (*writable)
+				return __atomic_load_n(&t->seq, __ATOMIC_RELAXED) == seq;
+		}
+		e = __atomic_load_n(&e->left, __ATOMIC_ACQUIRE);
+	}
 }
 
 /*
@@ -294,33 +291,9 @@ find(const struct bb_mem_table *t, uint64_t addr, uint64_t len, struct bb_lkey_r
 	bool found;
 
 	do {
-		const struct bb_mem_array *a;
-		uint32_t i, n;
-
 		while ((seq = __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE)) & 1)
 			rte_pause();
-		found = false;
-		a = __atomic_load_n(&t->arr, __ATOMIC_ACQUIRE);
-		n = __atomic_load_n(&a->n, __ATOMIC_ACQUIRE);
-		for (i = upper_bound(a, n, addr); i > 0; i--) {
-			const struct bb_mem_entry *e = &a->e[i - 1];
-			uint64_t end = __atomic_load_n(&e->end, __ATOMIC_ACQUIRE);
-
-			if (__atomic_load_n(&e->max_end, __ATOMIC_ACQUIRE) <= addr)
-				break;
-			if (end <= addr || len > end - addr)
-				continue;
-			*writable = __atomic_load_n(&e->writable, __ATOMIC_ACQUIRE);
-			if (found && !*writable)
-				continue;
-			range->start = __atomic_load_n(&e->start, __ATOMIC_ACQUIRE);
-			range->len = end - range->start;
-			range->lkey = __atomic_load_n(&e->lkey, __ATOMIC_ACQUIRE);
-			found = true;
-			if (*writable)
-				break;
-		}
-	} while (__atomic_load_n(&t->seq, __ATOMIC_RELAXED) != seq);
+	} while (!find_at(t, seq, addr, len, range, &found, writable));
 	*seq_out = seq;
 	return found;
 }

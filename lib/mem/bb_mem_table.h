@@ -6,10 +6,9 @@
  *
  * Readers are data-path threads whose lookup cache had no entry for the address. Readers take no
  * lock and use a sequence count. Every field that a reader loads is atomic. A reader that races
- * with a change may see a mix of old and new values. The reader accesses only mapped memory,
- * detects the change by the sequence count, and starts again. Outgrown arrays stay allocated until
- * the PD is freed, so a reader never touches freed memory. Each array is twice as large as the one
- * before, so all outgrown arrays together are no larger than the last.
+ * with a change may see a mix of old and new values. It detects the change by the sequence count
+ * before it follows the next link, and starts again. Entries stay allocated until the PD is freed,
+ * so a reader never touches freed memory.
  *
  * Writers hold bb_mem_table.lock. EAL's memory event callbacks take it under EAL's own memory lock.
  * So a writer must not call a function that takes EAL's lock (rte_malloc, a memory walk). It must
@@ -28,6 +27,7 @@
 #include <rte_memory.h>
 
 #include "bb_driver.h"
+#include "bb_mem_tree.h"
 
 struct rte_mempool;
 
@@ -53,32 +53,23 @@ struct bb_mem_reg {
 };
 TAILQ_HEAD(bb_mem_regs, bb_mem_reg);
 
-/*
- * A range of addresses in the table. If EAL has unmapped parts of a registration, each remaining
- * part has an entry.
- */
-struct bb_mem_entry {
-	uint64_t start, end;
-	uint64_t max_end; /* largest end among this entry and all entries before it */
-	uint32_t lkey;
-	uint32_t writable;
-	struct bb_mem_reg *reg; /* registration of the range; only writers access this field */
-};
-
-struct bb_mem_array {
-	struct bb_mem_array *older;
-	uint32_t cap;
+/* Memory of entries. */
+struct bb_mem_block {
+	struct bb_mem_block *next;
 	uint32_t n;
-	struct bb_mem_entry e[]; /* sorted by start */
+	struct bb_mem_entry e[] __attribute__((aligned(64)));
 };
 
 struct bb_mem_table {
 	/* Every lookup reads these two fields. No other field shares their cache line. */
 	uint32_t seq; /* odd while a writer changes the table */
-	struct bb_mem_array *arr;
+	struct bb_mem_entry *root;
 
 	pthread_mutex_t lock __attribute__((aligned(64)));
 	struct bb_pd *pd;
+	struct bb_mem_block *blocks;
+	struct bb_mem_entry *free; /* linked by "left" */
+	uint32_t n_free;
 	struct bb_mem_regs heap;
 	struct bb_mem_regs pools;
 	struct bb_mem_regs retired; /* registrations that have no entry in the table and are not
@@ -97,7 +88,7 @@ void bb_mem_table_free(struct bb_mem_table *t);
 
 /* Adds the range of @reg. Returns 0 or -ENOMEM. */
 int bb_mem_table_insert(struct bb_mem_table *t, struct bb_mem_reg *reg);
-/* Removes every entry of @reg. */
+/* Removes the entry of @reg, which is not a heap registration. Does nothing if it has none. */
 void bb_mem_table_remove(struct bb_mem_table *t, const struct bb_mem_reg *reg);
 /* Removes every entry. */
 void bb_mem_table_clear(struct bb_mem_table *t);

@@ -400,7 +400,7 @@ soft_obj_destroy(struct mlx5_obj *obj)
 	pthread_mutex_unlock(&ctx->dev->lock);
 	if (ret != 0)
 		return soft_kernel_status_errno((uint8_t)bb_prm_get(out, BB_PRM_CMD_STATUS));
-	soft_event_remove_obj(ctx, obj);
+	soft_event_remove(ctx, obj);
 	free(obj);
 	return 0;
 }

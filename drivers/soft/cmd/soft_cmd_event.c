@@ -38,13 +38,12 @@ soft_event_subscribe(struct mlx5_ctx *ctx_, struct mlx5_obj *obj, const uint16_t
 			return -ENOMEM;
 		}
 		sub[i]->ctx = ctx;
-		sub[i]->obj = obj;
 		sub[i]->type = types[i];
 		sub[i]->cookie = cookie;
 	}
 	pthread_mutex_lock(&ctl->event_lock);
 	for (i = 0; i < n; i++)
-		LIST_INSERT_HEAD(&ctl->subs, sub[i], link);
+		LIST_INSERT_HEAD(soft_event_subs_of(ctx->dev, obj), sub[i], link);
 	pthread_mutex_unlock(&ctl->event_lock);
 	return 0;
 }

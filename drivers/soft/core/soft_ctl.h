@@ -66,13 +66,14 @@ struct soft_memic {
 	uint32_t pages;
 };
 
+/* A subscription to one type of event: of an object, or of the device. */
 struct soft_event_sub {
-	LIST_ENTRY(soft_event_sub) link;
+	LIST_ENTRY(soft_event_sub) link; /* in soft_obj.subs or soft_ctl.subs */
 	struct soft_ctx *ctx;
-	struct mlx5_obj *obj; /* object of the event, NULL for device-wide events */
 	uint16_t type;
 	uint64_t cookie;
 };
+LIST_HEAD(soft_event_subs, soft_event_sub);
 
 /* State of a device for the control path. Protected by soft_dev.lock, except for events. */
 struct soft_ctl {
@@ -89,7 +90,7 @@ struct soft_ctl {
 
 	/* Protects events. Last in the lock order, because engines take this lock, too. */
 	pthread_mutex_t event_lock;
-	LIST_HEAD(, soft_event_sub) subs;
+	struct soft_event_subs subs; /* device-wide events */
 	LIST_HEAD(, soft_ctx) ctxs;
 };
 
@@ -109,9 +110,10 @@ struct soft_ctx {
 
 struct soft_obj {
 	struct mlx5_obj pub;
-	uint64_t id;          /* number from soft_kernel_obj_id() */
-	uint8_t destroy[32];  /* command that destroys the object */
-	uint32_t destroy_len; /* length of this command in bytes */
+	uint64_t id;                 /* number from soft_kernel_obj_id() */
+	uint8_t destroy[32];         /* command that destroys the object */
+	uint32_t destroy_len;        /* length of this command in bytes */
+	struct soft_event_subs subs; /* under soft_ctl.event_lock */
 };
 
 struct soft_pd {
@@ -343,8 +345,10 @@ int soft_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint1
 int soft_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 
 /* ---- soft_event.c */
-/* Removes the subscriptions of @ctx, or only those to @obj. */
-void soft_event_remove_obj(struct soft_ctx *ctx, struct mlx5_obj *obj);
+/* Returns the subscriptions to events of @obj, or to device-wide events if @obj is NULL. */
+struct soft_event_subs *soft_event_subs_of(struct soft_dev *dev, struct mlx5_obj *obj);
+/* Removes the subscriptions of @ctx to @obj, or to device-wide events if @obj is NULL. */
+void soft_event_remove(struct soft_ctx *ctx, struct mlx5_obj *obj);
 
 /* ---- soft_telemetry.c */
 int soft_drops(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n);

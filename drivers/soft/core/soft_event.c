@@ -6,16 +6,22 @@
 
 #include "soft_ctl.h"
 
+struct soft_event_subs *
+soft_event_subs_of(struct soft_dev *dev, struct mlx5_obj *obj)
+{
+	return obj == NULL ? &dev->ctl->subs : &((struct soft_obj *)obj)->subs;
+}
+
 void
-soft_event_remove_obj(struct soft_ctx *ctx, struct mlx5_obj *obj)
+soft_event_remove(struct soft_ctx *ctx, struct mlx5_obj *obj)
 {
 	struct soft_ctl *ctl = ctx->dev->ctl;
 	struct soft_event_sub *sub, *next;
 
 	pthread_mutex_lock(&ctl->event_lock);
-	for (sub = LIST_FIRST(&ctl->subs); sub != NULL; sub = next) {
+	for (sub = LIST_FIRST(soft_event_subs_of(ctx->dev, obj)); sub != NULL; sub = next) {
 		next = LIST_NEXT(sub, link);
-		if (sub->ctx != ctx || (obj != NULL && sub->obj != obj))
+		if (sub->ctx != ctx)
 			continue;
 		LIST_REMOVE(sub, link);
 		free(sub);
@@ -61,8 +67,8 @@ soft_event_raise(struct soft_dev *dev, struct mlx5_obj *obj, uint16_t type)
 		LIST_FOREACH(ctx, &ctl->ctxs, link)
 			deliver(ctx, type, 0);
 	} else {
-		LIST_FOREACH(sub, &ctl->subs, link)
-			if (sub->obj == obj && sub->type == type)
+		LIST_FOREACH(sub, soft_event_subs_of(dev, obj), link)
+			if (sub->type == type)
 				deliver(sub->ctx, type, sub->cookie);
 	}
 	pthread_mutex_unlock(&ctl->event_lock);

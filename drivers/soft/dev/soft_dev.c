@@ -335,7 +335,7 @@ soft_close(struct mlx5_ctx *ctx_)
 			 dev->name, ctx->channels);
 		return -EBUSY;
 	}
-	soft_event_remove_obj(ctx, NULL);
+	soft_event_remove(ctx, NULL);
 	pthread_mutex_lock(&dev->ctl->event_lock);
 	LIST_REMOVE(ctx, link);
 	pthread_mutex_unlock(&dev->ctl->event_lock);

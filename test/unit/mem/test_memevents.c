@@ -53,19 +53,20 @@ sum_cb(const struct rte_memseg_list *msl, const struct rte_memseg *ms, size_t le
 	return 0;
 }
 
+static uint64_t
+bytes_of(const struct bb_mem_entry *e)
+{
+	return e == NULL ? 0 : e->end - e->start + bytes_of(e->left) + bytes_of(e->right);
+}
+
 /* Asserts that exactly EAL's mapped memory is registered. */
 static void
 assert_all_registered(struct bb_pd *pd)
 {
-	uint64_t mapped = 0, registered = 0;
-	const struct bb_mem_entry *e;
+	uint64_t mapped = 0;
 
 	assert_int_equal(rte_memseg_contig_walk(sum_cb, &mapped), 0);
-	for (uint32_t i = 0; i < pd->mem->arr->n; i++) {
-		e = &pd->mem->arr->e[i];
-		registered += e->end - e->start;
-	}
-	assert_int_equal(registered, mapped);
+	assert_int_equal(bytes_of(pd->mem->root), mapped);
 }
 
 T(test_growing_heap_is_registered)

@@ -317,7 +317,7 @@ TEST(test_reader_beside_a_writer_finds_stable_chunks)
 	assert_int_equal(lost, 0);
 	assert_true(found > 0);
 	assert_true(none > 0);
-	assert_non_null(b.pd.mem->arr->older);
+	assert_non_null(b.pd.mem->blocks->next);
 	bare_pd_fini(&b);
 }
 

@@ -194,11 +194,11 @@ undo_subs(struct env *env)
 	uint32_t n = 0;
 	struct soft_event_sub *sub;
 
-	LIST_FOREACH(sub, &env->dev->ctl->subs, link)
+	LIST_FOREACH(sub, soft_event_subs_of(env->dev, env->cq), link)
 		n++;
 	/* All four subscriptions or none. */
 	assert_int_equal(n, 4);
-	soft_event_remove_obj(soft_ctx(env->ctx), env->cq);
+	soft_event_remove(soft_ctx(env->ctx), env->cq);
 }
 
 static int
