@@ -36,6 +36,8 @@ RULES = [
     ('lib', [PUBLIC]),
     ('drivers/soft', ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/include/bb_barrier.h',
                       'lib/tel/bb_tel.h', 'drivers/mlx5/mlx5_cmd.h']),
+    ('drivers/front', ['drivers/front/*', 'drivers/soft/core/soft_host.h', 'drivers/mlx5/mlx5_cmd.h',
+                       'lib/format/*']),
     ('drivers/ibv', [PUBLIC]),
     ('drivers', ['lib/dev/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*',
                  'drivers/ibv/*']),

@@ -28,7 +28,7 @@ VALUE = re.compile(r'#define (BB_PRM_\w+)[ \t]+(0x[0-9a-f]+|\d+|\(1u << \d+\))[ 
 ENUM = re.compile(r'^\t(BB_PRM_\w+) = (0x[0-9a-f]+|\d+),', re.M)
 DEFINE = re.compile(r'#define (BB_PRM_\w+)')
 SIZES = re.compile(r'(BB_PRM_SZ_\w+) is ((?:sizeof\(\w+\)[,.\s*]*)+)')
-NOT_LAYOUT = {'BB_PRM_H', 'BB_PRM_HCA_H', 'BB_PRM_F'}
+NOT_LAYOUT = {'BB_PRM_H', 'BB_PRM_HCA_H', 'BB_PRM_KERNEL_H', 'BB_PRM_F'}
 
 # Prefix here -> names in the kernel's headers.
 CONSTANTS = (

@@ -30,52 +30,42 @@
  */
 #define SOFT_SZ_QUERY_QP_OUT 0x110
 
+/* @flags: SOFT_CMD_*, or 0. */
+#define CMD(op_, inlen_, outlen_, exec_, flags_)                                                   \
+	{                                                                                          \
+		BB_PRM_OP_##op_, inlen_, outlen_, #op_, exec_, flags_                              \
+	}
 static const struct soft_cmd_desc commands[] = {
-	{BB_PRM_OP_QUERY_HCA_CAP, BB_PRM_SZ_QUERY_HCA_CAP_IN, BB_PRM_SZ_QUERY_HCA_CAP_OUT,
-	 "QUERY_HCA_CAP", soft_cmd_query_hca_cap},
-	{BB_PRM_OP_CREATE_MKEY, BB_PRM_SZ_CREATE_MKEY_IN, BB_PRM_SZ_SHORT, "CREATE_MKEY",
-	 soft_cmd_create_mkey},
-	{BB_PRM_OP_DESTROY_MKEY, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_MKEY",
-	 soft_cmd_destroy_mkey},
-	{BB_PRM_OP_CREATE_CQ, BB_PRM_SZ_CREATE_CQ_IN, BB_PRM_SZ_SHORT, "CREATE_CQ",
-	 soft_cmd_create_cq},
-	{BB_PRM_OP_DESTROY_CQ, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_CQ", soft_cmd_destroy_cq},
-	{BB_PRM_OP_MODIFY_CQ, BB_PRM_SZ_MODIFY_CQ_IN, BB_PRM_SZ_SHORT, "MODIFY_CQ",
-	 soft_cmd_modify_cq},
-	{BB_PRM_OP_CREATE_QP, BB_PRM_SZ_CREATE_QP_IN, BB_PRM_SZ_SHORT, "CREATE_QP",
-	 soft_cmd_create_qp},
-	{BB_PRM_OP_DESTROY_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_QP", soft_cmd_destroy_qp},
-	{BB_PRM_OP_RST2INIT_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "RST2INIT_QP",
-	 soft_cmd_modify_qp},
-	{BB_PRM_OP_INIT2INIT_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "INIT2INIT_QP",
-	 soft_cmd_modify_qp},
-	{BB_PRM_OP_INIT2RTR_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "INIT2RTR_QP",
-	 soft_cmd_modify_qp},
-	{BB_PRM_OP_RTR2RTS_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "RTR2RTS_QP",
-	 soft_cmd_modify_qp},
-	{BB_PRM_OP_RTS2RTS_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "RTS2RTS_QP",
-	 soft_cmd_modify_qp},
-	{BB_PRM_OP_2ERR_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "2ERR_QP", soft_cmd_modify_qp},
-	{BB_PRM_OP_2RST_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "2RST_QP", soft_cmd_modify_qp},
-	{BB_PRM_OP_QUERY_QP, BB_PRM_SZ_SHORT, SOFT_SZ_QUERY_QP_OUT, "QUERY_QP", soft_cmd_query_qp},
-	{BB_PRM_OP_ALLOC_Q_COUNTER, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "ALLOC_Q_COUNTER",
-	 soft_cmd_alloc_q_counter},
-	{BB_PRM_OP_DEALLOC_Q_COUNTER, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DEALLOC_Q_COUNTER",
-	 soft_cmd_dealloc_q_counter},
-	{BB_PRM_OP_QUERY_Q_COUNTER, BB_PRM_SZ_QUERY_Q_COUNTER_IN, BB_PRM_SZ_QUERY_Q_COUNTER_OUT,
-	 "QUERY_Q_COUNTER", soft_cmd_query_q_counter},
-	{BB_PRM_OP_QUERY_CONG_STATISTICS, BB_PRM_SZ_QUERY_CONG_STATISTICS_IN,
-	 BB_PRM_SZ_QUERY_CONG_STATISTICS_OUT, "QUERY_CONG_STATISTICS",
-	 soft_cmd_query_cong_statistics},
-	{BB_PRM_OP_ATTACH_TO_MCG, BB_PRM_SZ_MCG, BB_PRM_SZ_SHORT, "ATTACH_TO_MCG",
-	 soft_cmd_attach_to_mcg},
-	{BB_PRM_OP_DETACH_FROM_MCG, BB_PRM_SZ_MCG, BB_PRM_SZ_SHORT, "DETACH_FROM_MCG",
-	 soft_cmd_detach_from_mcg},
-	{BB_PRM_OP_CREATE_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, "CREATE_RMP", soft_cmd_create_rmp},
-	{BB_PRM_OP_MODIFY_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, "MODIFY_RMP", soft_cmd_modify_rmp},
-	{BB_PRM_OP_DESTROY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_RMP",
-	 soft_cmd_destroy_rmp},
-	{BB_PRM_OP_QUERY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_RMP, "QUERY_RMP", soft_cmd_query_rmp},
+	CMD(QUERY_HCA_CAP, BB_PRM_SZ_QUERY_HCA_CAP_IN, BB_PRM_SZ_QUERY_HCA_CAP_OUT,
+	    soft_cmd_query_hca_cap, 0),
+	CMD(CREATE_MKEY, BB_PRM_SZ_CREATE_MKEY_IN, BB_PRM_SZ_SHORT, soft_cmd_create_mkey,
+	    SOFT_CMD_ENTRIES | SOFT_CMD_PAGES),
+	CMD(DESTROY_MKEY, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_destroy_mkey, 0),
+	CMD(CREATE_CQ, BB_PRM_SZ_CREATE_CQ_IN, BB_PRM_SZ_SHORT, soft_cmd_create_cq, SOFT_CMD_PAGES),
+	CMD(DESTROY_CQ, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_destroy_cq, 0),
+	CMD(MODIFY_CQ, BB_PRM_SZ_MODIFY_CQ_IN, BB_PRM_SZ_SHORT, soft_cmd_modify_cq, SOFT_CMD_PAGES),
+	CMD(CREATE_QP, BB_PRM_SZ_CREATE_QP_IN, BB_PRM_SZ_SHORT, soft_cmd_create_qp, SOFT_CMD_PAGES),
+	CMD(DESTROY_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_destroy_qp, 0),
+	CMD(RST2INIT_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, soft_cmd_modify_qp, 0),
+	CMD(INIT2INIT_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, soft_cmd_modify_qp, 0),
+	CMD(INIT2RTR_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, soft_cmd_modify_qp, 0),
+	CMD(RTR2RTS_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, soft_cmd_modify_qp, 0),
+	CMD(RTS2RTS_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, soft_cmd_modify_qp, 0),
+	CMD(2ERR_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_modify_qp, 0),
+	CMD(2RST_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_modify_qp, 0),
+	CMD(QUERY_QP, BB_PRM_SZ_SHORT, SOFT_SZ_QUERY_QP_OUT, soft_cmd_query_qp, 0),
+	CMD(ALLOC_Q_COUNTER, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_alloc_q_counter, 0),
+	CMD(DEALLOC_Q_COUNTER, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_dealloc_q_counter, 0),
+	CMD(QUERY_Q_COUNTER, BB_PRM_SZ_QUERY_Q_COUNTER_IN, BB_PRM_SZ_QUERY_Q_COUNTER_OUT,
+	    soft_cmd_query_q_counter, 0),
+	CMD(QUERY_CONG_STATISTICS, BB_PRM_SZ_QUERY_CONG_STATISTICS_IN,
+	    BB_PRM_SZ_QUERY_CONG_STATISTICS_OUT, soft_cmd_query_cong_statistics, 0),
+	CMD(ATTACH_TO_MCG, BB_PRM_SZ_MCG, BB_PRM_SZ_SHORT, soft_cmd_attach_to_mcg, 0),
+	CMD(DETACH_FROM_MCG, BB_PRM_SZ_MCG, BB_PRM_SZ_SHORT, soft_cmd_detach_from_mcg, 0),
+	CMD(CREATE_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, soft_cmd_create_rmp, SOFT_CMD_PAGES),
+	CMD(MODIFY_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, soft_cmd_modify_rmp, 0),
+	CMD(DESTROY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_destroy_rmp, 0),
+	CMD(QUERY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_RMP, soft_cmd_query_rmp, 0),
 };
 
 static const char *
@@ -154,6 +144,8 @@ soft_cmd_only(struct soft_cmd *cmd, const struct soft_field *fields, unsigned in
 	RTE_BUILD_BUG_ON(BB_PRM_SZ_MODIFY_QP_IN > BB_PRM_SZ_CREATE_QP_IN);
 	RTE_BUILD_BUG_ON(BB_PRM_SZ_RMP > BB_PRM_SZ_CREATE_QP_IN);
 	bb_prm_set(mask, BB_PRM_CMD_OPCODE, UINT32_MAX);
+	if (cmd->ctx->host != NULL)
+		bb_prm_set(mask, BB_PRM_CMD_UID, UINT32_MAX);
 	for (i = 0; i < n; i++)
 		mark_field(mask, &fields[i]);
 	for (i = 0; i < cmd->desc->inlen; i++) {
@@ -174,7 +166,7 @@ soft_cmd_cq(const struct soft_cmd *cmd, uint32_t cqn)
 {
 	struct soft_cq *cq = cqn < 1u << SOFT_LOG_MAX_CQ ? cmd->dev->cqs[cqn] : NULL;
 
-	return cq != NULL && cq->obj->ctx == &cmd->ctx->pub ? cq : NULL;
+	return cq != NULL && soft_ctx_may_use(cmd->ctx, soft_ctx(cq->obj->ctx)) ? cq : NULL;
 }
 
 struct soft_qp *
@@ -182,7 +174,7 @@ soft_cmd_qp(const struct soft_cmd *cmd, uint32_t qpn)
 {
 	struct soft_qp *qp = qpn < 1u << SOFT_LOG_MAX_QP ? cmd->dev->qps[qpn] : NULL;
 
-	return qp != NULL && qp->obj->ctx == &cmd->ctx->pub ? qp : NULL;
+	return qp != NULL && soft_ctx_may_use(cmd->ctx, soft_ctx(qp->obj->ctx)) ? qp : NULL;
 }
 
 struct soft_pd *
@@ -190,7 +182,7 @@ soft_cmd_pd(const struct soft_cmd *cmd, uint32_t pdn)
 {
 	struct soft_pd *pd = pdn < 1u << SOFT_LOG_MAX_PD ? cmd->dev->ctl->pds[pdn] : NULL;
 
-	return pd != NULL && pd->ctx == cmd->ctx ? pd : NULL;
+	return pd != NULL && soft_ctx_may_use(cmd->ctx, pd->ctx) ? pd : NULL;
 }
 
 struct soft_umem *
@@ -198,7 +190,7 @@ soft_cmd_umem(const struct soft_cmd *cmd, uint32_t id)
 {
 	struct soft_umem *umem = id < 1u << SOFT_LOG_MAX_UMEM ? cmd->dev->ctl->umems[id] : NULL;
 
-	return umem != NULL && umem->ctx == cmd->ctx ? umem : NULL;
+	return umem != NULL && soft_ctx_may_use(cmd->ctx, umem->ctx) ? umem : NULL;
 }
 
 struct soft_uar_page *
@@ -208,7 +200,7 @@ soft_cmd_uar(const struct soft_cmd *cmd, uint32_t id)
 
 	LIST_FOREACH(page, &cmd->dev->uars, link)
 		if (page->id == id)
-			return page->ctx == cmd->ctx ? page : NULL;
+			return soft_ctx_may_use(cmd->ctx, page->ctx) ? page : NULL;
 	return NULL;
 }
 
@@ -263,17 +255,19 @@ static int
 execute(struct soft_cmd *cmd, size_t inlen)
 {
 	uint32_t op = bb_prm_get(cmd->in, BB_PRM_CMD_OPCODE);
+	bool hosted = cmd->ctx->host != NULL, longer;
 	unsigned int i;
 
 	memset(cmd->out, 0, cmd->outlen);
 	for (i = 0; i < RTE_DIM(commands) && commands[i].op != op; i++)
 		;
-	if (i == RTE_DIM(commands))
+	if (i == RTE_DIM(commands) || ((commands[i].flags & SOFT_CMD_HOST) != 0 && !hosted))
 		return SOFT_REFUSE(cmd, BAD_OP, "unknown opcode 0x%x", op);
 	cmd->desc = &commands[i];
 	cmd->inlen = inlen;
-	if (op == BB_PRM_OP_CREATE_MKEY ? inlen < cmd->desc->inlen || inlen > SOFT_KERNEL_MAX_IN
-					: inlen != cmd->desc->inlen)
+	longer = hosted ? (cmd->desc->flags & SOFT_CMD_PAGES) != 0
+			: (cmd->desc->flags & SOFT_CMD_ENTRIES) != 0 && inlen <= SOFT_KERNEL_MAX_IN;
+	if (inlen < cmd->desc->inlen || (inlen > cmd->desc->inlen && !longer))
 		return SOFT_REFUSE(cmd, BAD_INP_LEN, "input mailbox of %zu bytes (%u expected)",
 				   inlen, cmd->desc->inlen);
 	if (cmd->outlen < cmd->desc->outlen)
@@ -294,7 +288,7 @@ takes_down(const void *in)
 
 /*
  * Makes one DEVX call: checks the mailbox as the kernel does, copies it, sets the bits that the
- * kernel sets, then runs the firmware.
+ * kernel sets, then runs the firmware. Behind a host, a real kernel has done all but the last.
  */
 static int
 devx_call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id,
@@ -309,9 +303,10 @@ devx_call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id,
 		.outlen = outlen,
 		.obj = obj,
 	};
+	bool hosted = cmd.ctx->host != NULL;
 	int ret;
 
-	ret = soft_kernel_check(method, obj_id, in, inlen, outlen);
+	ret = hosted ? 0 : soft_kernel_check(method, obj_id, in, inlen, outlen);
 	if (ret != 0)
 		return ret;
 	if (unlikely(soft_fault_dead(cmd.dev))) {
@@ -324,18 +319,22 @@ devx_call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id,
 	}
 	/*
 	 * Copies no more than fits. An input that is longer than any command is rejected by its
-	 * length, so its other bytes are never read.
+	 * length, so its other bytes are never read. A host's input does not change.
 	 */
-	memcpy(copy, in, RTE_MIN(inlen, sizeof(copy)));
-	soft_kernel_fill(copy, inlen);
+	if (hosted) {
+		cmd.in = in;
+	} else {
+		memcpy(copy, in, RTE_MIN(inlen, sizeof(copy)));
+		soft_kernel_fill(copy, inlen);
+	}
 	pthread_mutex_lock(&cmd.dev->lock);
 	ret = execute(&cmd, inlen);
 	if (ret == 0 && obj != NULL) {
 		struct soft_obj *o = (struct soft_obj *)obj;
 
 		RTE_BUILD_BUG_ON(sizeof(o->destroy) < SOFT_KERNEL_MAX_DESTROY);
-		o->id = soft_kernel_obj_id(copy, out);
-		o->destroy_len = soft_kernel_destroy_cmd(copy, o->id, o->destroy);
+		o->id = soft_kernel_obj_id(cmd.in, out);
+		o->destroy_len = soft_kernel_destroy_cmd(cmd.in, o->id, o->destroy);
 		cmd.ctx->objs++;
 	}
 	pthread_mutex_unlock(&cmd.dev->lock);

@@ -50,7 +50,7 @@ soft_cmd_dealloc_q_counter(struct soft_cmd *cmd)
 	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
 	if (ret != 0)
 		return ret;
-	if (set == NULL || ctl->counter_ctx[id] != cmd->ctx)
+	if (set == NULL || !soft_ctx_may_use(cmd->ctx, ctl->counter_ctx[id]))
 		return SOFT_REFUSE(cmd, BAD_RES, "counter set %u does not exist", id);
 	if (ctl->counter_refs[id] != 0)
 		return SOFT_REFUSE(cmd, RES_BUSY,
@@ -111,7 +111,7 @@ soft_cmd_query_q_counter(struct soft_cmd *cmd)
 	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
 	if (ret != 0)
 		return ret;
-	if (set == NULL || cmd->dev->ctl->counter_ctx[id] != cmd->ctx)
+	if (set == NULL || !soft_ctx_may_use(cmd->ctx, cmd->dev->ctl->counter_ctx[id]))
 		return SOFT_REFUSE(cmd, BAD_RES, "counter set %u does not exist", id);
 	/*
 	 * Engines add their counts only from time to time. soft_quiesce() makes every engine add

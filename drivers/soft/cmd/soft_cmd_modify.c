@@ -509,7 +509,7 @@ next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_q
 	if (t->op == BB_PRM_OP_RST2INIT_QP && bb_prm_get(in, BB_PRM_QPC_COUNTER_SET_ID) == 0)
 		bb_prm_set(image, BB_PRM_QPC_COUNTER_SET_ID, qp->counter_set);
 	set = bb_prm_get(image, BB_PRM_QPC_COUNTER_SET_ID);
-	if (set != 0 && cmd->dev->ctl->counter_ctx[set] != cmd->ctx)
+	if (set != 0 && !soft_ctx_may_use(cmd->ctx, cmd->dev->ctl->counter_ctx[set]))
 		return SOFT_REFUSE(cmd, BAD_RES, "counter_set_id %u does not exist", set);
 	ret = check_common(cmd, t, qp, in, image);
 	if (ret == 0 && t->op == BB_PRM_OP_INIT2RTR_QP)

@@ -84,7 +84,8 @@ find_parts(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	if (p->db_umem == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "dbr_umem_id 0x%x does not exist", db_umem_id);
 	p->counter_set = bb_prm_get(qpc, BB_PRM_QPC_COUNTER_SET_ID);
-	if (p->counter_set != 0 && cmd->dev->ctl->counter_ctx[p->counter_set] != cmd->ctx)
+	if (p->counter_set != 0 &&
+	    !soft_ctx_may_use(cmd->ctx, cmd->dev->ctl->counter_ctx[p->counter_set]))
 		return SOFT_REFUSE(cmd, BAD_RES, "counter_set_id %u does not exist",
 				   p->counter_set);
 	return 0;

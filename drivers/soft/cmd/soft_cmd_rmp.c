@@ -37,7 +37,7 @@ soft_cmd_rmp(const struct soft_cmd *cmd, uint32_t rmpn)
 {
 	struct soft_rmp *rmp = rmpn < 1u << SOFT_LOG_MAX_RMP ? cmd->dev->ctl->rmps[rmpn] : NULL;
 
-	return rmp != NULL && rmp->obj->ctx == &cmd->ctx->pub ? rmp : NULL;
+	return rmp != NULL && soft_ctx_may_use(cmd->ctx, soft_ctx(rmp->obj->ctx)) ? rmp : NULL;
 }
 
 /* Checks the type (linked list or cyclic) and size of the queue, and stores them in @rmp. */

@@ -9,16 +9,18 @@
 #define SOFT_CTL_H
 
 #include "soft.h"
+#include "soft_host.h"
 #include "soft_mcg.h"
 
 #define SOFT_PORT          1u
 #define SOFT_ACTIVE_MTU    5u      /* qpc.mtu: 128 << 5 bytes */
 #define SOFT_MIN_UDP_SPORT 0xc000u /* smallest UDP source port of RoCE v2 */
 /* log2 of the READs and atomics that a QP may have outstanding in each direction */
-#define SOFT_LOG_MAX_RA    4u
-#define SOFT_LOG_MAX_PD    16
-#define SOFT_LOG_MAX_UMEM  17
-#define SOFT_LOG_MAX_UAR   16
+#define SOFT_LOG_MAX_RA   4u
+#define SOFT_LOG_MAX_PD   16
+#define SOFT_LOG_MAX_UMEM 17
+/* A UAR page is a page of the BAR, so the BAR is at most 32 MiB. */
+#define SOFT_LOG_MAX_UAR   13
 #define SOFT_LOG_DM_ALIGN  12
 #define SOFT_MAX_RQ_STRIDE 512 /* largest receive WQE, bytes */
 #define SOFT_MAX_SQ_WQE    (BB_WQE_MAX_DS * BB_WQE_SEG)
@@ -98,6 +100,8 @@ struct soft_ctl {
 struct soft_ctx {
 	struct mlx5_ctx pub;
 	struct soft_dev *dev;
+	const struct soft_host *host;              /* NULL for a context of DEVX: soft_host.h */
+	enum soft_role role;                       /* valid only with a host */
 	uint32_t objs, umems, uars, pds, mrs, dms; /* numbers of live handles, by type */
 	uint32_t channels;
 	LIST_ENTRY(soft_ctx) link;
@@ -213,9 +217,6 @@ void soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16]);
  */
 struct soft_dev *soft_dev_by_gid(const uint8_t gid[16], bool ib);
 struct soft_dev *soft_dev_by_lid(uint16_t lid);
-
-/* ---- soft_dev.c */
-extern const struct mlx5_cmd_if soft_cmd_if;
 
 /* ---- soft_net.c */
 
@@ -362,6 +363,17 @@ int soft_channel_get(struct mlx5_channel *ch, uint64_t *cookie);
 /* Removes the subscriptions to a CQ. */
 void soft_channel_remove_cq(struct soft_dev *dev, struct soft_cq *cq);
 
+/*
+ * Returns true if @ctx may use the objects of @owner: its own, and between contexts of one host
+ * what the roles allow. @owner is NULL for an object that does not exist.
+ */
+static inline bool
+soft_ctx_may_use(const struct soft_ctx *ctx, const struct soft_ctx *owner)
+{
+	return owner == ctx || (owner != NULL && ctx->host != NULL && ctx->host == owner->host &&
+				(ctx->role == SOFT_ROLE_KERNEL || owner->role == SOFT_ROLE_SHARED));
+}
+
 /* ---- soft_cmd.c */
 
 /* A command that the device executes. */
@@ -378,11 +390,17 @@ struct soft_cmd {
 
 struct soft_cmd_desc {
 	uint16_t op;
-	uint16_t inlen;  /* exact length of the input, bytes; CREATE_MKEY alone may be longer,
-			  * because its entries follow */
+	uint16_t inlen;  /* exact length of the input without a list, bytes */
 	uint16_t outlen; /* minimum length of the output, bytes */
 	const char *name;
 	int (*exec)(struct soft_cmd *cmd);
+	uint32_t flags; /* SOFT_CMD_* */
+};
+
+enum {
+	SOFT_CMD_ENTRIES = 1 << 0, /* entries may follow the input */
+	SOFT_CMD_PAGES = 1 << 1,   /* a page list may follow the input, only with a host */
+	SOFT_CMD_HOST = 1 << 2,    /* only with a host: no call of DEVX makes this command */
 };
 
 /* A field that a command may contain, at offset @base of its mailbox. */

@@ -250,8 +250,9 @@ dev_stop(struct soft_dev *dev)
 	soft_netif_close(dev);
 }
 
-static int
-soft_open(const char *name, const char *args, struct mlx5_ctx **out)
+int
+soft_open_host(const char *name, const char *args, const struct soft_host *host,
+	       enum soft_role role, struct mlx5_ctx **out)
 {
 	struct soft_opts opts;
 	struct soft_dev *dev;
@@ -298,6 +299,8 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 		ctx->pub.target_progress = opts.wire && opts.progress == SOFT_PROGRESS_INLINE;
 		strcpy(ctx->pub.name, dev->name);
 		ctx->dev = dev;
+		ctx->host = host;
+		ctx->role = role;
 		soft_dev_count_contexts(dev, 1);
 		pthread_mutex_lock(&dev->ctl->event_lock);
 		LIST_INSERT_HEAD(&dev->ctl->ctxs, ctx, link);
@@ -310,6 +313,12 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 	}
 	*out = &ctx->pub;
 	return 0;
+}
+
+static int
+soft_open(const char *name, const char *args, struct mlx5_ctx **out)
+{
+	return soft_open_host(name, args, NULL, SOFT_ROLE_USER, out);
 }
 
 static int

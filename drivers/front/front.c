@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A front: opening, reset, polls, capabilities. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "front_priv.h"
+
+/* While there are registers, the program polls at least this often, ms: timers of the QPs run. */
+#define POLL_MS 1
+
+RTE_LOG_REGISTER_SUFFIX(front_logtype, front, INFO);
+
+uint64_t
+front_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Splits "soft0,key=value,..." into the name of the device and its options. */
+static int
+take_name(struct front *f, const char *device_and_opts)
+{
+	const char *comma = strchr(device_and_opts, ',');
+	size_t n = comma != NULL ? (size_t)(comma - device_and_opts) : strlen(device_and_opts);
+
+	if (n == 0 || n >= sizeof(f->device)) {
+		FRONT_LOG(ERR,
+			  "invalid device \"%s\": give the name of a device, then its options\n",
+			  device_and_opts);
+		return -EINVAL;
+	}
+	memcpy(f->device, device_and_opts, n);
+	f->opts = strdup(comma != NULL ? comma + 1 : "");
+	return f->opts != NULL ? 0 : -ENOMEM;
+}
+
+/* Subscribes the kernel to events of the port. */
+static int
+watch_port(struct front *f)
+{
+	static const uint16_t port[] = {BB_PRM_EVENT_PORT_CHANGE};
+
+	return f->cmd->event_subscribe(f->users[0].ctx, NULL, port, 1, 0);
+}
+
+int
+front_open(const char *device_and_opts, const struct front_host *host, struct front **out)
+{
+	struct front *f = calloc(1, sizeof(*f));
+	int ret;
+
+	if (f == NULL)
+		return -ENOMEM;
+	f->host = *host;
+	f->memory = (struct soft_host){
+		.arg = host->arg,
+		.window = host->window,
+		.unwindow = host->unwindow,
+	};
+	f->cmd = &soft_cmd_if;
+	f->next_number = 1;
+	ret = take_name(f, device_and_opts);
+	if (ret == 0)
+		ret = front_user_open(f, &f->users[0], 0);
+	if (ret != 0)
+		goto free_front;
+	ret = front_user_open(f, &f->shared, FRONT_UID_SHARED);
+	if (ret != 0)
+		goto close_kernel;
+	ret = watch_port(f);
+	if (ret != 0)
+		goto close_shared;
+	*out = f;
+	return 0;
+
+close_shared:
+	(void)front_user_close(f, &f->shared);
+close_kernel:
+	(void)front_user_close(f, &f->users[0]);
+free_front:
+	free(f->opts);
+	free(f);
+	return ret;
+}
+
+void
+front_reset(struct front *f)
+{
+	struct front_obj *o, *next;
+	uint32_t uid;
+	int kind, ret;
+
+	f->bell.uar = NULL;
+	for (kind = 0; kind < FRONT_KINDS; kind++)
+		for (o = LIST_FIRST(&f->kinds[kind]); o != NULL; o = next) {
+			next = LIST_NEXT(o, of_kind);
+			ret = front_obj_destroy(f, o);
+			if (ret != 0)
+				FRONT_LOG(ERR, "reset: object 0x%x of kind %d is in use: %s\n",
+					  o->id, kind, strerror(-ret));
+		}
+	for (uid = 1; uid < FRONT_MAX_UIDS; uid++)
+		if (f->users[uid].ctx != NULL)
+			(void)front_user_close(f, &f->users[uid]);
+}
+
+void
+front_close(struct front *f)
+{
+	if (f == NULL)
+		return;
+	front_reset(f);
+	(void)front_user_close(f, &f->shared);
+	(void)front_user_close(f, &f->users[0]);
+	free(f->opts);
+	free(f);
+}
+
+int
+front_poll(struct front *f)
+{
+	bool copying = front_bell_flush(f, false);
+	struct front_obj *o;
+
+	LIST_FOREACH(o, &f->kinds[FRONT_UAR], of_kind)
+		if (o->progress != NULL)
+			o->progress(o->progress_arg);
+	front_events(f);
+	if (copying || front_now() < f->busy_until)
+		return 0;
+	return LIST_EMPTY(&f->kinds[FRONT_QP]) ? -1 : POLL_MS;
+}
+
+int
+front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
+{
+	uint8_t in[BB_PRM_SZ_QUERY_HCA_CAP_IN] = {0}, box[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
+
+	memset(out, 0, 256);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_HCA_CAP);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, (uint32_t)type << 1 | current);
+	if (f->cmd->general(f->users[0].ctx, in, sizeof(in), box, sizeof(box)) != 0)
+		return -ENOENT;
+	memcpy(out, box + BB_PRM_HCA_CAP_OUT_CAPS, 256);
+	if (type != BB_PRM_CAP_GENERAL)
+		return 0;
+	bb_prm_set(out, BB_PRM_HCA_RC, 1);
+	bb_prm_set(out, BB_PRM_HCA_UC, 1);
+	bb_prm_set(out, BB_PRM_HCA_UD, 1);
+	bb_prm_set(out, BB_PRM_HCA_COMPACT_ADDRESS_VECTOR, 1);
+	/*
+	 * The probe of mlx5_ib makes XRC domains and an XRC SRQ as placeholders, and fails without
+	 * them (mlx5_ib_dev_res_init(), Linux 6.1).
+	 */
+	bb_prm_set(out, BB_PRM_HCA_XRC, 1);
+	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_XRCD, 10);
+	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_SRQ, 10);
+	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN, 10);
+	/* Then the kernel registers memory by commands, never by UMR. */
+	bb_prm_set(out, BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED, 1);
+	return 0;
+}
+
+struct mlx5_ctx *
+front_ctx(struct front *f)
+{
+	return f->users[0].ctx;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The front of the software ConnectX: executes the commands of a kernel's driver, for the kernel
+ * and for its users.
+ *
+ * A command names its user by the uid in its mailbox. Uid 0 is the kernel, which may use each
+ * object. Uid 0xffff owns objects that all users share. CREATE_UCTX makes other uids; each uses its
+ * own objects and the shared objects. The front keeps a context of the device for each uid, and a
+ * handle for each object. The device executes the mailboxes as they are.
+ *
+ * Mailboxes name memory by lists of guest pages. The program that hosts the guest gives functions
+ * to the front that make the pages accessible.
+ *
+ * Thread rule: one thread at a time calls the functions of a front and gets its callbacks.
+ */
+#ifndef FRONT_H
+#define FRONT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct front;
+struct mlx5_ctx;
+
+/*
+ * Numbers of register pages (UARs): FRONT_UAR_FIRST to FRONT_UAR_END - 1. A number is also the
+ * index of a 4 KiB page of the BAR.
+ */
+#define FRONT_UAR_FIRST 0x40u
+#define FRONT_UAR_END   0x2000u
+
+/* Functions of the program: memory of the guest, and event queues. */
+struct front_host {
+	void *arg; /* first argument of each function */
+	/*
+	 * Maps @n guest pages of 2^@log_sz bytes, at the guest addresses @pa, as one range of this
+	 * process. Returns NULL if a page is not RAM, or if mappings ran out. The range stays
+	 * valid until unwindow(), even if the guest's memory map changes.
+	 */
+	void *(*window)(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz);
+	void (*unwindow)(void *arg, void *window, uint32_t n, unsigned int log_sz);
+	/* Writes an entry to event queue @eqn. @data: up to 28 bytes, from byte 32 of the entry. */
+	void (*eqe)(void *arg, uint32_t eqn, uint8_t type, uint8_t sub, const void *data,
+		    unsigned int len);
+	/* Writes an entry to the event queue that has @type in its mask. */
+	void (*event)(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int len);
+};
+
+/*
+ * Opens a device, such as "soft0" or "soft0,link=ib". @host must outlive the front. Returns 0 or a
+ * negative errno (logged).
+ */
+int front_open(const char *device_and_opts, const struct front_host *host, struct front **f);
+void front_close(struct front *f);
+/* Destroys all objects and users, as a function-level reset and TEARDOWN_HCA do. */
+void front_reset(struct front *f);
+
+/*
+ * Executes a command. @in must not be memory that the guest can change. Returns false if the
+ * front does not know the opcode. Otherwise @out has the status and the syndrome. A mailbox shorter
+ * than 16 bytes is unknown.
+ */
+bool front_command(struct front *f, const void *in, uint32_t inlen, void *out, uint32_t outlen);
+
+/*
+ * Stores @len bytes at offset @off of register page @uar, in the order of the calls. Stores that
+ * belong to no page of a user are ignored. The program itself handles the registers of event queues
+ * (0x40 to 0x4f).
+ */
+void front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len);
+
+/*
+ * Runs the device and delivers events. Returns the milliseconds until the program must call
+ * again: 0 if there is work, -1 if nothing is pending until the next command or doorbell.
+ */
+int front_poll(struct front *f);
+
+/*
+ * Gets the capabilities of @type (enum bb_prm_cap), current or maximum, as far as they concern
+ * objects, memory and the port. The program adds those of event queues and of the function.
+ * Returns 0, or -ENOENT if the device lacks @type; @out is then all 0.
+ */
+int front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256]);
+
+/* Returns the kernel's context, for port_query() and other queries of mlx5_cmd.h. */
+struct mlx5_ctx *front_ctx(struct front *f);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Events: from the device's contexts to entries of the guest's event queues. */
+#include <rte_common.h>
+
+#include "front_priv.h"
+
+/* Positions in the 28 data bytes of an entry: kernel's struct mlx5_eqe_* of mlx5/device.h. */
+#define EQE_DATA    28
+#define COMP_CQN    24 /* mlx5_eqe_comp.cqn */
+#define CQ_ERR_CQN  0  /* mlx5_eqe_cq_err.cqn */
+#define QP_SRQ_TYPE 20 /* mlx5_eqe_qp_srq.type */
+#define QP_SRQ_QPN  24 /* mlx5_eqe_qp_srq.qp_srq_n */
+#define PORT_NUMBER 8  /* mlx5_eqe_port_state.port, in bits 7 to 4 */
+#define TYPE_QP     0  /* MLX5_EVENT_QUEUE_TYPE_QP */
+#define TYPE_RQ     1  /* MLX5_EVENT_QUEUE_TYPE_RQ */
+
+static const uint16_t qp_events[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
+				     BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, BB_PRM_EVENT_WQ_ACCESS_ERROR,
+				     BB_PRM_EVENT_SRQ_LAST_WQE};
+static const uint16_t rmp_events[] = {BB_PRM_EVENT_SRQ_CATAS_ERROR, BB_PRM_EVENT_SRQ_RQ_LIMIT};
+static const uint16_t cq_events[] = {BB_PRM_EVENT_CQ_ERROR};
+
+int
+front_event_watch(struct front_obj *o)
+{
+	const struct mlx5_cmd_if *cmd = o->user->ctx->cmd;
+	uint64_t cookie = (uint64_t)o->kind << 32 | o->id;
+	int ret;
+
+	switch (o->kind) {
+	case FRONT_CQ:
+		ret = cmd->channel_subscribe(o->user->ch, o->obj, o->id);
+		return ret != 0 ? ret
+				: cmd->event_subscribe(o->user->ctx, o->obj, cq_events,
+						       RTE_DIM(cq_events), cookie);
+	case FRONT_QP:
+		return cmd->event_subscribe(o->user->ctx, o->obj, qp_events, RTE_DIM(qp_events),
+					    cookie);
+	case FRONT_RMP:
+		return cmd->event_subscribe(o->user->ctx, o->obj, rmp_events, RTE_DIM(rmp_events),
+					    cookie);
+	default:
+		return 0;
+	}
+}
+
+static void
+put32(uint8_t *data, unsigned int at, uint32_t v)
+{
+	bb_prm_set(data, BB_PRM_F((uint16_t)at, 0, 32), v);
+}
+
+static void
+completions(struct front *f, struct front_user *u)
+{
+	uint64_t cookie;
+
+	while (f->cmd->channel_get(u->ch, &cookie) == 0) {
+		struct front_obj *o = front_obj_find(f, FRONT_CQ, (uint32_t)cookie);
+		uint8_t data[EQE_DATA] = {0};
+
+		if (o == NULL)
+			continue;
+		put32(data, COMP_CQN, o->id);
+		f->host.eqe(f->host.arg, o->eqn, BB_PRM_EVENT_COMP, 0, data, sizeof(data));
+	}
+}
+
+static void
+async(struct front *f, struct front_user *u)
+{
+	struct mlx5_cmd_event ev;
+
+	while (f->cmd->event_get(u->ctx, &ev) == 0) {
+		uint32_t kind = (uint32_t)(ev.cookie >> 32), id = (uint32_t)ev.cookie;
+		uint8_t data[EQE_DATA] = {0}, sub = 0;
+
+		/* The program reports the failure of the device itself, by its health buffer. */
+		if (ev.type == MLX5_CMD_EVENT_DEV_FATAL)
+			continue;
+		if (ev.type == BB_PRM_EVENT_PORT_CHANGE) {
+			data[PORT_NUMBER] = (uint8_t)(ev.port << 4);
+			sub = ev.change;
+		} else if (kind == FRONT_CQ) {
+			put32(data, CQ_ERR_CQN, id);
+		} else {
+			put32(data, QP_SRQ_QPN, id);
+			/* devx.c finds the subscribers of an RMP by the type RQ. */
+			data[QP_SRQ_TYPE] = kind == FRONT_RMP ? TYPE_RQ : TYPE_QP;
+		}
+		f->host.event(f->host.arg, (uint8_t)ev.type, sub, data, sizeof(data));
+	}
+}
+
+void
+front_events(struct front *f)
+{
+	uint32_t uid;
+
+	for (uid = 0; uid < FRONT_MAX_UIDS; uid++) {
+		if (f->users[uid].ctx == NULL)
+			continue;
+		completions(f, &f->users[uid]);
+		async(f, &f->users[uid]);
+	}
+}

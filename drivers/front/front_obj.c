@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Objects by kind and number. */
+#include <stdlib.h>
+
+#include "front_priv.h"
+
+static struct front_objs *
+bucket(struct front *f, enum front_kind kind, uint32_t id)
+{
+	return &f->objs[(id * FRONT_KINDS + kind) % FRONT_BUCKETS];
+}
+
+struct front_obj *
+front_obj_find(struct front *f, enum front_kind kind, uint32_t id)
+{
+	struct front_obj *o;
+
+	LIST_FOREACH(o, bucket(f, kind, id), bucket)
+		if (o->kind == kind && o->id == id)
+			return o;
+	return NULL;
+}
+
+struct front_obj *
+front_obj_new(struct front *f, enum front_kind kind, struct front_user *user)
+{
+	struct front_obj *o = calloc(1, sizeof(*o));
+
+	if (o == NULL)
+		return NULL;
+	o->kind = kind;
+	o->user = user;
+	user->objs++;
+	LIST_INSERT_HEAD(&f->kinds[kind], o, of_kind);
+	return o;
+}
+
+void
+front_obj_publish(struct front *f, struct front_obj *o, uint32_t id)
+{
+	o->id = id;
+	LIST_INSERT_HEAD(bucket(f, o->kind, id), o, bucket);
+}
+
+void
+front_obj_free(struct front *f, struct front_obj *o)
+{
+	if (f->bell.uar == o)
+		f->bell.uar = NULL;
+	if (o->bucket.le_prev != NULL)
+		LIST_REMOVE(o, bucket);
+	LIST_REMOVE(o, of_kind);
+	o->user->objs--;
+	free(o);
+}
+
+int
+front_obj_destroy(struct front *f, struct front_obj *o)
+{
+	struct mlx5_ctx *ctx = o->user->ctx;
+	int ret = 0;
+
+	if (o->obj != NULL)
+		ret = f->cmd->obj_destroy(o->obj);
+	else if (o->pd != NULL)
+		ret = f->cmd->pd_free(ctx, o->pd);
+	else if (o->uar != NULL)
+		ret = f->cmd->uar_free(ctx, o->uar);
+	if (ret == 0)
+		front_obj_free(f, o);
+	return ret;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The front's own state: users, objects, registers. */
+#ifndef FRONT_PRIV_H
+#define FRONT_PRIV_H
+
+#include <sys/queue.h>
+
+#include <rte_log.h>
+
+#include "bb_prm_kernel.h"
+#include "front.h"
+#include "soft_host.h"
+
+#define FRONT_MAX_UIDS   256
+#define FRONT_UID_SHARED 0xffff /* Linux MLX5_SHARED_RESOURCE_UID */
+#define FRONT_BUCKETS    1024
+#define FRONT_BOX        16 /* bytes of the smallest mailbox */
+
+/* Kinds of objects, in the order in which a reset destroys them. */
+enum front_kind {
+	FRONT_MCG, /* a QP in a multicast group */
+	FRONT_QP,
+	FRONT_RMP,
+	FRONT_XRC_SRQ,
+	FRONT_CQ,
+	FRONT_COUNTER,
+	FRONT_MKEY,
+	FRONT_UMEM,
+	FRONT_PD,
+	FRONT_UAR,
+	FRONT_TD,
+	FRONT_XRCD,
+	FRONT_KINDS
+};
+
+/* A user: a context of the device. */
+struct front_user {
+	uint16_t uid;
+	struct mlx5_ctx *ctx; /* NULL if there is no such user */
+	struct mlx5_channel *ch;
+	uint32_t objs; /* objects of the user */
+};
+
+/* An object: its number, its owner, and its handle, of the type that the kind needs. */
+struct front_obj {
+	enum front_kind kind;
+	uint32_t id;
+	struct front_user *user;
+	struct mlx5_obj *obj;
+	struct mlx5_pd *pd;
+	struct mlx5_uar *uar;
+	uint32_t eqn;    /* valid for a CQ: event queue of its completion events */
+	uint8_t gid[16]; /* valid for a QP in a multicast group */
+	/* Valid for a UAR: runs the QPs of the page; NULL if the device runs them by itself. */
+	void (*progress)(void *arg);
+	void *progress_arg;
+	LIST_ENTRY(front_obj) bucket;
+	LIST_ENTRY(front_obj) of_kind;
+};
+
+/* A doorbell register while stores to it arrive: a write-combined copy of WQEs comes in pieces. */
+struct front_bell {
+	struct front_obj *uar; /* NULL if no copy has begun */
+	uint32_t reg, len;
+	uint64_t since; /* time of the last store, ns */
+	uint8_t data[256];
+};
+
+LIST_HEAD(front_objs, front_obj);
+
+struct front {
+	const struct mlx5_cmd_if *cmd;
+	struct front_host host;
+	struct soft_host memory; /* the host as the device knows it */
+	char device[32];
+	char *opts;
+	struct front_user users[FRONT_MAX_UIDS];
+	struct front_user shared; /* uid 0xffff */
+	struct front_objs objs[FRONT_BUCKETS];
+	struct front_objs kinds[FRONT_KINDS];
+	uint32_t next_number; /* next number of an object that only the front has */
+	struct front_bell bell;
+	uint64_t busy_until; /* time until which the program polls without a pause, ns */
+};
+
+/* A command that the front executes. */
+struct front_cmd {
+	struct front *f;
+	uint16_t op;
+	struct front_user *user;
+	const uint8_t *in;
+	uint32_t inlen;
+	uint8_t *out;
+	uint32_t outlen;
+};
+
+extern int front_logtype;
+#define FRONT_LOG(level, ...) rte_log(RTE_LOG_##level, front_logtype, "front: " __VA_ARGS__)
+
+/* Writes a status and a syndrome, which identifies the place of the refusal. */
+void front_refuse(struct front_cmd *cmd, enum bb_prm_status status, uint32_t syndrome);
+#define FRONT_REFUSE(cmd, status) front_refuse(cmd, BB_PRM_STAT_##status, FRONT_SYNDROME | __LINE__)
+/* Writes the status that belongs to a negative errno of a function that has no output mailbox. */
+void front_refuse_errno(struct front_cmd *cmd, int err, uint32_t syndrome);
+
+/* Returns the time in ns, from a clock that does not jump. */
+uint64_t front_now(void);
+
+/* ---- front_obj.c */
+struct front_obj *front_obj_find(struct front *f, enum front_kind kind, uint32_t id);
+/* Adds an object without a number, or returns NULL if out of memory. */
+struct front_obj *front_obj_new(struct front *f, enum front_kind kind, struct front_user *user);
+/* Gives the object its number, after which it can be found. */
+void front_obj_publish(struct front *f, struct front_obj *o, uint32_t id);
+void front_obj_free(struct front *f, struct front_obj *o);
+/* Destroys the device's part, then the object. Returns 0 or a negative errno. */
+int front_obj_destroy(struct front *f, struct front_obj *o);
+
+/* ---- front_user.c */
+int front_user_open(struct front *f, struct front_user *u, uint16_t uid);
+int front_user_close(struct front *f, struct front_user *u);
+/* Returns the user that a mailbox names, NULL if there is none. */
+struct front_user *front_user_of(struct front *f, uint16_t uid);
+/* Returns true if @u may use the objects of @owner. */
+bool front_user_may(const struct front *f, const struct front_user *u,
+		    const struct front_user *owner);
+
+/* ---- front_bell.c */
+/* Passes on a copy that no further store completed. Returns true if one is still pending. */
+bool front_bell_flush(struct front *f, bool now);
+
+/* ---- front_event.c */
+int front_event_watch(struct front_obj *o);
+void front_events(struct front *f);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Contexts for a kernel's driver, which drivers/front opens.
+ *
+ * A context of the command interface belongs to a process that uses DEVX: the software device
+ * makes the kernel's checks itself. Behind a context with a host there is a real kernel, which has
+ * made these checks. So the device executes a mailbox as the firmware does: with the uid that the
+ * kernel has filled in, and with page lists, which name memory of the host's guest.
+ */
+#ifndef SOFT_HOST_H
+#define SOFT_HOST_H
+
+#include <stdint.h>
+
+#include "mlx5_cmd.h"
+
+/*
+ * Memory of a guest. Contexts with the same host see one another's objects, as far as their roles
+ * allow. The device calls the functions from the control path, under soft_dev.lock.
+ */
+struct soft_host {
+	void *arg; /* first argument of each function */
+	/*
+	 * Maps @n pages of 2^@log_sz bytes at the guest addresses @pa as one range of the process,
+	 * readable and writable. Returns NULL if a page is not memory, or if mappings ran out.
+	 */
+	void *(*window)(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz);
+	void (*unwindow)(void *arg, void *window, uint32_t n, unsigned int log_sz);
+};
+
+/* Which objects a context may use, beside its own. */
+enum soft_role {
+	SOFT_ROLE_USER,   /* those of SHARED contexts of its host */
+	SOFT_ROLE_KERNEL, /* all of its host: uid 0 */
+	SOFT_ROLE_SHARED, /* none; all contexts of its host may use its objects: uid 0xffff */
+};
+
+extern const struct mlx5_cmd_if soft_cmd_if;
+
+/*
+ * Opens a context as soft_cmd_if.open() does, with a host, which must outlive the context. Returns
+ * 0 or a negative errno (logged).
+ */
+int soft_open_host(const char *name, const char *args, const struct soft_host *host,
+		   enum soft_role role, struct mlx5_ctx **ctx);
+
+#endif

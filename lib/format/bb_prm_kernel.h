@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Command mailbox layouts that only a kernel's driver writes: users, page lists, keys over pages,
+ * and objects that the mlx5 driver of this library does not use. The form is that of bb_prm.h;
+ * test/golden checks both.
+ */
+#ifndef BB_PRM_KERNEL_H
+#define BB_PRM_KERNEL_H
+
+#include "bb_prm_hca.h"
+
+/* Command opcodes (kernel: MLX5_CMD_OP_*). */
+enum bb_prm_kernel_op {
+	BB_PRM_OP_QUERY_MKEY = 0x201,
+	BB_PRM_OP_QUERY_SPECIAL_CONTEXTS = 0x203,
+	BB_PRM_OP_ALLOC_MEMIC = 0x205,
+	BB_PRM_OP_DEALLOC_MEMIC = 0x206,
+	BB_PRM_OP_QUERY_CQ = 0x402,
+	BB_PRM_OP_CREATE_XRC_SRQ = 0x705,
+	BB_PRM_OP_DESTROY_XRC_SRQ = 0x706,
+	BB_PRM_OP_ALLOC_PD = 0x800,
+	BB_PRM_OP_DEALLOC_PD = 0x801,
+	BB_PRM_OP_ALLOC_XRCD = 0x80e,
+	BB_PRM_OP_DEALLOC_XRCD = 0x80f,
+	BB_PRM_OP_ALLOC_TRANSPORT_DOMAIN = 0x816,
+	BB_PRM_OP_DEALLOC_TRANSPORT_DOMAIN = 0x817,
+	BB_PRM_OP_CREATE_UCTX = 0xa04,
+	BB_PRM_OP_DESTROY_UCTX = 0xa06,
+	BB_PRM_OP_CREATE_UMEM = 0xa08,
+	BB_PRM_OP_DESTROY_UMEM = 0xa0a,
+};
+
+/* Mailbox sizes in bytes, without a page list. */
+#define BB_PRM_SZ_CREATE_UCTX_IN             0x40  /* sizeof(create_uctx_in) */
+#define BB_PRM_SZ_CREATE_UMEM_IN             0x30  /* sizeof(create_umem_in) */
+#define BB_PRM_SZ_CREATE_XRC_SRQ_IN          0x110 /* sizeof(create_xrc_srq_in) */
+#define BB_PRM_SZ_QUERY_SPECIAL_CONTEXTS_OUT 0x20  /* sizeof(query_special_contexts_out) */
+#define BB_PRM_SZ_MEMIC_IN                   0x20  /* sizeof(alloc_memic_in) */
+
+/* Page lists follow the fixed part of a mailbox: addresses of 64 bits, big endian. */
+#define BB_PRM_CREATE_QP_PAS       0x110 /* create_qp_in.pas */
+#define BB_PRM_CREATE_CQ_PAS       0x110 /* create_cq_in.pas */
+#define BB_PRM_MODIFY_CQ_PAS       0x110 /* modify_cq_in.pas */
+#define BB_PRM_CREATE_MKEY_KLM_PAS 0x110 /* create_mkey_in.klm_pas_mtt */
+#define BB_PRM_WQ_PAS              0x0c0 /* wq.pas */
+#define BB_PRM_UMEM_MTT            0x020 /* umem.mtt */
+
+/* Users: CREATE_UCTX, DESTROY_UCTX. */
+#define BB_PRM_CREATE_UCTX_OUT_UID BB_PRM_F(0x008, 16, 16) /* create_uctx_out.uid */
+#define BB_PRM_DESTROY_UCTX_UID    BB_PRM_F(0x008, 16, 16) /* destroy_uctx_in.uid */
+
+/* CREATE_UMEM, DESTROY_UMEM. */
+#define BB_PRM_CREATE_UMEM_UMEM   BB_PRM_F(0x010, 0, 256) /* create_umem_in.umem */
+#define BB_PRM_UMEM_LOG_PAGE_SIZE BB_PRM_F(0x010, 27, 5)  /* umem.log_page_size */
+#define BB_PRM_UMEM_PAGE_OFFSET   BB_PRM_F(0x014, 0, 32)  /* umem.page_offset */
+#define BB_PRM_UMEM_NUM_OF_MTT    BB_PRM_F(0x018, 0, 64)  /* umem.num_of_mtt */
+#define BB_PRM_CREATE_UMEM_OUT_ID BB_PRM_F(0x008, 8, 24)  /* create_umem_out.umem_id */
+#define BB_PRM_DESTROY_UMEM_ID    BB_PRM_F(0x008, 8, 24)  /* destroy_umem_in.umem_id */
+
+/* PDs, transport domains, XRC domains and SRQs: numbers. */
+#define BB_PRM_ALLOC_PD_OUT_PD BB_PRM_F(0x008, 8, 24) /* alloc_pd_out.pd */
+#define BB_PRM_DEALLOC_PD_PD   BB_PRM_F(0x008, 8, 24) /* dealloc_pd_in.pd */
+#define BB_PRM_ALLOC_TD_OUT_TD                                                                     \
+	BB_PRM_F(0x008, 8, 24) /* alloc_transport_domain_out.transport_domain */
+#define BB_PRM_DEALLOC_TD_TD                                                                       \
+	BB_PRM_F(0x008, 8, 24) /* dealloc_transport_domain_in.transport_domain */
+#define BB_PRM_ALLOC_XRCD_OUT_XRCD     BB_PRM_F(0x008, 8, 24) /* alloc_xrcd_out.xrcd */
+#define BB_PRM_DEALLOC_XRCD_XRCD       BB_PRM_F(0x008, 8, 24) /* dealloc_xrcd_in.xrcd */
+#define BB_PRM_CREATE_XRC_SRQ_OUT_SRQN BB_PRM_F(0x008, 8, 24) /* create_xrc_srq_out.xrc_srqn */
+
+/* Keys: CREATE_MKEY over pages, QUERY_SPECIAL_CONTEXTS. */
+#define BB_PRM_CREATE_MKEY_PG_ACCESS      BB_PRM_F(0x00c, 0, 1)  /* create_mkey_in.pg_access */
+#define BB_PRM_MKC_RELAXED_ORDERING_WRITE BB_PRM_F(0x000, 13, 1) /* mkc.relaxed_ordering_write */
+#define BB_PRM_MKC_LENGTH64               BB_PRM_F(0x00c, 0, 1)  /* mkc.length64 */
+#define BB_PRM_MKC_RELAXED_ORDERING_READ  BB_PRM_F(0x038, 25, 1) /* mkc.relaxed_ordering_read */
+#define BB_PRM_MKC_MODE_PA                0                      /* MLX5_MKC_ACCESS_MODE_PA */
+#define BB_PRM_MKC_MODE_MTT               1                      /* MLX5_MKC_ACCESS_MODE_MTT */
+#define BB_PRM_SPECIAL_DUMP_FILL_MKEY                                                              \
+	BB_PRM_F(0x008, 0, 32) /* query_special_contexts_out.dump_fill_mkey */
+#define BB_PRM_SPECIAL_RESD_LKEY BB_PRM_F(0x00c, 0, 32) /* query_special_contexts_out.resd_lkey */
+#define BB_PRM_SPECIAL_NULL_MKEY BB_PRM_F(0x010, 0, 32) /* query_special_contexts_out.null_mkey */
+
+/* QP context: service types of the kernel's own QPs, and fields that it sets. */
+#define BB_PRM_QP_ST_QP0     7                      /* MLX5_QP_ST_QP0 */
+#define BB_PRM_QP_ST_QP1     8                      /* MLX5_QP_ST_QP1 */
+#define BB_PRM_QP_ST_REG_UMR 12                     /* MLX5_QP_ST_REG_UMR */
+#define BB_PRM_QPC_XRCD      BB_PRM_F(0x098, 8, 24) /* qpc.xrcd */
+#define BB_PRM_QPC_BLOCK_LB_MC                                                                     \
+	BB_PRM_F(0x004, 1, 1)                              /* qpc.block_lb_mc                      \
+							    */
+#define BB_PRM_QPC_LATENCY_SENSITIVE BB_PRM_F(0x004, 3, 1) /* qpc.latency_sensitive */
+
+/* RMP: position of the queue in its pages. */
+#define BB_PRM_WQ_PAGE_OFFSET BB_PRM_F(0x004, 11, 5) /* wq.page_offset */
+
+/* Device memory: ALLOC_MEMIC, DEALLOC_MEMIC. */
+#define BB_PRM_ALLOC_MEMIC_LOG_ALIGN                                                               \
+	BB_PRM_F(0x00c, 24, 8) /* alloc_memic_in.log_memic_addr_alignment */
+#define BB_PRM_ALLOC_MEMIC_RANGE_START BB_PRM_F(0x010, 0, 64) /* alloc_memic_in.range_start_addr   \
+							       */
+#define BB_PRM_ALLOC_MEMIC_RANGE_SIZE BB_PRM_F(0x018, 0, 32)  /* alloc_memic_in.range_size */
+#define BB_PRM_ALLOC_MEMIC_SIZE       BB_PRM_F(0x01c, 0, 32)  /* alloc_memic_in.memic_size */
+#define BB_PRM_ALLOC_MEMIC_OUT_START  BB_PRM_F(0x008, 0, 64)  /* alloc_memic_out.memic_start_addr */
+#define BB_PRM_DEALLOC_MEMIC_START    BB_PRM_F(0x010, 0, 64) /* dealloc_memic_in.memic_start_addr */
+#define BB_PRM_DEALLOC_MEMIC_SIZE     BB_PRM_F(0x018, 0, 32) /* dealloc_memic_in.memic_size */
+
+/* QUERY_HCA_CAP: cmd_hca_cap, what only the kernel reads. */
+#define BB_PRM_HCA_LOG_MAX_SRQ BB_PRM_F(0x014, 11, 5) /* cmd_hca_cap.log_max_srq */
+#define BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED                                                 \
+	BB_PRM_F(0x040, 7, 1) /* cmd_hca_cap.umr_modify_entity_size_disabled */
+#define BB_PRM_HCA_COMPACT_ADDRESS_VECTOR                                                          \
+	BB_PRM_F(0x040, 0, 1)                          /* cmd_hca_cap.compact_address_vector */
+#define BB_PRM_HCA_XRC          BB_PRM_F(0x044, 28, 1) /* cmd_hca_cap.xrc */
+#define BB_PRM_HCA_UD           BB_PRM_F(0x044, 29, 1) /* cmd_hca_cap.ud */
+#define BB_PRM_HCA_UC           BB_PRM_F(0x044, 30, 1) /* cmd_hca_cap.uc */
+#define BB_PRM_HCA_RC           BB_PRM_F(0x044, 31, 1) /* cmd_hca_cap.rc */
+#define BB_PRM_HCA_LOG_MAX_XRCD BB_PRM_F(0x064, 27, 5) /* cmd_hca_cap.log_max_xrcd */
+#define BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN                                                        \
+	BB_PRM_F(0x064, 3, 5) /* cmd_hca_cap.log_max_transport_domain */
+
+#endif
