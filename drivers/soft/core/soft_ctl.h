@@ -42,6 +42,8 @@ struct soft_ids {
 struct soft_random {
 	bool seeded;
 	uint64_t state; /* state of the repeatable sequence; valid only if seeded */
+	uint64_t pool[16];
+	uint32_t unused; /* numbers of the pool that were not returned yet */
 };
 
 /*

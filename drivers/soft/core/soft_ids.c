@@ -67,8 +67,12 @@ soft_random(struct soft_random *r, uint64_t *value)
 		*value = seeded(r);
 		return 0;
 	}
-	if (getrandom(value, sizeof(*value), 0) == (ssize_t)sizeof(*value))
+	if (r->unused == 0 && getrandom(r->pool, sizeof(r->pool), 0) == (ssize_t)sizeof(r->pool))
+		r->unused = RTE_DIM(r->pool);
+	if (r->unused != 0) {
+		*value = r->pool[--r->unused];
 		return 0;
+	}
 	SOFT_LOG(ERR,
 		 "software device: getrandom() failed: %s: allow the call in the process's seccomp "
 		 "filter",

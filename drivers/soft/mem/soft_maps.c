@@ -3,16 +3,35 @@
  */
 /*
  * Checks whether memory is mapped, and finds its page size. The kernel learns both when it pins
- * pages. This file reads them from /proc/self/maps and smaps, which show hugepages and reserved
- * ranges without touching the memory. The code allocates nothing and uses no stdio, because it runs
- * inside EAL's memory callbacks.
+ * pages. This file asks the kernel for the mappings, which shows hugepages and reserved ranges
+ * without touching the memory. Since Linux 6.11 the ioctl PROCMAP_QUERY of /proc/self/maps finds
+ * the mapping of an address. For older kernels the code reads /proc/self/maps and smaps. The code
+ * allocates nothing and uses no stdio, because it runs inside EAL's memory callbacks.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "soft_ctl.h"
+
+/*
+ * Argument of PROCMAP_QUERY, with the layout of struct procmap_query in include/uapi/linux/fs.h of
+ * Linux 6.11. The headers of older distributions lack it.
+ */
+struct procmap {
+	uint64_t size;
+	uint64_t query_flags; /* 0: the mapping that contains addr */
+	uint64_t addr;
+	uint64_t start, end;
+	uint64_t flags; /* PROCMAP_READABLE, PROCMAP_WRITABLE and others */
+	uint64_t page_size;
+	uint64_t unused[6]; /* offset in the file, inode, device, name, build ID */
+};
+#define PROCMAP_QUERY    _IOWR('f', 17, struct procmap)
+#define PROCMAP_READABLE 0x1u
+#define PROCMAP_WRITABLE 0x2u
 
 /*
  * Processes one line of a /proc file. Returns 0 to continue; 1 or a negative errno to end the scan.
@@ -140,6 +159,37 @@ scan(const char *path, take_line_fn *take, void *arg)
 	return ret;
 }
 
+/*
+ * Finds the mapping of @addr; @fd is /proc/self/maps. Returns 0, -EFAULT if nothing is mapped
+ * there, or -ENOSYS if the kernel cannot answer.
+ */
+static int
+query(int fd, uint64_t addr, struct procmap *q)
+{
+	*q = (struct procmap){.size = sizeof(*q), .addr = addr};
+	if (ioctl(fd, PROCMAP_QUERY, q) == 0)
+		return 0;
+	return errno == ENOENT ? -EFAULT : -ENOSYS;
+}
+
+/* Returns 0 if [r->need, r->end) is mapped with the rights, -EFAULT if not, or -ENOSYS. */
+static int
+query_range(int fd, struct range *r)
+{
+	struct procmap q;
+	int ret;
+
+	for (; r->need < r->end; r->need = q.end) {
+		ret = query(fd, r->need, &q);
+		if (ret != 0)
+			return ret;
+		if ((q.flags & PROCMAP_READABLE) == 0 ||
+		    (r->write && (q.flags & PROCMAP_WRITABLE) == 0))
+			return -EFAULT;
+	}
+	return 0;
+}
+
 int
 soft_maps_check(const void *addr, size_t len, bool write)
 {
@@ -148,9 +198,36 @@ soft_maps_check(const void *addr, size_t len, bool write)
 		.end = (uintptr_t)addr + len,
 		.write = write,
 	};
-	int ret = scan("/proc/self/maps", take_range, &r);
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), ret;
 
-	return ret == 0 ? -EFAULT : ret < 0 ? ret : 0;
+	if (fd < 0)
+		return -errno;
+	ret = query_range(fd, &r);
+	if (ret == -ENOSYS) {
+		ret = scan_fd(fd, take_range, &r);
+		ret = ret == 0 ? -EFAULT : ret < 0 ? ret : 0;
+	}
+	close(fd);
+	return ret;
+}
+
+/* Sets p->page to the smallest page size in the range. Returns 0, -EFAULT or -ENOSYS. */
+static int
+query_pages(struct pages *p)
+{
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), ret = 0;
+	struct procmap q;
+	uint64_t at;
+
+	if (fd < 0)
+		return -ENOSYS;
+	for (at = p->start; ret == 0 && at < p->end; at = q.end) {
+		ret = query(fd, at, &q);
+		if (ret == 0)
+			p->page = RTE_MIN(p->page, q.page_size);
+	}
+	close(fd);
+	return ret;
 }
 
 int
@@ -161,8 +238,10 @@ soft_maps_page(const void *addr, size_t len, uint64_t *page)
 		.end = (uintptr_t)addr + len,
 		.page = UINT64_MAX,
 	};
-	int ret = scan("/proc/self/smaps", take_page, &p);
+	int ret = query_pages(&p);
 
+	if (ret == -ENOSYS)
+		ret = scan("/proc/self/smaps", take_page, &p);
 	if (ret < 0)
 		return ret;
 	if (p.page == UINT64_MAX)

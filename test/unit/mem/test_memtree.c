@@ -97,7 +97,7 @@ take(uint32_t i)
 	in[i] = false;
 }
 
-/* Few starts and three registrations, so many entries have the same start. */
+/* Few starts and three registrations, and many entries have the same start. */
 TEST_WITH(setup, teardown, test_random_changes_keep_order_balance_and_sums)
 {
 	const uint32_t n = 3 * 64;
