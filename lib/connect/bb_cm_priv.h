@@ -285,7 +285,10 @@ void bb_cm_resolve_end(struct bb_conn *c);
 
 /* ---- bb_cm_recover.c */
 void bb_cm_lost(struct bb_conn *c, int status, const char *why);
-/* Runs one step of the recovery of a LOST connection; also after its event has been delivered. */
+/*
+ * Runs one step of the recovery of a LOST connection. Call it also after the application has got
+ * the LOST event.
+ */
 void bb_cm_lost_step(struct bb_conn *c);
 /*
  * Handles a half-open connection whose REQ names a session. Returns true if an existing connection

@@ -260,8 +260,8 @@ receive_event(const struct bb_cm *cm, const struct cm_msg_event *h)
 		if (msg.type == BB_CM_REP) {
 			fill_end(&h->conn, &msg);
 			/*
-			 * iWARP reports this side's own depths (kernel: siw_cm_upcall(),
-			 * cma_iw_handler()), so they need no swap.
+			 * Undo the swap of fill_end(), because on iWARP the kernel reports this
+			 * side's own depths (siw_cm_upcall(), cma_iw_handler()).
 			 */
 			msg.end.initiator_depth = h->conn.initiator_depth;
 			msg.end.responder_resources = h->conn.responder_resources;

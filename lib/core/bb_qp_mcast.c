@@ -58,7 +58,10 @@ check(const struct bb_qp *qp, const uint8_t gid[16], uint16_t lid)
 	return 0;
 }
 
-/* Returns the attachment, NULL if there is none. Call with dev->lock held. */
+/*
+ * Returns the QP's attachment to the group with @gid and @lid, NULL if it has none. Call with
+ * dev->lock held.
+ */
 static struct bb_mcast *
 find(const struct bb_qp *qp, const uint8_t gid[16], uint16_t lid)
 {

@@ -56,7 +56,7 @@ bb_wr_fate_name(enum bb_wr_fate fate)
 
 /* Position in a walk over the outstanding sends, from the oldest to the newest. */
 struct walk {
-	uint32_t done; /* sequence number of the send whose last block precedes block idx */
+	uint32_t done; /* sequence number of the send before block idx */
 	uint16_t idx;  /* first block of the next send; wraps at 16 bits, as sq->pi does */
 };
 
@@ -73,7 +73,7 @@ walk_next(const struct bb_sq *sq, struct walk *w)
 	w->done += bb_sq_slots(sq, ds);
 }
 
-/* Returns the sequence number of the send at @w. */
+/* Returns the sequence number of the send at position @w of a walk. */
 static uint32_t
 walk_seq(const struct bb_sq *sq, const struct walk *w)
 {

@@ -147,15 +147,15 @@ static bool
 vendor_is_key_check(uint8_t v)
 {
 	switch (v & ~7u) {
-	case 0x10: /* while the device fetched a receive WQE */
-	case 0x18: /* while the device executed an atomic of the peer */
-	case 0x20: /* while the device executed a READ of the peer */
-	case 0x28: /* while the device wrote to a receive buffer */
-	case 0x30: /* while the device accessed a data buffer */
-	case 0x38: /* while the device executed a WRITE of the peer */
-	case 0x50: /* while the device gathered data to send */
-	case 0x60: /* while the device fetched a send WQE */
-	case 0xc0: /* while the device executed a WRITE with immediate of the peer */
+	case 0x10: /* key check while the device fetched a receive WQE */
+	case 0x18: /* key check while the device executed an atomic of the peer */
+	case 0x20: /* key check while the device executed a READ of the peer */
+	case 0x28: /* key check while the device wrote to a receive buffer */
+	case 0x30: /* key check while the device accessed a data buffer */
+	case 0x38: /* key check while the device executed a WRITE of the peer */
+	case 0x50: /* key check while the device gathered data to send */
+	case 0x60: /* key check while the device fetched a send WQE */
+	case 0xc0: /* key check while the device executed a WRITE with immediate of the peer */
 		return true;
 	default:
 		return false;

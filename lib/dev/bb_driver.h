@@ -143,8 +143,8 @@ struct bb_qp_ctrl {
 				       * __atomic */
 	LIST_HEAD(, bb_mcast) mcasts; /* multicast groups to which the QP is attached */
 	/*
-	 * Status (enum bb_wc_status) of the first send since the reset that failed by itself, 0 if
-	 * none.
+	 * Status (enum bb_wc_status) of the first send since the reset that failed with an error of
+	 * its own, not with a flush error; 0 if there was none.
 	 */
 	uint8_t send_error;
 	/*

@@ -342,7 +342,7 @@ add_umr(struct bb_text *t, const struct view *v, uint32_t key)
 			add_repeat(t, v, pos, &r);
 			return;
 		}
-		/* An entry of zeros is padding. */
+		/* A data segment of zeros is only padding. */
 		if (r.byte_count == 0 && r.op == 0)
 			continue;
 		add_data(t, v, pos, false);

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Registers, command queue, event queues and mailboxes of a function's firmware: what bb_hca
- * answers by itself. The forms of the lines are those of bb_prm.h, and the same test checks each.
+ * Positions of fields in the registers, command queue, event queues and mailboxes that bb_hca
+ * implements. bb_hca is a ConnectX PCI function in software, for Linux's own driver. The macros
+ * have the form of those of bb_prm.h, and the same test checks them.
  */
 #ifndef BB_PRM_HCA_H
 #define BB_PRM_HCA_H
@@ -59,7 +60,7 @@ enum bb_prm_hca_op {
 	BB_PRM_OP_DELETE_FLOW_TABLE_ENTRY = 0x938,
 };
 
-/* Events of the function itself (kernel: enum mlx5_event). */
+/* Events that concern the whole PCI function and not one object (kernel: enum mlx5_event). */
 enum bb_prm_hca_event {
 	BB_PRM_EVENT_CMD = 0xa,
 	BB_PRM_EVENT_PAGE_REQUEST = 0xb,

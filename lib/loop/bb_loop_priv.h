@@ -99,7 +99,7 @@ RTE_DECLARE_PER_LCORE(struct bb_loop *, bb_loop_current);
 void bb_loop_tel_add(struct bb_loop *loop);
 void bb_loop_tel_remove(struct bb_loop *loop);
 
-/* Runs one iteration. Returns the work done. */
+/* Runs one iteration. Returns the number of completions plus the sum of the pollers' results. */
 unsigned int bb_loop_iterate(struct bb_loop *loop);
 
 /* Publishes the current numbers to readers. Call it in the loop's thread, or while it does not run.

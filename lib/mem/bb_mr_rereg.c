@@ -16,7 +16,7 @@
 
 #define REREG_ALL ((uint32_t)(BB_MR_REREG_TRANSLATION | BB_MR_REREG_PD | BB_MR_REREG_ACCESS))
 
-/* The region after the change. */
+/* PD, memory and rights that a region gets by the re-registration. */
 struct rereg {
 	struct bb_pd *pd;
 	void *addr;

@@ -254,8 +254,8 @@ add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr, uint
 }
 
 /*
- * Calls settle() for every window, then @fn unless @fn is NULL, with the window's lock held. Call
- * with dev->lock held.
+ * For every window: calls settle(), which removes completed requests, then @fn unless @fn is NULL.
+ * Holds the window's lock during both. Call with dev->lock held.
  */
 static void
 for_each(const struct bb_dev *dev, void (*fn)(struct bb_mw_priv *w, const struct bb_qp *qp),

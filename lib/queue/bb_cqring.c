@@ -7,8 +7,8 @@
 #include "bb_queue_log.h"
 
 /*
- * log2 of the largest ring. The consumer index has 24 bits; with a smaller ring a full ring differs
- * from an empty one.
+ * log2 of the largest ring. The device gets the lowest 24 bits of the consumer index. With fewer
+ * than 2^24 CQEs these bits distinguish a full ring from an empty one.
  */
 #define CQ_MAX_LOG_SIZE 22u
 
@@ -59,8 +59,8 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 	uint32_t ci, i;
 
 	/*
-	 * CQE number of the title, as far as it is needed: the ring index and the bit above it,
-	 * which a valid CQE's owner bit equals.
+	 * The title's CQE number modulo twice the ring size: its index in the ring, and the bit
+	 * above the index, which equals the owner bit of a valid CQE.
 	 */
 	ci = (uint32_t)(title - (struct bb_cqe *)(void *)cq->buf);
 	ci |= (title->op_own & 1) != 0 ? cq->size : 0;

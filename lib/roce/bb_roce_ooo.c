@@ -75,8 +75,8 @@ equal_packets(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b, uint32_t
 }
 
 /*
- * Returns true if the PSN of the packet is close enough to those of packets that the peer is known
- * to have sent.
+ * Returns true if @psn is less than BURST after the newest PSN that the peer is known to have sent.
+ * If @psn is newer, it then becomes that newest PSN.
  */
 static bool
 psn_plausible(struct bb_roce_resp *r, uint32_t psn)

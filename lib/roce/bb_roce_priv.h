@@ -105,8 +105,8 @@ bb_roce_rto_ack_requested(struct bb_roce_qp *qp, uint32_t first, uint32_t last, 
 /* Handles the acknowledgement of all PSNs before @una. Call it before req->una changes to @una. */
 void bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now);
 /*
- * Records that a wait for progress begins, unless one has begun already. bb_roce_rto_waited() ends
- * the wait when there is progress.
+ * Records that the requester waits for the peer's next response from now on, unless it waits
+ * already. bb_roce_rto_waited() ends this wait when a response brings progress.
  */
 static inline void
 bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now)

@@ -123,7 +123,7 @@ struct bb_roce_recv {
 	bool solicited;
 	uint32_t len; /* bytes of the message, without the 40 bytes of a GRH */
 	uint32_t imm; /* immediate in network order; the key for SEND_INV */
-	/* valid only for UD */
+	/* QP number of the sender; valid only for UD */
 	uint32_t sqpn;
 	const struct bb_roce_net *net;
 };
@@ -333,12 +333,14 @@ enum bb_roce_state {
 struct bb_roce_rto {
 	uint64_t srtt, rttvar; /* ns; srtt is 0 until a round trip has been measured */
 	uint64_t deadline;     /* end of the adaptive interval; UINT64_MAX if it does not run */
-	uint64_t timed_at;     /* time at which timed_psn was sent */
+	/* Packet whose round trip is being measured: the time at which it was sent, and its PSN. */
+	uint64_t timed_at;
 	uint32_t timed_psn;
-	uint32_t ack_req_psn;  /* newest PSN that requests an ACK; valid if una <= ack_req_psn < nxt
-				*/
-	uint32_t shift;        /* number of times the interval was doubled */
-	uint32_t doubling_end; /* value of req.sent at the last doubling */
+	uint32_t ack_req_psn; /* newest PSN that requests an ACK; valid if una <= ack_req_psn < nxt
+			       */
+	uint32_t shift;       /* current number of doublings of the adaptive interval */
+	/* PSN after the newest packet sent before the last doubling of the interval */
+	uint32_t doubling_end;
 	bool timing;
 	bool waiting; /* true while the requester waits for progress; wait_start is the time when it
 			 began to wait */
@@ -348,22 +350,23 @@ struct bb_roce_rto {
 };
 
 /*
- * State of the requester and the completer. tail to head: messages that are posted and not
- * complete; the messages before unassigned have PSNs. Modulo 2^24, una <= nxt <= sent.
+ * State of the requester and the completer. The messages from index tail to index head are posted
+ * and not complete. The messages from tail to unassigned already have PSNs. Modulo 2^24,
+ * una <= nxt <= sent.
  */
 struct bb_roce_req {
 	struct bb_roce_msg *ring; /* slots for messages; memory of the caller */
 	uint32_t mask;            /* slots - 1 */
 	uint32_t head, tail;      /* free-running indexes into ring */
-	uint32_t next;            /* message whose packet is sent next */
+	uint32_t next;            /* index of the message whose packet is sent next */
 	uint32_t next_pkt;    /* index within its message of the packet to send next; for a READ, of
 				 the response packet */
-	uint32_t unassigned;  /* first message that has no PSN yet */
+	uint32_t unassigned;  /* index of the first message that has no PSN yet */
 	uint32_t psn;         /* first PSN of the next message to which PSNs are assigned */
 	uint32_t una;         /* oldest PSN that is not acknowledged */
 	uint32_t nxt;         /* PSN of the next packet to send */
 	uint32_t sent;        /* PSN after the newest PSN that was sent or, for a READ, requested */
-	uint32_t restart_end; /* value of sent at the last restart from una */
+	uint32_t restart_end; /* value that sent had at the last restart of the requester */
 	uint32_t chunk;       /* maximum response packets of one READ request */
 	uint32_t resume_psn;  /* PSN inside a chunk from which a READ was requested again */
 	uint32_t no_ack_req;  /* packets sent since the last one with AckReq */
@@ -375,20 +378,22 @@ struct bb_roce_req {
 	bool rnr_wait;
 	bool going_back; /* true if a NAK caused a restart and no PSN was acknowledged since */
 	/*
-	 * Selective repeat (bb_roce_repeat.c). A run is a sequence of packets, from una on, that
-	 * are sent again.
+	 * Selective repeat (bb_roce_repeat.c): only some of the packets in flight are sent again. A
+	 * sequence of such packets that begins with the oldest PSN, una, is called a run.
 	 */
 	bool peer_stores; /* true if the peer has stored packets that followed a lost one */
 	bool newest_next; /* true if the next packet is sent only to show the peer that this
 		       requester repeats selectively */
 	uint8_t probe; /* enum bb_roce_probe: state of the oldest packet during selective repeat */
-	int32_t attempts_left;     /* failed attempts at selective repeat left before the requester
-				stops     trying; if negative, losses until it tries again */
-	uint32_t probe_end;        /* value of nxt when una was last sent again */
+	int32_t attempts_left; /* failed attempts at selective repeat left before the requester
+			    stops trying; if negative, losses until it tries again */
+	/* Value that nxt had when the packet with PSN una was last sent again. */
+	uint32_t probe_end;
 	uint32_t run_len, run_end; /* run_len: packets in the last run; run_end: PSN after the
 				    newest packet of that run that was sent */
-	uint32_t run_left;         /* packets of the run still to send */
-	uint32_t run_psn, run_msg; /* PSN and message index of the next packet of the run */
+	uint32_t run_left;         /* packets of the current run that are still to be sent again */
+	/* PSN and message index of the next packet of the run to send again */
+	uint32_t run_psn, run_msg;
 	uint8_t failed_synd; /* syndrome of message failed_msg if that message cannot be sent, else
 				0 */
 	uint32_t failed_msg;

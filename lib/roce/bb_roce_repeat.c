@@ -37,13 +37,14 @@
 #include "bb_roce_priv.h"
 
 /*
- * Failed attempts before the requester stops trying. One failure may mean that the next packet was
- * lost too. A peer that stored packets before gets more attempts, because it may only have run out
- * of room.
+ * Number of times that a repeat of only the lost packet may fail before the requester stops such
+ * repeats for a while. One failure may mean that the next packet was lost too. A peer that stored
+ * packets before gets more attempts, because it may only have run out of room.
  */
 #define ATTEMPTS         3
-#define ATTEMPTS_STORING 12 /* for a peer that stored packets before */
-#define HOLD_OFF         64 /* number of losses that are handled by a restart before the next attempt */
+#define ATTEMPTS_STORING 12 /* for a peer that has stored packets */
+/* Losses in this time without attempts, after each of which all packets are sent again. */
+#define HOLD_OFF 64
 
 void
 bb_roce_repeat_init(struct bb_roce_qp *qp)

@@ -76,7 +76,10 @@ has_credit(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 	return req->next_pkt == 0 || msg->kind == BB_ROCE_MSG_WRITE_IMM || req->una != msg->psn;
 }
 
-/* Slow part of next_span(): the queue has a message to send. */
+/*
+ * Does the work of next_span() if a message is posted: returns the number of PSNs that its next
+ * packet uses, 0 if it may not be sent now.
+ */
 static uint32_t
 span_of_next(const struct bb_roce_qp *qp)
 {
@@ -148,8 +151,8 @@ assign(struct bb_roce_qp *qp, struct bb_roce_msg *msg)
 }
 
 /*
- * Handles a message that cannot be sent, at index next. It completes with the error @synd after
- * all earlier messages have completed.
+ * Handles the error @synd of the message at req->next, whose next packet cannot be sent. The
+ * message completes with this error after all earlier messages have completed.
  */
 static void
 cannot_send(struct bb_roce_qp *qp, uint8_t synd)

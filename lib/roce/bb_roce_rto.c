@@ -17,8 +17,10 @@
  */
 #include "bb_roce_priv.h"
 
-#define INITIAL_NS   UINT64_C(1000000)      /* interval until a round trip has been measured */
-#define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval if the ack timeout is off */
+/* Adaptive interval before the first round trip is measured. */
+#define INITIAL_NS UINT64_C(1000000)
+/* Longest adaptive interval if the ack timeout is off. */
+#define FOR_EVER_NS  (UINT64_C(4096) << 20)
 #define MAX_DOUBLING 31u
 #define WAIT_WINDOW  64u /* length of the time window of longest_wait, in ack timeouts */
 
@@ -66,9 +68,9 @@ bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 		sample(rto, now > rto->timed_at ? now - rto->timed_at : 1);
 	}
 	/*
-	 * Karn's algorithm: the interval stays doubled until a packet that was first sent after
-	 * the doubling is acknowledged. Without this rule a peer that has become slow would get
-	 * repeated packets too early every time, and no round trip could be measured.
+	 * Karn's algorithm: the adaptive interval stays doubled until a packet that was first sent
+	 * after the doubling is acknowledged. Without this rule a peer that has become slow would
+	 * get repeated packets too early every time, and no round trip could be measured.
 	 */
 	if (rto->shift != 0 && covered(qp, rto->doubling_end, una))
 		rto->shift = 0;
@@ -145,8 +147,8 @@ bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 	if (qp->attr.ack_timeout != 0)
 		limit = bb_roce_rto_ack_timeout(qp);
 	/*
-	 * If the interval would be as long as the ack timeout or longer, the ack timeout is
-	 * enough.
+	 * An adaptive interval as long as the ack timeout is useless, so then only the ack timeout
+	 * runs.
 	 */
 	if (ns < limit >> rto->shift)
 		rto->deadline = now + (ns << rto->shift);
@@ -185,8 +187,8 @@ bb_roce_rto_tick(struct bb_roce_qp *qp)
 		rto->shift++;
 	rto->doubling_end = req->sent;
 	/*
-	 * Ignore NAKs for packets that were sent before. They contain no new information, and
-	 * handling one would use a retry.
+	 * Ignore NAKs for packets that were sent before this expiry. They contain no new
+	 * information, and handling one would use a retry.
 	 */
 	req->going_back = true;
 	qp->stats.roce_adp_retrans++;

@@ -242,7 +242,7 @@ struct bb_lkey_cache {
 	uint32_t seq_filled; /**< value of *seq when the entries were filled */
 	uint32_t last;       /**< entry of the last hit, tried first */
 	struct bb_lkey_range range[BB_LKEY_CACHE_ENTRIES];
-	/* A hit does not access the following fields. */
+	/* A lookup that finds its address in this cache does not access the following fields. */
 	uint32_t next; /**< entry to replace next */
 	struct bb_pd *pd;
 	uint64_t misses; /**< lookups that searched the table */

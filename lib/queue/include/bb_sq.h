@@ -108,9 +108,12 @@ struct bb_sq {
 	 */
 	void (*ring)(struct bb_sq *sq);
 	/* Not accessed on the data path. */
-	uint32_t depth; /**< WQEs that may be outstanding: the value of each supported class's limit
-			   while posts are enabled */
-	uint32_t owner; /**< lcore id, checked in debug builds */
+	/**
+	 * WQEs that may be outstanding. While posts are enabled, this is the limit of every
+	 * operation class that the queue's type supports
+	 */
+	uint32_t depth;
+	uint32_t owner;   /**< lcore id, checked in debug builds */
 	uint16_t refused; /**< 1 << enum bb_refusal for each reason already logged */
 	uint8_t type;     /**< enum bb_qp_type */
 	uint8_t enabled;  /**< 1 if posts are enabled */

@@ -78,8 +78,8 @@ struct bb_sq_ops {
 	/** Posts a NOP. */
 	int (*nop)(struct bb_sq *sq, uint64_t wr_id, uint32_t flags);
 	/*
-	 * The next three functions are NULL for rings, which build WQEs for binds and
-	 * invalidations.
+	 * The next three functions are NULL in the table of a queue with a ring, because such a
+	 * queue builds WQEs for binds and invalidations.
 	 */
 	/** Binds a memory window. Arguments are those of bb_sq_post_bind(). */
 	int (*bind)(struct bb_sq *sq, uint64_t wr_id, bool type2, uint32_t new_rkey,

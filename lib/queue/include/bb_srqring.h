@@ -52,7 +52,7 @@ struct bb_srqring {
 	uint8_t max_sge;
 	uint8_t log_stride;
 	uint8_t pad[6];
-	/* Not written by a successful post. */
+	/* A successful post does not write the following fields. */
 	uint64_t full;                        /**< statistics: posts refused because the queue was
 					       * full */
 	uint32_t srqn;                        /**< SRQ number for log lines */
