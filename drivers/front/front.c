@@ -9,7 +9,10 @@
 
 #include "front_priv.h"
 
-/* While there are registers, the program polls at least this often, ms: timers of the QPs run. */
+/*
+ * While the guest has QPs, front_poll() asks to be called at least this often, in ms, because the
+ * timers of QPs expire only in that call.
+ */
 #define POLL_MS 1
 
 RTE_LOG_REGISTER_SUFFIX(front_logtype, front, INFO);
@@ -41,7 +44,7 @@ take_name(struct front *f, const char *device_and_opts)
 	return f->opts != NULL ? 0 : -ENOMEM;
 }
 
-/* Subscribes the kernel to events of the port. */
+/* Subscribes the kernel's context to events of the port. */
 static int
 watch_port(struct front *f)
 {
@@ -163,7 +166,7 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_XRCD, 10);
 	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_SRQ, 10);
 	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN, 10);
-	/* Then the kernel registers memory by commands, never by UMR. */
+	/* With this bit the kernel registers memory by commands, never by UMR. */
 	bb_prm_set(out, BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED, 1);
 	return 0;
 }

@@ -31,7 +31,10 @@ struct mlx5_ctx;
 #define FRONT_UAR_FIRST 0x40u
 #define FRONT_UAR_END   0x2000u
 
-/* Functions of the program: memory of the guest, and event queues. */
+/*
+ * Functions of the program that hosts the guest: access to the guest's memory, and to its event
+ * queues.
+ */
 struct front_host {
 	void *arg; /* first argument of each function */
 	/*
@@ -65,9 +68,9 @@ void front_reset(struct front *f);
 bool front_command(struct front *f, const void *in, uint32_t inlen, void *out, uint32_t outlen);
 
 /*
- * Stores @len bytes at offset @off of register page @uar, in the order of the calls. Stores that
- * belong to no page of a user are ignored. The program itself handles the registers of event queues
- * (0x40 to 0x4f).
+ * Stores @len bytes at offset @off of register page @uar, in the order of the calls. Ignores stores
+ * that belong to no page of a user. The hosting program itself handles the registers of event
+ * queues (0x40 to 0x4f).
  */
 void front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len);
 
@@ -79,8 +82,8 @@ int front_poll(struct front *f);
 
 /*
  * Gets the capabilities of @type (enum bb_prm_cap), current or maximum, as far as they concern
- * objects, memory and the port. The program adds those of event queues and of the function.
- * Returns 0, or -ENOENT if the device lacks @type; @out is then all 0.
+ * objects, memory and the port. The program that hosts the guest must add those of event queues and
+ * of the PCI function. Returns 0, or -ENOENT if the device lacks @type; @out is then all 0.
  */
 int front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256]);
 

@@ -4,9 +4,10 @@
 /*
  * Registers: stores of the guest to register pages.
  *
- * A program rings a doorbell with one store of 8 bytes. A BlueFlame copy of WQEs is a row of stores
- * that a CPU may also combine; behind a trap it arrives in pieces. The device must see a copy as a
- * whole, so the front collects the pieces.
+ * A program rings a doorbell with one store of 8 bytes. A BlueFlame copy of WQEs consists of
+ * several stores, which a CPU may also combine. If the hypervisor traps the stores, each one
+ * arrives here in a separate call. The device must see a copy as a whole, so the front collects its
+ * stores.
  */
 #include <string.h>
 
@@ -18,9 +19,12 @@
 #define REG      256 /* bytes of a doorbell register */
 #define WQE_BB   64
 #define DOORBELL 8
-/* A copy waits this long for its next piece, ns. Then only its doorbell counts. */
+/*
+ * Time to wait for the next store of a BlueFlame copy, ns. After that only the copy's first 8
+ * bytes, the doorbell, are used.
+ */
 #define COPY_NS 200000
-/* After a doorbell the program polls without a pause for this long, ns. */
+/* After a doorbell front_poll() asks to be called without a pause for this long, ns. */
 #define BUSY_NS 2000000
 
 /* Stores bytes as a CPU does: the first 8 bytes last, as one store that the device may see. */
@@ -65,7 +69,9 @@ front_bell_flush(struct front *f, bool now)
 	return false;
 }
 
-/* Adds a store to the doorbell register that contains it. */
+/*
+ * Adds a store of the guest to the copy that is being collected for the store's doorbell register.
+ */
 static void
 ring(struct front *f, struct front_obj *o, uint32_t off, const uint8_t *data, uint32_t len)
 {
@@ -76,7 +82,8 @@ ring(struct front *f, struct front_obj *o, uint32_t off, const uint8_t *data, ui
 		(void)front_bell_flush(f, true);
 	if (b->uar == NULL) {
 		if (at != 0)
-			return; /* the rest of a copy that was passed on without it */
+			/* the rest of a copy whose beginning was already passed to the device */
+			return;
 		b->uar = o;
 		b->reg = reg;
 		b->len = 0;

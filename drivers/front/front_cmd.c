@@ -181,7 +181,7 @@ destroy(struct front_cmd *cmd, struct front_obj *o)
 
 	if (o == NULL)
 		return;
-	/* An object that is shared is the kernel's to destroy. */
+	/* Only the kernel may destroy a shared object. */
 	if (cmd->user != o->user && cmd->user != &cmd->f->users[0]) {
 		FRONT_REFUSE(cmd, BAD_RES);
 		return;
@@ -225,7 +225,7 @@ pass(struct front_cmd *cmd, access_fn access, struct front_obj *o)
 		front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
 }
 
-/* Action of a command on an object of its kind. */
+/* Effect of a command on an object. */
 enum action {
 	ALLOC,
 	CREATE,

@@ -77,7 +77,10 @@ async(struct front *f, struct front_user *u)
 		uint32_t kind = (uint32_t)(ev.cookie >> 32), id = (uint32_t)ev.cookie;
 		uint8_t data[EQE_DATA] = {0}, sub = 0;
 
-		/* The program reports the failure of the device itself, by its health buffer. */
+		/*
+		 * The hosting program itself reports the failure of the whole device, by the health
+		 * buffer.
+		 */
 		if (ev.type == MLX5_CMD_EVENT_DEV_FATAL)
 			continue;
 		if (ev.type == BB_PRM_EVENT_PORT_CHANGE) {

@@ -62,7 +62,7 @@ struct front_obj {
 
 /* A doorbell register while stores to it arrive: a write-combined copy of WQEs comes in pieces. */
 struct front_bell {
-	struct front_obj *uar; /* NULL if no copy has begun */
+	struct front_obj *uar; /* UAR page of the register; NULL if no copy has begun */
 	uint32_t reg, len;
 	uint64_t since; /* time of the last store, ns */
 	uint8_t data[256];
@@ -73,7 +73,8 @@ LIST_HEAD(front_objs, front_obj);
 struct front {
 	const struct mlx5_cmd_if *cmd;
 	struct front_host host;
-	struct soft_host memory; /* the host as the device knows it */
+	/* functions of the guest's memory, in the form that drivers/soft calls */
+	struct soft_host memory;
 	char device[32];
 	char *opts;
 	struct front_user users[FRONT_MAX_UIDS];
@@ -128,7 +129,10 @@ bool front_user_may(const struct front *f, const struct front_user *u,
 		    const struct front_user *owner);
 
 /* ---- front_bell.c */
-/* Passes on a copy that no further store completed. Returns true if one is still pending. */
+/*
+ * Passes a BlueFlame copy on to the device if no further store to it came in time, or at once with
+ * @now. Returns true if an incomplete copy is still pending.
+ */
 bool front_bell_flush(struct front *f, bool now);
 
 /* ---- front_event.c */

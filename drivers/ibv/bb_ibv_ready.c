@@ -20,7 +20,7 @@
 
 /* Maximum pending requests of the process. Each request has a thread. */
 #define THREADS 16u
-/* Maximum pending requests plus cached results. */
+/* Maximum addresses that are being resolved, plus those with a cached result. */
 #define MAX_QUERIES 256u
 /*
  * Seconds for which a successful result is cached. While a neighbour's entry exists, the kernel

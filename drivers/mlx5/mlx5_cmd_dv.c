@@ -31,7 +31,10 @@ SAME_BIT(HUGETLB);
 SAME_BIT(RELAXED_ORDERING);
 BB_STATIC_ASSERT(BB_ACCESS_OPTIONAL_RANGE == IBV_ACCESS_OPTIONAL_RANGE, "bits go through");
 
-/* The flags of a re-registration also have the same bits in all three. */
+/*
+ * The flags of a re-registration also have the same bits in the API, the command interface and
+ * libibverbs.
+ */
 #define SAME_FLAG(what_)                                                                           \
 	BB_STATIC_ASSERT((int)BB_MR_REREG_##what_ == (int)IBV_REREG_MR_CHANGE_##what_ &&           \
 				 (int)MLX5_REREG_##what_ == (int)IBV_REREG_MR_CHANGE_##what_,      \

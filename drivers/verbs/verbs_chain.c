@@ -19,8 +19,9 @@
 
 /* The request of one slot. The inline data follow the SGEs; there is at least one SGE. */
 struct slot {
-	struct ibv_send_wr wr;   /* must be first */
-	struct verbs_mr *window; /* of a bind, with a reference */
+	struct ibv_send_wr wr; /* must be first */
+	/* window that the request binds, with a reference; NULL for other requests */
+	struct verbs_mr *window;
 	struct ibv_sge sge[];
 };
 

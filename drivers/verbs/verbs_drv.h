@@ -175,7 +175,7 @@ struct verbs_qp {
 	uint32_t done;     /* seq of the last request posted to the provider that has completed */
 	uint32_t own_head; /* index of the oldest entry of own[], a ring of own_mask + 1 entries */
 	uint32_t own_tail; /* end of the entries whose doorbell has rung */
-	uint32_t own_next; /* end of all entries */
+	uint32_t own_next; /* index after the newest entry of own[] */
 	uint32_t own_mask;
 	struct verbs_own *own;
 	/* Chain of requests for the next doorbell: see verbs_chain.c. */
@@ -211,10 +211,11 @@ struct verbs_channel {
  * driver must know when they have completed. The low bits are the index of the receive's WQE, or
  * the offset of the send's entry in bb_sq.wqes.
  */
-#define VERBS_WR_RECV         (UINT64_C(1) << 63)
-#define VERBS_WR_SRQ          (UINT64_C(1) << 62)
-#define VERBS_WR_REPORT       (UINT64_C(1) << 61)
-#define VERBS_WR_MARK         (UINT64_C(1) << 60) /* marker: mark() in verbs_sq.c */
+#define VERBS_WR_RECV   (UINT64_C(1) << 63)
+#define VERBS_WR_SRQ    (UINT64_C(1) << 62)
+#define VERBS_WR_REPORT (UINT64_C(1) << 61)
+/* A marker: its completion shows that all earlier requests have completed (verbs_sq.c, mark()). */
+#define VERBS_WR_MARK         (UINT64_C(1) << 60)
 #define VERBS_WR_USER_SHIFT   24
 #define VERBS_WR_USER(wr_id_) ((uint32_t)((wr_id_) >> VERBS_WR_USER_SHIFT) & 0xffffffu)
 

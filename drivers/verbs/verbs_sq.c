@@ -161,7 +161,10 @@ mark(const struct bb_qp *qp, struct verbs_qp *q)
 					 .send_flags = IBV_SEND_SIGNALED,
 				 };
 
-	/* UD has no marker, for lack of a destination: treat all requests as completed. */
+	/*
+	 * A UD queue pair has no marker, because a marker would need a destination. So treat all
+	 * its requests as completed.
+	 */
 	if (qp->sq.type == BB_QPT_UD || ibv_post_send(q->ib, &wr, &bad) != 0)
 		__atomic_store_n(&q->done, q->marked, __ATOMIC_RELAXED);
 }
@@ -225,7 +228,7 @@ verbs_hold(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id,
 	struct verbs_qp *q = verbs_qp_of_sq(sq);
 	int ret;
 
-	/* While held, verbs_begin() opens no batch. */
+	/* With held set, verbs_begin() does not call ibv_wr_start(). */
 	q->held = true;
 	ret = verbs_begin(sq, c, opcode, wr_id, flags);
 	if (ret != 0) {

@@ -288,7 +288,8 @@ takes_down(const void *in)
 
 /*
  * Makes one DEVX call: checks the mailbox as the kernel does, copies it, sets the bits that the
- * kernel sets, then runs the firmware. Behind a host, a real kernel has done all but the last.
+ * kernel sets, then runs the firmware. If the context has a host (soft_host.h), only runs the
+ * firmware, because a real kernel has done the other steps.
  */
 static int
 devx_call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id,

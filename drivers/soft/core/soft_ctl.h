@@ -43,7 +43,7 @@ struct soft_random {
 	bool seeded;
 	uint64_t state; /* state of the repeatable sequence; valid only if seeded */
 	uint64_t pool[16];
-	uint32_t unused; /* numbers of the pool that were not returned yet */
+	uint32_t unused; /* random numbers in pool[] that are not used yet */
 };
 
 /*
@@ -400,7 +400,7 @@ struct soft_cmd_desc {
 };
 
 enum {
-	SOFT_CMD_ENTRIES = 1 << 0, /* entries may follow the input */
+	SOFT_CMD_ENTRIES = 1 << 0, /* translation entries of a key may follow the input */
 	SOFT_CMD_PAGES = 1 << 1,   /* a page list may follow the input, only with a host */
 	SOFT_CMD_HOST = 1 << 2,    /* only with a host: no call of DEVX makes this command */
 };

@@ -216,7 +216,8 @@ struct soft_engine {
 	uint32_t pending;       /* nonzero while the engine has work left */
 	uint64_t next_deadline; /* TSC of the earliest timer */
 	uint32_t shm_polls;     /* polls left until link_shm_due() checks the clock; __atomic */
-	uint64_t shm_often;     /* TSC; a clock read before it means frequent polls; __atomic */
+	/* polls are frequent if the next read of the TSC is before this time; __atomic */
+	uint64_t shm_often;
 
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
@@ -268,7 +269,8 @@ struct soft_engine {
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* port only: QP whose WQE is in req, NULL if none */
 	uint64_t turn; /* port only: number of the turn; makes addresses cached before it stale */
-	uint64_t ticks, ns; /* port only, valid if timed: soft_engine_ticks(), _ns() */
+	/* time of the current turn, valid if timed: see soft_engine_ticks() and _ns(); port only */
+	uint64_t ticks, ns;
 	bool timed;
 	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
 	bool early;   /* port only: no packet was received yet in this turn */

@@ -32,9 +32,10 @@ struct soft_host {
 
 /* Which objects a context may use, beside its own. */
 enum soft_role {
-	SOFT_ROLE_USER,   /* those of SHARED contexts of its host */
-	SOFT_ROLE_KERNEL, /* all of its host: uid 0 */
-	SOFT_ROLE_SHARED, /* none; all contexts of its host may use its objects: uid 0xffff */
+	SOFT_ROLE_USER,   /* all objects of contexts with SOFT_ROLE_SHARED and the same host */
+	SOFT_ROLE_KERNEL, /* all objects of contexts with the same host (uid 0) */
+	/* only its own; but all contexts of the same host may use its objects (uid 0xffff) */
+	SOFT_ROLE_SHARED,
 };
 
 extern const struct mlx5_cmd_if soft_cmd_if;

@@ -49,11 +49,15 @@ soft_flap_down(const struct soft_flap *f, uint64_t now, uint64_t *edge)
 
 /* State of the faults in one engine. */
 struct soft_net_state {
-	uint64_t faults;         /* state of the random sequence */
-	uint64_t stall_until[2]; /* ticks; index 0: sent packets, 1: received packets */
-	uint32_t stalled[2];     /* number of packets that a stall holds, by direction */
-	uint32_t passed[2];      /* number of packets passed, for soft_net_fault.full_after */
-	uint64_t full_until[2];  /* end of the full time, ticks; 0 if never full; __atomic */
+	uint64_t faults; /* state of the random sequence */
+	/*
+	 * ticks; time at which an injected stall ends; index 0: sent packets, 1: received packets
+	 */
+	uint64_t stall_until[2];
+	uint32_t stalled[2];    /* number of packets that a stall holds, by direction */
+	uint32_t passed[2];     /* number of packets passed, for soft_net_fault.full_after */
+	uint64_t full_until[2]; /* ticks; until then the link accepts no packet; 0 if never;
+				   __atomic */
 	bool busy;   /* delayed packets exist, so soft_net_run() must run in every poll */
 	bool spared; /* the loss of the next packet out is already decided: it is not lost */
 	bool loses;  /* soft_net_loses() must decide on the loss of each packet out */

@@ -41,7 +41,8 @@ struct soft_port_ip {
  * port and one struct bb_roce_net; the owner zeroes the cache when either changes.
  */
 struct soft_port_path {
-	uint32_t gen;  /* soft_neigh.gen at that time; stale if soft_neigh.gen has changed since */
+	/* soft_neigh.gen when the headers were cached; they are stale if it has changed since */
+	uint32_t gen;
 	uint32_t sum;  /* IPv4: sum of the header's words without length and checksum */
 	uint16_t hint; /* hint for soft_neigh_find() */
 	uint8_t l2_len, l3_len;

@@ -50,7 +50,8 @@
 #include "soft_data.h"
 
 /*
- * Value with which the device fills the words after a head, if another thread stores to the half.
+ * Value with which the device fills a half of a register, except its first 8 bytes, if another
+ * thread stores to the half.
  */
 #define SOFT_BF_NONE UINT64_C(0x9d3cf1b7e2a6580b)
 
@@ -58,10 +59,11 @@
 
 /*
  * Bits of soft_watch.bf, two for each half of a register. The page has two registers, so @half is 0
- * to 3. The rules above use both bits.
+ * to 3. The rules at the top of this file use both bits.
  * - SOFT_BF_CLEAN: the half is clean, so the device can detect whether a copy in it is complete.
  * - SOFT_BF_OLDER: the device found a store in this half when it looked at the other half of the
- *   register. That store may be older than the one in the other half, so it proves nothing.
+ *   register. That store may be older than the one in the other half, so it does not show which WQE
+ *   is next.
  */
 #define SOFT_BF_CLEAN(half) (1u << (half))
 #define SOFT_BF_OLDER(half) (0x10u << (half))

@@ -120,8 +120,8 @@ soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 }
 
 /*
- * Returns true if a word after the head of a half is not 0, which means that software stored a copy
- * of a WQE.
+ * Returns true if software stored a copy of a WQE to this half of a register, and not only a
+ * doorbell of 8 bytes: a word after the first 8 bytes is not 0.
  */
 static inline bool
 soft_reg_copied(const uint64_t *reg)

@@ -23,8 +23,8 @@
 #define CHECK_BITS  (BB_UMR_CHECK_FREE | BB_UMR_CHECK_USED)
 #define KNOWN_FLAGS (BB_UMR_INLINE | BB_UMR_XLT_OFFSET | BB_UMR_CHECK_QPN | CHECK_BITS)
 /*
- * A bit outside this mask names a field that these keys do not have, or that users may not change
- * [A].
+ * A bit outside this mask selects a field of the key that windows and indirect keys do not have, or
+ * that users may not change [A].
  */
 #define KNOWN_MASK                                                                                 \
 	(BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | BB_MKEY_MASK_KEY | BB_MKEY_MASK_QPN |        \

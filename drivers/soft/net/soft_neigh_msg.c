@@ -68,7 +68,8 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 		return SOFT_DROP_ARP;
 	soft_ip_map_v4(sender, arp + 14);
 	soft_ip_map_v4(target, arp + 24);
-	probe = memcmp(arp + 14, zero, 4) == 0; /* RFC 5227: asks for other owners. */
+	/* an ARP probe (RFC 5227), which asks whether another host has the address */
+	probe = memcmp(arp + 14, zero, 4) == 0;
 	is_own = soft_port_is_own_addr(s, target);
 	if (soft_port_is_own_addr(s, sender))
 		return SOFT_DROP_ADDR_IN_USE;

@@ -100,8 +100,8 @@ soft_netif_unlock(struct soft_netif *nif)
 bool soft_netif_trylock(struct soft_netif *nif);
 void soft_netif_lock(struct soft_netif *nif);
 /*
- * Handles a pending request at the end of a turn: releases the lock, or passes it to the waiting
- * interrupt thread.
+ * Handles requests of other threads for the port's lock, at the end of a turn: releases the lock,
+ * or passes it to the waiting interrupt thread.
  */
 void soft_netif_pass(struct soft_netif *nif);
 /*

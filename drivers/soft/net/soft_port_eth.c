@@ -91,7 +91,8 @@ static const struct pmd {
 	{.driver = "net_af_xdp", .once = true, .mbufs = 8191, .front = 256},
 };
 
-#define POOL_MBUFS 2047 /* Both rings, a burst in each direction, and mbufs in the PMD. */
+/* Mbufs for both rings, for a burst in each direction, and for those that the PMD holds. */
+#define POOL_MBUFS 2047
 #define POOL_CACHE 64
 /* Bytes. net_af_packet needs mbufs as large as its default frames. */
 #define MIN_FRAME 2048u

@@ -88,8 +88,8 @@ direct_ready(struct soft_wire *w)
 		d->qp_seq = 0;
 		d->rev = rev;
 		/*
-		 * The peer may be a new process, which may not take part in barriers. The engine's
-		 * own full fence below makes the lookup safe in both cases.
+		 * The peer may be a new process, which may not have joined membarrier(2). The
+		 * engine's own full fence below makes the lookup safe in both cases.
 		 */
 		d->fenced = soft_shm_fenced() &&
 			    __atomic_load_n(&tx->dir->fences, __ATOMIC_RELAXED) == 1;

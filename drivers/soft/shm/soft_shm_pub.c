@@ -420,8 +420,9 @@ gone(const struct soft_shm_rx *rx)
 }
 
 /*
- * Waits until a peer's engine changes its epoch from @old, or the peer has disconnected. Returns
- * false if neither happens before the TSC reaches @end.
+ * Waits until the access of a peer's engine to this process's memory has ended: until the engine's
+ * epoch is no longer @old, or the peer has disconnected. Returns false if neither happens before
+ * the TSC reaches @end.
  */
 static bool
 wait_epoch(const struct soft_shm_rx *rx, const uint64_t *epoch, uint64_t old, uint64_t end)

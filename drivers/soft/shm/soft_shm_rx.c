@@ -19,7 +19,10 @@
 /* Interval of log lines about untrusted users, ns. */
 #define UNTRUSTED_NS UINT64_C(1000000000)
 
-/* Returns a free slot, else a new slot, else -1. */
+/*
+ * Returns the index of an unused entry for a connection from a peer. If there is none, adds one.
+ * Returns -1 if the table or the memory is full.
+ */
 static int
 free_slot(struct soft_shm *shm)
 {
@@ -199,7 +202,10 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 		for (i = 0; i < SOFT_SHM_MAX_FDS && fds[i] >= 0; i++)
 			close(fds[i]);
 	} else if (ret == -EPROTO) {
-		/* Other versions of the library differ, but all understand the refusal. */
+		/*
+		 * The HELLO of another version of the library may differ, but all versions
+		 * understand REFUSED.
+		 */
 		soft_shm_msg_init(&m, SOFT_SHM_REFUSED);
 		m.u.refused.why = SOFT_SHM_REFUSED_VERSION;
 		(void)soft_shm_send(rx->sock, &m, NULL, 0);

@@ -105,8 +105,8 @@ soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx)
 }
 
 /*
- * Returns true if each engine that had an odd epoch when the window was replaced has changed its
- * epoch.
+ * Returns true if no engine uses the replaced window @w any more. An epoch is odd while its engine
+ * accesses windows, so each epoch that was odd at the replacement must have changed.
  */
 static bool
 win_unused(const struct soft_shm *shm, const struct soft_shm_window *w)

@@ -65,7 +65,10 @@ const struct soft_port_ops soft_link_port_rx = {
 static __rte_noinline bool
 link_take(struct soft_engine *e, struct soft_netif *nif)
 {
-	/* Another engine holds or retains the lock, so requests that it passes the lock on. */
+	/*
+	 * If another engine holds or retains the lock, request that it releases the lock after its
+	 * turn.
+	 */
 	if (__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) != NULL ||
 	    __atomic_load_n(&nif->poller, __ATOMIC_RELAXED) != NULL)
 		__atomic_fetch_or(&nif->requests, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
@@ -94,8 +97,8 @@ link_receive(struct soft_engine *e)
 	if (unlikely(!soft_netif_mine(e)))
 		return;
 	/*
-	 * Sends the pending requests before it receives a packet that could complete them: see
-	 * struct soft_netif.
+	 * Send or copy the queued requests before a packet is received that could complete them:
+	 * see struct soft_netif.
 	 */
 	soft_port_settle_inline(nif->port);
 	/*

@@ -345,7 +345,11 @@ soft_wire_delays_ack(const struct soft_engine *e, const struct soft_wire *w)
 	       e->dev->link->receive != NULL;
 }
 
-/* Counts the messages of a conversation. Called at a doorbell, before packets are received. */
+/*
+ * Counts the peer's messages that the application answered with one request each. After some of
+ * them the traffic is a conversation, in which ACKs are delayed (SOFT_WIRE_CONVERSATION). Called at
+ * a doorbell, before packets are received.
+ */
 static inline void
 soft_wire_count_answered(struct soft_wire *w)
 {

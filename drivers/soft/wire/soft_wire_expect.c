@@ -331,7 +331,7 @@ soft_wire_learn(struct soft_wire *w, const struct soft_packet *p)
 		return;
 	/*
 	 * If no frame has matched since the last one was learnt, learning costs more than it saves.
-	 * So learns only from every LEARN_EVERY-th frame.
+	 * In this case the function learns only from every LEARN_EVERY-th frame.
 	 */
 	if (w->expect_met == 0 && w->expect_missed++ % LEARN_EVERY != 0)
 		return;

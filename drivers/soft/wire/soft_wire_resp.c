@@ -63,7 +63,7 @@ soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
 
 	w->checked.turn = 0;
 	/*
-	 * The engine may have processed a receive of another QP meanwhile, so looks up this QP's
+	 * The engine may have processed a receive of another QP meanwhile, so look up this QP's
 	 * receive again.
 	 */
 	if (soft_resp_recv_ready(e, qp, NULL, NULL).kind != SOFT_ACK)
