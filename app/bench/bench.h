@@ -84,8 +84,8 @@ bool have_peer_cpu(void);
  */
 double measure_l(void);
 /*
- * Makes each measurement add the time that process @pid waits for a CPU to its lost time. @pid is 0
- * if there is no second process.
+ * Also watches process @pid from now on: each measurement then counts the time that this process
+ * waits for a CPU as lost to other work. @pid is 0 if there is no second process.
  */
 void measure_peer_process(pid_t pid);
 /*
@@ -168,8 +168,9 @@ void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn bluebell, 
 void measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn bluebell,
 			void *bluebell_arg, struct pair *p);
 /*
- * Mark the begin and the end of a part of a run that opens or closes resources. The time that
- * threads wait for a CPU in this part is not lost time of the measurement.
+ * Mark the begin and the end of a part of a run that opens or closes resources. A measurement is
+ * invalid if its threads lost too much time to other work on the CPUs. The time lost in this part
+ * does not count.
  */
 void measure_setup_begin(void);
 void measure_setup_end(void);

@@ -245,7 +245,7 @@ measure_l(void)
  * result, setup for the part of that measurement that is not measured (measure_setup_begin()).
  */
 static struct time_mark {
-	struct shared_time lost; /* total time lost until the start */
+	struct shared_time lost; /* total time that was lost to other work before the start */
 	uint64_t tsc;
 } row, setup;
 

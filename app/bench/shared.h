@@ -9,7 +9,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Total times in ns, since the start of the threads and of the machine. */
+/*
+ * Total time in ns that other work took from the threads, since they started, and from the CPUs,
+ * since the machine started.
+ */
 struct shared_time {
 	uint64_t waited; /* time that this program's threads were ready but waited for a CPU */
 	uint64_t stolen; /* time that the host of a virtual machine took from the CPUs */

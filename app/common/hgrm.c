@@ -8,7 +8,7 @@
 
 #define TICKS 5.0 /* lines for each halving of the distance to 100 % */
 
-/* Returns the percentage of the line after that of percentage @level. */
+/* Returns the percentage in the next line of the file after the line of percentage @level. */
 static double
 next_level(double level)
 {
@@ -63,7 +63,9 @@ hgrm_write(FILE *f, const struct hist *h, double scale)
 		count += h->bucket[i];
 		top = hist_bucket_top(i);
 		value = (double)(top < h->max ? top : h->max) * scale;
-		/* The bucket with the last value has one line, and the line of 100 %. */
+		/*
+		 * The bucket that reaches 100 % gets only one line here; the line of 100 % follows.
+		 */
 		while (level < 100 && level * (double)h->count <= 100 * (double)count) {
 			print_line(f, value, level / 100, count);
 			level = next_level(level);

@@ -73,7 +73,7 @@ struct perf {
 	uint32_t mtu, cycle, line;
 	/*
 	 * distance in bytes from one receive slot to the next, and number of the receive slots;
-	 * slot 0 is at the start of in
+	 * slot 0 is at the start of the half "in" (see above)
 	 */
 	uint32_t recv_step, recv_slots;
 	uint64_t recv_posted, recv_done;

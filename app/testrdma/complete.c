@@ -141,7 +141,10 @@ line_run(void *parsed, struct cmdline *cl, void *data)
 	command_line(data, parsed);
 }
 
-/* An instance with up to three word tokens and a last token. */
+/*
+ * Tokens that rte_cmdline needs to complete one form of a command: up to three word tokens and a
+ * last token.
+ */
 struct instance {
 	struct word_token words[3];
 	unsigned int n;
@@ -159,7 +162,10 @@ add_word(struct instance *in, const char *const *words, unsigned int n, bool hid
 	in->inst->tokens[in->n++] = &token->hdr;
 }
 
-/* Ends the instance. @rest: syntax of the free text that follows, empty if nothing follows. */
+/*
+ * Adds the last token of an instance, which completes a command in rte_cmdline. @rest: syntax of
+ * the free text that follows, empty if nothing follows.
+ */
 static void
 add_last(struct instance *in, const char *rest)
 {
@@ -198,7 +204,7 @@ completion_create(struct session *s, const struct command *c, const struct argum
 	in->inst = inst;
 	snprintf(in->syntax, sizeof(in->syntax), "%s%s%s%s%s", c->name, a != NULL ? " " : "",
 		 a != NULL ? a->name : "", rest[0] != '\0' ? " " : "", rest);
-	/* The command's own instance lists its name. */
+	/* Lists the command's name once: only in the instance without an argument. */
 	add_word(in, &c->name, 1, a != NULL);
 	if (a != NULL) {
 		add_word(in, &a->name, 1, false);
@@ -209,7 +215,10 @@ completion_create(struct session *s, const struct command *c, const struct argum
 			rest += strcspn(rest, " ");
 		}
 	}
-	/* The instances of the arguments complete what follows a command that has some. */
+	/*
+	 * If the command has arguments, it has one further instance per argument, and those
+	 * complete the rest of the line.
+	 */
 	if (a == NULL && c->args != NULL)
 		inst->tokens[in->n] = &nothing;
 	else

@@ -97,8 +97,8 @@ remote_open(struct pair *p, uint64_t ops)
 	p->rolling = ops == 0;
 	flow_open(p, p->posted + (ops == 0 ? roll_by(t->test) : ops));
 	/*
-	 * One WRITE contains the ends of both directions. It is posted when the last flow of the
-	 * pair is opened.
+	 * One WRITE sends the numbers of the first operations that are not allowed yet, for both
+	 * directions. It is posted when the last flow of the pair is opened.
 	 */
 	if (p->reverse || !t->test->e->two_way)
 		send_ends(t, p->reverse ? p->twin : p);
@@ -220,7 +220,10 @@ remote_test(struct tester *t)
 
 		test_pack(t, &ctl->test);
 		ctl->forward_end = ctl->reverse_end = word_make(tag, 0);
-		/* Both WRITEs use one QP, so the parameters arrive before the ends. */
+		/*
+		 * Both WRITEs use one QP, so the parameters of the test arrive before the numbers
+		 * of the allowed operations.
+		 */
 		order_post(t, p, offsetof(struct remote_ctl, test), sizeof(ctl->test));
 		order_post(t, p, offsetof(struct remote_ctl, forward_end), 2 * sizeof(uint64_t));
 	}

@@ -487,8 +487,8 @@ test_run(struct tester *t, struct test *test)
 	remote_test(t);
 
 	/*
-	 * Without a given end the two phases alternate. A tenth of each 100 ms is the latency
-	 * phase.
+	 * In a test without a given end the rate phase and the latency phase alternate. A tenth of
+	 * each 100 ms is the latency phase.
 	 */
 	do {
 		if (!t->fatal)

@@ -18,7 +18,8 @@
 #define GROUPS 64 /* maximum number of initiators that have memory here */
 #define NAP_US                                                                                     \
 	100 /* microseconds between polls if the device needs no polling to execute requests */
-#define BUSY_S   1 /* seconds after the last work in which the thread polls without these pauses */
+/* Seconds after the last work in which the thread polls without pauses of NAP_US. */
+#define BUSY_S   1
 #define COUNT_HZ 100
 
 /* Memory that all connections of an initiator share. */

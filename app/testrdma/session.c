@@ -282,7 +282,10 @@ session_file(struct session *s, const char *path)
 		return -errno;
 	s->file = path;
 	s->file_depth++;
-	/* The user of a terminal did not type the file's commands, so their errors count. */
+	/*
+	 * The user of a terminal typed "load", but not the commands of the file, so errors of these
+	 * commands count for the exit status.
+	 */
 	s->typed = false;
 	commands_from(s, &in);
 	s->typed = typed;

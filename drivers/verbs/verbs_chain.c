@@ -20,7 +20,7 @@
 /* The request of one slot. The inline data follow the SGEs; there is at least one SGE. */
 struct slot {
 	struct ibv_send_wr wr; /* must be first */
-	/* window that the request binds, with a reference; NULL for other requests */
+	/* window that a bind request binds; holds a reference to it */
 	struct verbs_mr *window;
 	struct ibv_sge sge[];
 };

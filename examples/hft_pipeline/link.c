@@ -412,7 +412,7 @@ links_disconnect(struct worker *p)
 	uint32_t i, open;
 	struct bb_wc wc;
 
-	/* Waits only 0.1 s after a failure. */
+	/* After a failure waits only 0.1 s for the disconnects. */
 	if (p->rc != 0)
 		end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
 	p->finished = true;

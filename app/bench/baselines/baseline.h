@@ -95,11 +95,11 @@ void baseline_null_run(void *dev);
 /* Completes each posted receive as a SEND of 0 bytes without data in the CQE. */
 void baseline_null_recv(struct baseline_dev *dev);
 void baseline_ideal_run(void *dev);
-/* Runs baseline_ideal_run() until stop is set. */
+/* Runs the ideal device (struct baseline_dev) in baseline_ideal_run() until stop is set. */
 void *baseline_ideal_thread(void *dev);
 /*
- * Runs an ideal device until stop is set. The device gets each WQE from its register instead of the
- * send queue. A WQE and its data fill one cache line.
+ * Runs an ideal device (struct baseline_dev) until stop is set. The device gets each WQE from its
+ * register instead of the send queue. A WQE and its data fill one cache line.
  */
 void *baseline_register_thread(void *dev);
 /* Writes @n CQEs for WQEs of one block each. The WQE counters in the CQEs start at 0. */

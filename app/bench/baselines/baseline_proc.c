@@ -58,7 +58,7 @@ baseline_mapped_latency(void *run)
 			remote_stop(&msg);
 			return -1;
 		}
-		/* Does not measure the first cell, which also wakes the second process. */
+		/* Does not measure the first message, because it also wakes the second process. */
 		if (k == 1)
 			t = tsc();
 		if (k > half)

@@ -300,7 +300,10 @@ is_first(unsigned int i, bool of_case)
 	return true;
 }
 
-/* Writes the number of pairs behind each figure. A case may have another number than the run. */
+/*
+ * Writes how many pairs of runs the median of each figure comes from. A case may have another
+ * number of pairs than the run.
+ */
 static void
 pairs(FILE *f)
 {

@@ -47,7 +47,10 @@ add_tail(struct html_lines *p, const char *label, enum html_kind kind, const str
 	if (t->samples == 0)
 		return;
 	l = line_of(p, label, kind);
-	/* Fills only a new line. Bluebell's line would be added again for each further baseline. */
+	/*
+	 * Sets the points of a new line only: Bluebell's line has them already if another baseline
+	 * of the same case was added before.
+	 */
 	if (l != NULL && p->n != n)
 		memcpy(l->y, t->ns, sizeof(t->ns));
 }

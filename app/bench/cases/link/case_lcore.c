@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The software device on a separate lcore: latency and rate of 8-byte WRITEs, compared with an
- * ideal device on that lcore. Each measurement starts and stops its device, so that the core is
- * free for the measurement of L and of the other device.
+ * The software device on a separate lcore: latency and rate of 8-byte WRITEs, compared with the
+ * ideal device on that lcore. The ideal device (baseline.h) is hand-written and only copies the
+ * payload and writes the CQE. Each measurement starts and stops its device, so that the core is
+ * free for the measurement of L (the round trip of a cache line) and of the other device.
  */
 #include <errno.h>
 
