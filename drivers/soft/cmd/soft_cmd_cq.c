@@ -212,7 +212,7 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 		return ret;
 	if (cmd->dev->opts.no_cq_resize)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "the device cannot resize CQs");
-	/* Size and buffer can only change together. [A] */
+	/* Size and buffer can only change together (assumption [A]). */
 	if (select != all)
 		return SOFT_REFUSE(
 			cmd, BAD_PARAM,
@@ -248,7 +248,10 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 			"the CQ first",
 			cq->cqn, 1u << log_size);
 	case -ENOSPC:
-		/* A card may return another status in this case [A]. */
+		/*
+		 * A card may return another status in this case (so the behaviour here is an
+		 * assumption, [A]).
+		 */
 		return SOFT_REFUSE(
 			cmd, BAD_SIZE_OUTS_CQES,
 			"CQ 0x%x is full, so the device cannot write the RESIZE CQE: poll the CQ "
@@ -289,8 +292,8 @@ moderate(struct soft_cmd *cmd, struct soft_cq *cq)
 				   "invalid field select 0x%x (1 period, 2 count, 3 both)", select);
 	/*
 	 * The kernel sets cq_umem_valid in every MODIFY_CQ. If the field select does not name the
-	 * ring, firmware may or may not use the umem [A]. Firmware that uses it would move the
-	 * ring, so the device rejects any umem that is not the ring's.
+	 * ring, firmware may or may not use the umem (assumption [A]). Firmware that uses it would
+	 * move the ring, so the device rejects any umem that is not the ring's.
 	 */
 	if (umem_id != cq->umem->pub.id || cq->umem->base + offset != cq->buf)
 		return SOFT_REFUSE(

@@ -62,7 +62,7 @@
 #define SOFT_BF_OFFSET      0x800 /* first doorbell register of a UAR page; the second is at 0xa00 */
 #define SOFT_BF_HALF        256   /* bytes of one half of a register */
 #define SOFT_LOG_MAX_KLM    7     /* log2 of the largest number of entries of an indirect key */
-#define SOFT_INDIRECTION    4     /* largest depth of nested keys [A] */
+#define SOFT_INDIRECTION    4     /* largest depth of nested keys (assumption [A]) */
 
 #define SOFT_MAX_DEVS   16   /* largest number of devices: soft0 to soft15 */
 #define SOFT_QPC_BYTES  0xe8 /* bytes of the QP context: qpc in mlx5_ifc.h */

@@ -76,7 +76,7 @@ enum soft_vendor {
 	SOFT_VEND_FLUSH = 0xf9,
 };
 enum soft_key_fault {
-	SOFT_KEY_FREE = 1, /* the key is in state free [A] */
+	SOFT_KEY_FREE = 1, /* the key is in state free (assumption [A]) */
 	SOFT_KEY_PD = 2,   /* the key belongs to another PD, or does not exist */
 	SOFT_KEY_RIGHT = 3,
 	SOFT_KEY_RANGE = 4,
@@ -111,7 +111,8 @@ struct soft_frags {
 	uint32_t n, cap;
 	bool grown; /* the list has outgrown the owner's array: p was allocated by malloc() */
 };
-#define SOFT_MAX_PARTS (1u << 20) /* fragments of one message through indirect keys [A] */
+/* Most fragments of one message through indirect keys (assumption [A]). */
+#define SOFT_MAX_PARTS (1u << 20)
 
 /* A send WQE, copied out of the ring and decoded. */
 struct soft_req {
@@ -177,8 +178,7 @@ struct soft_msg {
 struct soft_recv {
 	uint16_t idx; /* index of the WQE, for the CQE */
 	uint32_t max; /* number of entries in the scatter list */
-	uint32_t pdn; /* PD of the keys in the list: the RMP's if the QP has one, else the QP's [A]
-		       */
+	uint32_t pdn; /* PD of the list's keys: that of the RMP, else of the QP (assumption [A]) */
 	const uint8_t *list; /* scatter list, in the receive queue or in a copy of an RMP's WQE */
 };
 
@@ -528,8 +528,7 @@ bool soft_msg_target_lives(const struct soft_qp *qp);
 void soft_msg_push(struct soft_engine *to, struct soft_msg *m);
 /* Returns the QP that a message names, or NULL if the number now has another generation. */
 struct soft_qp *soft_msg_qp(const struct soft_dev *dev, uint32_t qpn, uint32_t gen);
-/* Handles all messages in the inbox: each goes to the handler e->msg_handlers[state of the
- * message]. */
+/* Passes each message in the inbox to the handler e->msg_handlers[state of the message]. */
 void soft_inbox_drain(struct soft_engine *e);
 
 /* ---- soft_msg.c: handlers of messages */
@@ -568,7 +567,7 @@ soft_defect_psn_mask(const struct soft_engine *e)
 uint8_t soft_umr_execute(struct soft_qp *qp, struct soft_req *r);
 /*
  * Returns true if a card would execute this WQE only after the QP's last UMR. A card may start
- * other WQEs before the UMR has ended [A].
+ * other WQEs before the UMR has ended (assumption [A]).
  */
 static inline bool
 soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)

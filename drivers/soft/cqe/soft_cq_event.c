@@ -8,16 +8,19 @@
  * number. The first 4 bytes equal the CQ's arm record (libmlx5: mlx5_arm_cq(), kernel:
  * mlx5_cq_arm()). All CQs of a page share the register, so a later store may hide an earlier one.
  * So any store makes the device scan the arm records of all CQs of the page, as for send doorbells.
- * A CQ is armed through the page that its context names. A store to another page is rejected [A].
+ * A CQ is armed through the page that its context names. A store to another page is rejected
+ * (assumption [A]).
  *
  * Each arming raises one event, for CQEs after the consumer index of the arming. If such CQEs are
  * already in the ring, the event is raised at once. Software counts the events that it has read in
  * cmd_sn. So cmd_sn distinguishes a new arming from one whose event was already raised. An arming
- * with the cmd_sn of the last event is a late repetition, and the device ignores it [A].
+ * with the cmd_sn of the last event is a late repetition, and the device ignores it (assumption
+ * [A]).
  *
  * A solicited-only arming raises its event for CQEs of solicited receives and of errors. With
  * moderation (cq_max_count, cq_period) the event is raised at the given number of CQEs, or when the
- * period after the first CQE has passed, whichever is first. A limit of 0 is not checked [A].
+ * period after the first CQE has passed, whichever is first. A limit of 0 is not checked
+ * (assumption [A]).
  *
  * The RESIZE CQE, which ends the old ring of a resized CQ, is not a completion. So it raises no
  * event, and an armed CQ stays armed. For cards this is an assumption [A]: man ibv_req_notify_cq

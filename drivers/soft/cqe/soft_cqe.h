@@ -7,8 +7,8 @@
  * full, the CQ overruns: the CQ and the QPs that complete into it go to the error state.
  *
  * CQE timestamps come from the TSC. A CQE has the time of the engine turn that found its request,
- * or of the first CQE in that turn [A]. This time lies between the post and the poll that returns
- * the CQE.
+ * or of the first CQE in that turn (assumption [A]). This time lies between the post and the poll
+ * that returns the CQE.
  */
 #ifndef SOFT_CQE_H
 #define SOFT_CQE_H

@@ -17,11 +17,11 @@
  * always does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). This device rejects layout 1. libmlx5
  * (providers/mlx5/cq.c) reads neither layout.
  *
- * A card may compress other CQEs, and end a block at other points [A]. This device compresses the
- * receive CQEs of plain SENDs, if the receives follow one another in one receive queue. A plain
- * SEND is neither solicited nor a datagram and has no immediate data, and its CQE names the sender.
- * A block ends before any other CQE, at SOFT_ZIP_MAX CQEs, and when the engine has no more work. A
- * block of one CQE is written as an uncompressed CQE.
+ * A card may compress other CQEs, and end a block at other points (so the behaviour here is an
+ * assumption, [A]). This device compresses the receive CQEs of plain SENDs, if the receives follow
+ * one another in one receive queue. A plain SEND is neither solicited nor a datagram and has no
+ * immediate data, and its CQE names the sender. A block ends before any other CQE, at SOFT_ZIP_MAX
+ * CQEs, and when the engine has no more work. A block of one CQE is written as an uncompressed CQE.
  *
  * Call the functions with the engine's lock held, and also with the CQ's lock if the CQ is shared.
  */

@@ -19,7 +19,7 @@
  * store was hidden starts within ceil(2n / scan) + 1 polls. A scan may find a changed record before
  * the register is stored to. The WQEs then run at once, because a record covers only complete WQEs.
  *
- * A doorbell for a QP that is neither in RTS nor in ERR is lost [A].
+ * A doorbell for a QP that is neither in RTS nor in ERR is lost (assumption [A]).
  */
 #include "soft_bf.h"
 #include "soft_shm.h"

@@ -7,7 +7,8 @@
  * The bytes of a WQE are untrusted. So the WQE is first copied out of the ring, and the checks see
  * the same bytes that are used later. The copy is made block by block, because a WQE may wrap
  * around the end of the ring. An invalid WQE is rejected with LOCAL_QP_OP (an inconsistent WQE,
- * IBTA vol. 1, 10.10.2). A card may check the rules in another order [A].
+ * IBTA vol. 1, 10.10.2). A card may check the rules in another order (so the behaviour here is an
+ * assumption, [A]).
  */
 #include "soft_access.h"
 #include "soft_ud.h"
@@ -248,7 +249,8 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 		break;
 	case BB_WQE_RDMA_READ:
 		/*
-		 * The limit is that of the kernel. A card may handle a longer READ differently [A].
+		 * The limit is that of the kernel. A card may handle a longer READ differently (so
+		 * the behaviour here is an assumption, [A]).
 		 */
 		if (unlikely(ds > BB_WQE_READ_MAX_DS))
 			return soft_req_refuse(

@@ -44,7 +44,7 @@ soft_ud_has_grh(const struct soft_qp *qp, const struct bb_wqe_av *av)
 
 /*
  * Checks the address vector. Returns 0 or an error syndrome. A card may make other checks and
- * report other syndromes [A].
+ * report other syndromes (so the behaviour here is an assumption, [A]).
  */
 uint8_t
 soft_ud_check(struct soft_req *r, const struct soft_qp *qp)

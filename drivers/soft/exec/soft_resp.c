@@ -12,7 +12,8 @@
  *
  * PSNs, NAKs and their effect on the two QPs: IBTA vol. 1, 9.7.4 and 9.9.3. If the target QP does
  * not permit the operation (rre, rwe, rae), the NAK is "invalid request", because the QP does not
- * support the request. Linux's rxe does the same; a card may send another NAK [A].
+ * support the request. Linux's rxe does the same; a card may send another NAK (so the behaviour
+ * here is an assumption, [A]).
  *
  * An unreliable peer (UC) gets neither ACKs nor NAKs. An error drops its message, and the next
  * message is accepted with any PSN. IBTA vol. 1, 9.8.2.2 and 9.9.3, class D, permits this because
@@ -73,7 +74,7 @@ soft_resp_refuse(struct soft_engine *e, struct soft_qp *p, const struct soft_qp 
 
 /*
  * Rejects a request for memory of an ON_DEMAND key if the memory is not mapped, or is mapped
- * without the right for this access [A].
+ * without the right for this access (assumption [A]).
  */
 static struct soft_response
 soft_resp_page_fault(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,

@@ -65,7 +65,7 @@ soft_masked(const struct soft_req *r, uint64_t old)
  * Executes a masked atomic. Memory and operands are in host byte order. A result of 4 bytes is
  * returned in big endian, a result of 8 bytes in host order. The reason is that
  * atomic_req_8B_endianness_mode of the device covers only 8 bytes, and UCX expects big endian for
- * all other sizes [A].
+ * all other sizes (assumption [A]).
  */
 static uint64_t
 soft_atomic_masked(const struct soft_req *r, uint8_t *at)
@@ -110,7 +110,7 @@ soft_resp_atomic_right(struct soft_engine *e, const struct soft_qp *p, const str
 	if ((!__atomic_load_n(&p->rae, __ATOMIC_RELAXED) || mode == 0) &&
 	    !soft_defect(e, SOFT_DEFECT_QP_RIGHT))
 		return "the QP does not allow remote atomics";
-	/* MLX5_ATOMIC_MODE_8B allows up to 8 bytes, including extended atomics [A]. */
+	/* MLX5_ATOMIC_MODE_8B allows up to 8 bytes, including extended atomics (assumption [A]). */
 	if ((r->d.opcode == BB_WQE_ATOMIC_MASKED_CS || r->d.opcode == BB_WQE_ATOMIC_MASKED_FA) &&
 	    mode < 3)
 		return "the QP's atomic_mode does not allow masked atomics";

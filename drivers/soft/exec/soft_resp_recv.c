@@ -10,7 +10,7 @@
  *
  * If the key of a SEND with invalidate cannot be invalidated (class J in IBTA's and rxe's terms),
  * the receive fails with a remote invalid request, as in rxe. The sender gets a remote operation
- * error [A], while rxe acknowledges the SEND before it invalidates the key.
+ * error (assumption [A]), while rxe acknowledges the SEND before it invalidates the key.
  */
 #include "soft_access.h"
 #include "soft_resp.h"
@@ -85,7 +85,7 @@ soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft
 		return soft_resp_rnr(p, qp);
 	/*
 	 * The QP has no receive queue. The standard's reason is "not supported by this receive
-	 * queue" [A].
+	 * queue" (assumption [A]).
 	 */
 	if (unlikely(!p->has_rq))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
@@ -158,7 +158,10 @@ soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft
 		len -= off;
 		if (len > left)
 			len = left;
-		/* Checks only the SGEs that are written; the others may be invalid [A]. */
+		/*
+		 * Checks only the SGEs that are written; the others may be invalid (assumption
+		 * [A]).
+		 */
 		if (unlikely(!soft_mem_map(e, p->dev, e->recv.pdn, p->qpn, lkey,
 					   soft_be64(s + 8) + off, len, SOFT_RIGHT_LOCAL_WRITE,
 					   &e->remote, why)))
@@ -204,7 +207,7 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 		return ans;
 	/*
 	 * Data in the CQE is copied to the buffers by software, so the device does not read the
-	 * scatter list. A card does not read it either [A].
+	 * scatter list. A card does not read it either (assumption [A]).
 	 */
 	if (likely(!in_cqe)) {
 		synd = soft_resp_scatter(e, p, r, r->d.len, &why);

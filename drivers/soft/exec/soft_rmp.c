@@ -9,7 +9,7 @@
  * 0, where libmlx5 posts its first receive. The RMP goes to ERR if such an index lies outside the
  * queue, or if the doorbell record says that more WQEs are posted than the queue has. A card
  * reports this error as SRQ_CATAS_ERROR (mlx5_ib_srq_event()). A card may detect it at another time
- * [A].
+ * (so the behaviour here is an assumption, [A]).
  */
 #include "soft_data.h"
 

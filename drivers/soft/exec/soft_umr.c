@@ -24,7 +24,7 @@
 #define KNOWN_FLAGS (BB_UMR_INLINE | BB_UMR_XLT_OFFSET | BB_UMR_CHECK_QPN | CHECK_BITS)
 /*
  * A bit outside this mask selects a field of the key that windows and indirect keys do not have, or
- * that users may not change [A].
+ * that users may not change (assumption [A]).
  */
 #define KNOWN_MASK                                                                                 \
 	(BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | BB_MKEY_MASK_KEY | BB_MKEY_MASK_QPN |        \

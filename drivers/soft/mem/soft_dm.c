@@ -15,7 +15,7 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* Fill byte of new device memory, because a card does not promise zeros. [A] */
+/* Fill byte of new device memory, because a card does not promise zeros (assumption [A]). */
 #define FRESH 0xd3
 
 int

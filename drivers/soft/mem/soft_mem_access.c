@@ -52,7 +52,8 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 	    (right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_LOCAL_WRITE)) {
 		/*
 		 * The kernel cannot resolve a page fault of a local key:
-		 * mlx5_ib_mr_wqe_pfault_handler() knows only QPs that the kernel created. [A]
+		 * mlx5_ib_mr_wqe_pfault_handler() knows only QPs that the kernel created
+		 * (assumption [A]).
 		 */
 		*why = "the key is ON_DEMAND, and the kernel resolves no page faults of local "
 		       "keys in a DEVX queue";

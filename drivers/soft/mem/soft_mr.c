@@ -217,7 +217,7 @@ pages_of(const struct mlx5_mr_attr *attr)
 	return whole_address_space(attr) ? 0 : (attr->len - 1 + off) / 4096 + 1;
 }
 
-/* Returns the number of translation entries of a new key, a power of two. [A] */
+/* Returns the number of translation entries of a new key, a power of two (assumption [A]). */
 static uint64_t
 room_of(const struct mlx5_mr_attr *attr)
 {

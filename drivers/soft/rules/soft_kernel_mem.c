@@ -195,7 +195,7 @@ soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len,
 
 	/*
 	 * Same check as UVERBS_METHOD_DM_MR_REG. The firmware's status for an empty range is
-	 * unknown. [A]
+	 * unknown (assumption [A]).
 	 */
 	if ((access & MLX5_ACCESS_ZERO_BASED) == 0)
 		why = "ZERO_BASED must be set";

@@ -169,7 +169,8 @@ soft_wire_path(struct soft_wire *w)
 
 	memcpy(net->src, qp->dev->gids[sgid].raw, 16);
 	memcpy(net->dst, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), 16);
-	/* Linux sets only the DSCP, so the ECN bits come from the traffic class. [A] */
+	/* Linux sets only the DSCP, so the ECN bits come from the traffic class (assumption [A]).
+	 */
 	ecn = bb_prm_get(ads, BB_PRM_ADS_ECN);
 	if (ecn == 0)
 		ecn = bb_prm_get(ads, BB_PRM_ADS_TCLASS) & 3;
