@@ -3,11 +3,12 @@
  */
 /*
  * Sends by ibv_post_send(). A post fills the struct ibv_send_wr of its slot and appends it to a
- * chain. The doorbell passes the chain to the provider. A QP posts in this way if its provider has
- * no extended post or no thread domains, on iWARP, and on rxe, whose extended post is faulty.
+ * list, the chain. The doorbell passes the chain to the provider. A QP posts in this way if its
+ * provider has no ibv_wr_*() or no thread domains, on iWARP, and on rxe, whose ibv_wr_*() is
+ * faulty.
  *
- * A QP with extended post uses the chain for what ibv_wr_*() cannot post (verbs_post.c), and for
- * the requests after it, until the doorbell.
+ * A QP with ibv_wr_*() uses the chain for what ibv_wr_*() cannot post (verbs_post.c), and for the
+ * requests after it, until the doorbell.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +63,10 @@ iwarp_lacks(const struct bb_dev *dev, uint8_t opcode, uint32_t nsge)
 	}
 }
 
-/* Takes a slot and appends its request to the chain. Returns as verbs_take(). */
+/*
+ * Takes a slot and appends its request to the list for the next ibv_post_send(). Returns as
+ * verbs_take().
+ */
 static int
 take(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, enum ibv_wr_opcode wr_opcode,
      uint64_t wr_id, uint32_t flags, struct slot **out)
@@ -364,7 +368,9 @@ bind_post(struct verbs_qp *q, struct ibv_send_wr *wr)
 	return ibv_post_send(q->ib, wr, &bad);
 }
 
-/* Posts a chain with binds, one request per call. Returns as ibv_post_send(). */
+/*
+ * Posts a list of requests that contains binds, one request per call. Returns as ibv_post_send().
+ */
 static int
 post_each(struct verbs_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -425,8 +431,8 @@ verbs_chain_use(struct verbs_qp *q)
 		.local_inv = post_local_inv,
 		.lacked = verbs_lacked,
 		/*
-		 * With extended post, most requests are not stored in their slots, so an error text
-		 * cannot show them.
+		 * If posts call ibv_wr_*(), most requests are not stored in their slots, so an
+		 * error text cannot show them.
 		 */
 		.request = q->ex == NULL ? request : NULL,
 	};

@@ -42,7 +42,10 @@ struct verbs_mr {
 	/* must be the first member, because lib/core holds a pointer to it */
 	struct bb_drv_mr base;
 	enum bb_drv_mr_kind kind;
-	/* 1 until the object is released, plus 1 for each bind of it in a chain; __atomic */
+	/*
+	 * 1 until the object is released, plus 1 for each of its binds that waits for
+	 * ibv_post_send(); __atomic
+	 */
 	uint32_t refs;
 	union {
 		struct ibv_mr *mr;
@@ -170,10 +173,15 @@ struct verbs_qp {
 	bool refused;
 	/* all further requests until the next doorbell are flushed: see verbs_lacks() */
 	bool ends;
-	bool open;         /* a batch is open: ibv_wr_start() was called, see verbs_post.c */
-	bool held;         /* ex is not NULL, but posts add to the chain: see verbs_hold() */
-	uint32_t done;     /* seq of the last request posted to the provider that has completed */
-	uint32_t own_head; /* index of the oldest entry of own[], a ring of own_mask + 1 entries */
+	bool open; /* a batch is open: ibv_wr_start() was called, see verbs_post.c */
+	/* ex is not NULL, but posts collect requests for ibv_post_send(): see verbs_hold() */
+	bool held;
+	uint32_t done; /* seq of the last request posted to the provider that has completed */
+	/*
+	 * index of the oldest entry of own[], requests that the driver itself completes: a ring of
+	 * own_mask + 1 entries
+	 */
+	uint32_t own_head;
 	uint32_t own_tail; /* end of the entries whose doorbell has rung */
 	uint32_t own_next; /* index after the newest entry of own[] */
 	uint32_t own_mask;
@@ -181,10 +189,15 @@ struct verbs_qp {
 	/* Chain of requests for the next doorbell: see verbs_chain.c. */
 	uint8_t *slots;
 	size_t slot_bytes;
-	struct ibv_send_wr *first, *last; /* first is NULL if the chain is empty */
-	uint32_t binds;                   /* binds of windows in the chain */
+	/* list of requests for the next ibv_post_send(); first is NULL if it is empty */
+	struct ibv_send_wr *first, *last;
+	uint32_t binds; /* number of binds of windows in that list */
 	/* Fields that the data path does not access. */
-	uint32_t marked;   /* seq of the last request before the marker: see mark() in verbs_sq.c */
+	/*
+	 * seq of the last request before the marker, whose completion shows that all earlier
+	 * requests have completed (mark() in verbs_sq.c)
+	 */
+	uint32_t marked;
 	uint64_t send_ops; /* bit mask of the operations IBV_QP_EX_WITH_* that ex supports */
 	struct verbs_domain *domain;
 	void *ring; /* memory of the receive queue's ring */
@@ -328,7 +341,10 @@ void verbs_drain(struct verbs_cq *c);
 void verbs_drain_qp(const struct bb_qp *qp);
 /* Writes the CQE that marks the end of the old ring, as a card does for bb_cqring_move(). */
 void verbs_ring_end(struct verbs_cq *c);
-/* Completes those entries of own[] whose preceding requests at the provider have all completed. */
+/*
+ * Completes the requests in own[], which the driver itself completes, if all requests at the
+ * provider before them have completed.
+ */
 void verbs_own_done(struct verbs_qp *q);
 /* Writes an error CQE for a receive that the provider rejected. */
 void verbs_recv_refused(struct bb_qp *qp, uint16_t idx);
@@ -380,10 +396,11 @@ void verbs_sq_ring(struct bb_sq *sq);
 
 /* ---- verbs_post.c: posts by ibv_wr_*() */
 void verbs_post_init(struct verbs_qp *q, struct ibv_qp_ex *ex);
-/* Implements bb_sq.ring if every request since the last doorbell is in the open batch. */
+/* Implements bb_sq.ring if every request since the last doorbell was posted by ibv_wr_*(). */
 void verbs_post_ring(struct bb_sq *sq);
 /*
- * Aborts the batch, for instance because the QP is to be reset. Returns true if a batch was open.
+ * Calls ibv_wr_abort() if a batch of ibv_wr_*() requests was begun, for instance because the QP is
+ * to be reset. Returns true if there was one.
  */
 bool verbs_post_abort(struct verbs_qp *q);
 /*
@@ -393,11 +410,11 @@ bool verbs_post_abort(struct verbs_qp *q);
 void verbs_post_lost(struct bb_sq *sq, int err);
 
 /* ---- verbs_chain.c: posts by ibv_post_send() */
-/* Allocates the slots of the chain. Returns 0 or -ENOMEM. */
+/* Allocates the slots that hold requests for ibv_post_send(). Returns 0 or -ENOMEM. */
 int verbs_chain_init(struct verbs_qp *q, const struct bb_qp_init_attr *attr, uint32_t slots);
-/* Makes posts add to the chain. */
+/* Makes posts collect requests for ibv_post_send() at the next doorbell. */
 void verbs_chain_use(struct verbs_qp *q);
-/* Empties the chain without posting its requests. */
+/* Drops the requests that posts have collected for ibv_post_send(), without posting them. */
 void verbs_chain_drop(struct verbs_qp *q);
 
 /* ---- verbs_recv.c: called when a queue is rung */

@@ -121,8 +121,8 @@ verbs_ring_end(struct verbs_cq *c)
 }
 
 /*
- * Completes those entries of own[] whose preceding requests have all completed: the requests up to
- * number @upto have completed, the last one at @time.
+ * Completes the requests in own[], which the driver itself completes, if all requests before them
+ * have completed: those up to number @upto have, the last one at @time.
  */
 static void
 own_done(struct verbs_qp *q, uint32_t upto, uint64_t time)

@@ -14,9 +14,9 @@
  * a signalled WRITE of zero bytes in place of the NOP. The peer permits that WRITE, because it also
  * permits the one before.
  *
- * Other requests go into the chain (verbs_chain.c): unsignalled requests but WRITEs; binds of type
- * 1 windows, for which libibverbs has only ibv_bind_mw(), which the provider executes at once; and
- * operations that the provider's extended post lacks.
+ * Other requests are collected for ibv_post_send() (verbs_chain.c): unsignalled requests but
+ * WRITEs; binds of type 1 windows, for which libibverbs has only ibv_bind_mw(), which the provider
+ * executes at once; and operations that the provider's ibv_wr_*() lacks.
  */
 #include "verbs_sq.h"
 
@@ -34,7 +34,7 @@ verbs_post_begin(struct verbs_qp *q)
 	q->open = true;
 	/*
 	 * post_write() relies on these flags. Code that sets other flags restores these flags or
-	 * closes the batch.
+	 * calls ibv_wr_complete() or ibv_wr_abort().
 	 */
 	q->ex->wr_flags = IBV_SEND_SIGNALED;
 	q->ops.write_limit = q->limits[BB_SQ_MSG];
@@ -297,7 +297,10 @@ post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 	return 0;
 }
 
-/* Handles an error of ibv_wr_complete(): the provider accepted no request of the batch. */
+/*
+ * Handles an error of ibv_wr_complete(): the provider accepted no request posted since
+ * ibv_wr_start().
+ */
 static __attribute__((noinline, cold)) void
 refused(struct bb_sq *sq, int err)
 {

@@ -58,7 +58,7 @@ caps_of(const struct bb_qp_init_attr *attr)
 }
 
 /*
- * Creates a QP, with extended post if @ops is not 0.
+ * Creates a QP. If @ops is not 0, the QP supports ibv_wr_*() for these operations.
  *
  * On mlx5, creates the QP without scatter to CQE. By default the device writes received data of
  * up to 32 bytes into the CQE (64 bytes with CQEs of 128 bytes). libmlx5 then copies the data to
@@ -98,11 +98,11 @@ unknown(void)
 }
 
 /*
- * Creates the QP with extended post and its key operations. If the provider does not support the
- * key operations, creates it with extended post only. If it does not support extended post, creates
- * it without. Extended post is not used without a thread domain, because the provider may hold a
- * lock from ibv_wr_start() on; not on rxe (verbs_caps.c); and not on iWARP, where the driver checks
- * each request first.
+ * Creates the QP with support for ibv_wr_*(), also for operations on keys. If the provider does not
+ * support these operations, creates it without them. If the provider does not support ibv_wr_*() at
+ * all, creates it without. Does not use ibv_wr_*() without a thread domain, because the provider
+ * may hold a lock from ibv_wr_start() on; nor on rxe (verbs_caps.c); nor on iWARP, where the driver
+ * checks each request first.
  */
 static int
 create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd *pd)
@@ -129,8 +129,8 @@ create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd 
 	if (q->ib == NULL)
 		return bb_ibv_errno();
 	/*
-	 * Creating the QP without extended post succeeded, so the failure was not due to a limit of
-	 * the device.
+	 * Creating the QP without support for ibv_wr_*() succeeded, so the failure was not due to a
+	 * limit of the device.
 	 */
 	if (extended) {
 		BB_LOG(INFO,

@@ -11,8 +11,9 @@
 
 #include "verbs_drv.h"
 
-#define CHAIN     16u
-#define CHAIN_SGE 64u /* maximum SGEs of a chain; a request has at most VERBS_MAX_SGE */
+#define CHAIN 16u
+/* Maximum SGEs of the receives of one ibv_post_recv(); a receive has at most VERBS_MAX_SGE. */
+#define CHAIN_SGE 64u
 BB_STATIC_ASSERT(CHAIN_SGE >= VERBS_MAX_SGE, "a request fits into an empty chain");
 
 struct chain {
@@ -21,7 +22,10 @@ struct chain {
 	uint32_t n, n_sge;
 };
 
-/* Appends a request to the chain, for the WQE whose @segs data segments start at @seg. */
+/*
+ * Appends a receive to the list for ibv_post_recv(), for the WQE whose @segs data segments start at
+ * @seg.
+ */
 static void
 chain_add(struct chain *ch, uint64_t wr_id, const struct bb_wqe_data *seg, uint32_t segs)
 {
@@ -105,8 +109,8 @@ verbs_rq_ring(struct bb_rq *rq)
 }
 
 /*
- * Posts the chain to the SRQ. A rejected receive is only logged: it belongs to no QP, so it cannot
- * complete.
+ * Posts the collected receives to the SRQ. A rejected receive is only logged: it belongs to no QP,
+ * so it cannot complete.
  */
 static void
 srq_give(struct bb_srqring *ring, struct verbs_srq *s, struct chain *ch)

@@ -26,7 +26,7 @@ given_upto(const struct verbs_qp *q, uint32_t seq)
 	return last->seq == seq ? last->after_seq : seq;
 }
 
-/* Adds request @seq to own[]: the driver itself completes the request, in order. */
+/* Adds request @seq to own[], the requests that the driver itself completes, in order. */
 static void
 own_add(const struct bb_sq *sq, struct verbs_qp *q, uint32_t seq, bool report, uint8_t syndrome)
 {
@@ -49,7 +49,7 @@ verbs_own(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, uint32_t flags, uint
 	verbs_slot(sq, q, opcode, wr_id, flags, 0, &wr);
 	verbs_slot_at(sq, q, wr.wr_id)->mark = VERBS_OWN;
 	own_add(sq, q, sq->seq, syndrome != 0 || (wr.wr_id & VERBS_WR_REPORT) != 0, syndrome);
-	/* Replace verbs_post_ring(), which does not complete entries of own[]. */
+	/* Replace verbs_post_ring(), which does not complete the requests in own[]. */
 	sq->ring = verbs_sq_ring;
 }
 
@@ -61,8 +61,8 @@ verbs_sq_close(struct verbs_qp *q)
 }
 
 /*
- * Makes posts call ibv_wr_*() again. Since verbs_hold() they collected requests in a chain, which
- * is empty now.
+ * Makes posts call ibv_wr_*() again. Since verbs_hold() they collected requests for
+ * ibv_post_send(), and that list is empty now.
  */
 static void
 release(struct bb_sq *sq, struct verbs_qp *q)
@@ -72,7 +72,7 @@ release(struct bb_sq *sq, struct verbs_qp *q)
 	if (q->held) {
 		q->held = false;
 		verbs_post_use(q);
-		/* Makes the next post open a batch. */
+		/* Makes the next post call ibv_wr_start(). */
 		verbs_sq_close(q);
 	}
 	sq->ring = verbs_post_ring;
@@ -178,8 +178,8 @@ refuse(const struct bb_sq *sq, struct verbs_qp *q, uint32_t from)
 	uint8_t syndrome = bind ? BB_SYN_MW_BIND : BB_SYN_LOCAL_QP_OP;
 
 	/*
-	 * Remove the entries of own[] for these requests. The loop below adds entries that complete
-	 * with an error.
+	 * Remove the entries of own[], requests that the driver completes, for these requests. The
+	 * loop below adds entries that complete with an error.
 	 */
 	while (q->own_next != q->own_tail &&
 	       (int32_t)(q->own[(q->own_next - 1) & q->own_mask].seq - from) >= 0)
@@ -214,11 +214,14 @@ verbs_rung(struct bb_sq *sq, uint32_t from, int err)
 		verbs_own_done(q);
 }
 
-/* Returns true if the open batch contains a request. */
+/* Returns true if a request was posted by ibv_wr_*() since ibv_wr_start(). */
 static bool
 batch_used(const struct bb_sq *sq, const struct verbs_qp *q)
 {
-	/* Without a chain, each request since the doorbell is in the batch or in own[]. */
+	/*
+	 * If no requests wait for ibv_post_send(), each request since the doorbell was posted by
+	 * ibv_wr_*() or is in own[].
+	 */
 	return q->open && sq->seq - (uint32_t)sq->rung_seq != q->own_next - q->own_tail;
 }
 

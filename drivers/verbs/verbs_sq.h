@@ -15,7 +15,7 @@
 #include "bb_wqe_priv.h"
 #include "verbs_drv.h"
 
-/* Value of bb_sq_wqe.mark: a WRITE of the batch that is not signalled at the provider. */
+/* Value of bb_sq_wqe.mark: a WRITE posted by ibv_wr_*() that is not signalled at the provider. */
 #define VERBS_SILENT 1u
 /* Value of bb_sq_wqe.mark: the driver itself completes the request. */
 #define VERBS_OWN 2u
@@ -174,24 +174,28 @@ void verbs_own(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, uint32_t flags,
 void verbs_rung(struct bb_sq *sq, uint32_t from, int err);
 
 /*
- * Makes posts of a queue with extended post add to the chain until the next doorbell. The doorbell
- * completes the batch with the earlier requests first. Needed for a request that ibv_wr_*() cannot
- * post, and for the requests after it. The caller must add that request to the chain if the result
- * is 0. Returns as verbs_begin().
+ * Makes posts of a queue that uses ibv_wr_*() collect requests for ibv_post_send() until the next
+ * doorbell. The doorbell first completes the requests that ibv_wr_*() has already got. Needed for a
+ * request that ibv_wr_*() cannot post, and for the requests after it. The caller must add that
+ * request to the list if the result is 0. Returns as verbs_begin().
  */
 int verbs_hold(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id,
 	       uint32_t flags);
 
 /* ---- verbs_post.c */
-/* Opens a batch, which the next doorbell completes, unless a batch is open. */
+/*
+ * Calls ibv_wr_start(), which begins a batch that the next doorbell completes. Does nothing if a
+ * batch was begun already.
+ */
 void verbs_post_begin(struct verbs_qp *q);
 /* Makes posts call ibv_wr_*(). */
 void verbs_post_use(struct verbs_qp *q);
 
 /* ---- verbs_chain.c */
 /*
- * Posts the requests of the chain to the provider and empties the chain. If the provider rejects a
- * request, returns an errno or VERBS_LOGGED and sets @from to the number of that request.
+ * Posts the requests that were collected for ibv_post_send(), and empties their list. If the
+ * provider rejects a request, returns an errno or VERBS_LOGGED and sets @from to the number of that
+ * request.
  */
 int verbs_chain_post(struct bb_sq *sq, struct verbs_qp *q, uint32_t *from);
 /* Copies inline data of several SGEs to @to. Returns the length. */
