@@ -25,6 +25,8 @@ _bluebell_options() {
 
 _bluebell() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i words= own=
+  # bb_hca takes its own options without "--", too.
+  [ "${1##*/}" != bb_hca ] || own=1
   for ((i = 1; i < COMP_CWORD; i++)); do
     [ "${COMP_WORDS[i]}" = -- ] && own=1
   done
@@ -39,7 +41,7 @@ _bluebell() {
     case $prev in
     --device | --peer-device)
       words="soft0 $(cd /sys/class/infiniband 2>/dev/null && echo *)" ;;
-    --json | --csv | --report | --config | --file | --load)
+    --json | --csv | --report | --socket | --config | --file | --load)
       COMPREPLY=($(compgen -f -- "$cur"))
       return ;;
     *)
@@ -56,4 +58,4 @@ _bluebell() {
   [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
 }
 
-complete -F _bluebell testrdma bb_perf bench hft_pipeline storage_target storage_client
+complete -F _bluebell testrdma bb_perf bb_hca bench hft_pipeline storage_target storage_client

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completion of bash for the programs. usage: test_completion.py TESTRDMA BB_PERF COMPLETION"""
+"""Completion of bash for the programs. usage: test_completion.py TESTRDMA BB_PERF BB_HCA COMPLETION"""
 
 import os
 import subprocess
@@ -34,10 +34,13 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete(PERF, '--', '-P', 'ud_'), ['ud_pingpong'])
         self.assertEqual(len(complete(PERF, '--', '--protocol', '')), 11)
 
+    def test_a_program_that_takes_its_options_without_the_separator(self):
+        self.assertEqual(complete(HCA, '--so'), ['--socket'])
+
     def test_devices(self):
         self.assertIn('soft0', complete(TESTRDMA, '--', '-d', 's'))
 
 
 if __name__ == '__main__':
-    TESTRDMA, PERF, COMPLETION = map(os.path.abspath, sys.argv[1:4])
+    TESTRDMA, PERF, HCA, COMPLETION = map(os.path.abspath, sys.argv[1:5])
     unittest.main(argv=sys.argv[:1])

@@ -43,6 +43,8 @@ RULES = [
                  'drivers/ibv/*']),
     ('app/testrdma', [PUBLIC, 'app/testrdma/*', 'app/common/*']),
     ('app/perf', [PUBLIC, 'app/perf/*', 'app/common/*']),
+    ('app/hca', [PUBLIC, 'app/hca/*', 'app/common/*', 'lib/format/*', 'drivers/front/front.h',
+                 'drivers/mlx5/mlx5_cmd.h']),
     ('app/bench', [PUBLIC, 'app/bench/*', 'app/common/*']),
     ('app', [PUBLIC, 'app/common/*']),
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * BAR 0: the initialization segment, of big-endian dwords, and pages of doorbell registers. The
+ * MSI-X table lies between them; QEMU emulates it, so that no access to it arrives here.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "bb_prm_hca.h"
+#include "fw.h"
+#include "hca.h"
+#include "hca_log.h"
+
+/* Linux device.h, struct mlx5_init_seg: internal_timer_h, internal_timer_l. */
+#define ISEG_TIMER_HIGH 0x1000u
+#define ISEG_TIMER_LOW  0x1004u
+#define ISEG_END        0x1014u
+
+#define CMDIF_REVISION 5u /* Linux cmd.c: CMD_IF_REV */
+#define LOG_CMDQ_SIZE  5u /* cmdq.c: LOG_ENTRIES */
+#define LOG_STRIDE     6u
+#define LOW_ADDRESS    0xfffff000u
+
+/* Registers of a page (Linux driver.h, device.h: MLX5_EQ_DOORBEL_OFFSET, MLX5_BF_OFFSET). */
+#define EQ_ARM    0x40u
+#define EQ_CI     0x48u
+#define BF_FIRST  0x800u
+#define BF_LENGTH 256u /* a register and the one that alternates with it are 0x100 apart */
+#define BLOCK     64u
+
+#define HEALTH_TICK 10000000u /* ns per step of the health counter */
+
+static uint32_t
+health_dword(const struct hca *h, uint32_t off)
+{
+	uint8_t b[64] = {0};
+
+	bb_prm_set(b, BB_PRM_HEALTH_FW_VERSION, FW_VERSION_DWORD);
+	bb_prm_set(b, BB_PRM_HEALTH_SYND, h->health);
+	bb_prm_set(b, BB_PRM_HEALTH_VALID, h->health != HCA_HEALTH_OK);
+	return bb_prm_dword(b, (uint16_t)off);
+}
+
+static uint32_t
+iseg_read(struct hca *h, uint32_t off)
+{
+	if (off >= BB_PRM_ISEG_HEALTH_BUFFER.byte && off < BB_PRM_ISEG_HEALTH_BUFFER.byte + 64u)
+		return health_dword(h, off - BB_PRM_ISEG_HEALTH_BUFFER.byte);
+	switch (off) {
+	case 0x0: /* fw_rev */
+		return FW_MINOR << 16 | FW_MAJOR;
+	case 0x4: /* cmd_interface_rev, fw_rev_subminor */
+		return CMDIF_REVISION << 16 | FW_SUBMINOR;
+	case 0x10: /* cmdq_phy_addr_63_32 */
+		return h->cmdq.high;
+	case 0x14:
+		return ((uint32_t)h->cmdq.addr & LOW_ADDRESS) | h->nic_state << 8 |
+		       LOG_CMDQ_SIZE << 4 | LOG_STRIDE;
+	case ISEG_TIMER_HIGH:
+		return (uint32_t)(hca_clock(h) >> 32);
+	case ISEG_TIMER_LOW:
+		return (uint32_t)hca_clock(h);
+	case 0x1010: /* health_syndrome, health_counter; the counter of a healthy device moves */
+		return h->health != HCA_HEALTH_OK ? (uint32_t)h->health << 24
+						  : (uint32_t)(hca_now() / HEALTH_TICK) & 0xffffff;
+	default:
+		return 0;
+	}
+}
+
+/* The lower half of the queue's address, with the interface state that the driver asks for. */
+static void
+write_cmdq_low(struct hca *h, uint32_t v)
+{
+	uint32_t state = v >> 8 & 7;
+
+	if (state == HCA_NIC_RESET) {
+		HCA_LOG(NOTICE, "reset by the driver");
+		hca_reset(h);
+		h->nic_state = HCA_NIC_DISABLED;
+		return;
+	}
+	if (state != HCA_NIC_FULL && state != HCA_NIC_DISABLED) {
+		HCA_LOG(WARNING, "interface state %u is not supported", state);
+		return;
+	}
+	h->nic_state = state;
+	h->cmdq.addr = (uint64_t)h->cmdq.high << 32 | (v & LOW_ADDRESS);
+	HCA_LOG(INFO, "command queue at 0x%" PRIx64 ", interface state %u", h->cmdq.addr, state);
+}
+
+static void
+iseg_write(struct hca *h, uint32_t off, uint32_t v)
+{
+	switch (off) {
+	case 0x10:
+		h->cmdq.high = v;
+		break;
+	case 0x14:
+		write_cmdq_low(h, v);
+		break;
+	case 0x18:
+		hca_cmdq_doorbell(h, v);
+		break;
+	default:
+		HCA_LOG(DEBUG, "write of 0x%x to 0x%x of the initialization segment is ignored", v,
+			off);
+	}
+}
+
+void
+hca_bar_read(struct hca *h, uint64_t off, uint8_t *buf, uint32_t len)
+{
+	uint32_t i, v = 0;
+
+	memset(buf, 0, len);
+	for (i = 0; i < len && off + i < ISEG_END; i++) {
+		if (i == 0 || (off + i) % 4 == 0)
+			v = iseg_read(h, (uint32_t)(off + i) & ~3u);
+		buf[i] = (uint8_t)(v >> (24 - 8 * ((off + i) & 3)));
+	}
+}
+
+void
+hca_bf_flush(struct hca *h)
+{
+	struct hca_bf *bf = &h->bf;
+	uint32_t len = bf->len;
+
+	if (len == 0)
+		return;
+	bf->len = 0;
+	/* The queue in memory has the WQE, too: without all of the copy its doorbell counts. */
+	if (len % BLOCK != 0 || len < (bf->data[7] & 0x3fu) * 16u)
+		len = 8;
+	front_doorbell(h->front, bf->uar, bf->reg, bf->data, len);
+}
+
+/*
+ * Collects the stores of a copy. A copy starts with the control segment, whose byte 7 has the WQE's
+ * length in units of 16 bytes, and has whole blocks of 64 bytes.
+ */
+static void
+bf_store(struct hca *h, uint32_t uar, uint32_t off, const uint8_t *buf, uint32_t len)
+{
+	struct hca_bf *bf = &h->bf;
+	uint32_t reg = off & ~(BF_LENGTH - 1);
+
+	if (bf->len != 0 && (uar != bf->uar || reg != bf->reg || off - reg != bf->len))
+		hca_bf_flush(h);
+	if (bf->len == 0) {
+		if (off != reg)
+			return; /* the rest of a copy that came too late */
+		bf->uar = uar;
+		bf->reg = reg;
+	}
+	if (len > BF_LENGTH - bf->len)
+		return;
+	memcpy(bf->data + bf->len, buf, len);
+	bf->len += len;
+	bf->since = hca_now();
+	if (bf->len % BLOCK == 0 && bf->len >= (bf->data[7] & 0x3fu) * 16u)
+		hca_bf_flush(h);
+}
+
+static void
+uar_write(struct hca *h, uint32_t uar, uint32_t off, const uint8_t *buf, uint32_t len)
+{
+	if ((off == EQ_ARM || off == EQ_CI) && len == 4) {
+		hca_eq_doorbell(h, uar, bb_prm_dword(buf, 0), off == EQ_ARM);
+		return;
+	}
+	if (off >= BF_FIRST && len % 4 == 0) {
+		bf_store(h, uar, off, buf, len);
+		return;
+	}
+	hca_bf_flush(h);
+	front_doorbell(h->front, uar, off, buf, len);
+}
+
+void
+hca_bar_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len)
+{
+	uint32_t i, in_page = (uint32_t)off % HCA_PAGE;
+
+	if (off >= HCA_UAR_FIRST) {
+		if (len <= HCA_PAGE - in_page && h->health == HCA_HEALTH_OK)
+			uar_write(h, (uint32_t)(off / HCA_PAGE), in_page, buf, len);
+		return;
+	}
+	if (off % 4 != 0 || off >= ISEG_END)
+		return;
+	hca_bf_flush(h);
+	for (i = 0; len - i >= 4 && off + i < ISEG_END; i += 4)
+		iseg_write(h, (uint32_t)off + i, bb_prm_dword(buf + i, 0));
+}

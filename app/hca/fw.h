@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Firmware of the function: commands of the function itself. Commands of objects are the front's.
+ *
+ * The order of a driver's life is that of Linux's main.c: ENABLE_HCA, SET_ISSI, pages for boot,
+ * SET_HCA_CAP, pages for init, INIT_HCA, EQs, objects; then TEARDOWN_HCA, the pages back,
+ * DISABLE_HCA. A command outside its phase is refused with BAD_SYS_STATE.
+ */
+#ifndef HCA_FW_H
+#define HCA_FW_H
+
+#include "bb_prm_hca.h"
+#include "hca.h"
+
+/* Version of the firmware, as the guest sees it: Bluebell's 0.1.0 on the numbers of a ConnectX-6.
+ */
+#define FW_MAJOR         20u
+#define FW_MINOR         99u
+#define FW_SUBMINOR      1u
+#define FW_VERSION_DWORD (FW_MAJOR << 24 | FW_MINOR << 16 | FW_SUBMINOR)
+
+/* Pages that the firmware asks for before INIT_HCA. */
+#define FW_BOOT_PAGES 16u
+#define FW_INIT_PAGES 128u
+
+/* A command. Both mailboxes have room for 4096 bytes; bytes after the input's length are zero. */
+struct fw_cmd {
+	struct hca *h;
+	const uint8_t *in;
+	uint8_t *out;
+	uint32_t inlen, outlen;
+	uint16_t op, op_mod;
+};
+
+/*
+ * Executes a command: fills @out, which is zero, with the output mailbox. @in and @out have at
+ * least 4096 bytes.
+ */
+void fw_command(struct hca *h, const uint8_t *in, uint32_t inlen, uint8_t *out, uint32_t outlen);
+/* State after a reset. */
+void fw_reset(struct hca *h);
+void fw_fini(struct hca *h);
+
+/*
+ * Refuses a command: logs the reason and writes status and syndrome. The syndrome is 0xbb and a
+ * checksum of @fmt, so that each reason has its own. @return @status
+ */
+int fw_refuse(struct fw_cmd *c, enum bb_prm_status status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Refuses a command whose mailboxes are shorter than @in and @out bytes. Returns OK otherwise. */
+int fw_need(struct fw_cmd *c, uint32_t in, uint32_t out);
+
+/* The commands. Each returns a status; it has called fw_refuse() if that is not OK. */
+int fw_query_hca_cap(struct fw_cmd *c);
+int fw_set_hca_cap(struct fw_cmd *c);
+int fw_query_pages(struct fw_cmd *c);
+int fw_manage_pages(struct fw_cmd *c);
+int fw_create_eq(struct fw_cmd *c);
+int fw_destroy_eq(struct fw_cmd *c);
+int fw_query_eq(struct fw_cmd *c);
+int fw_query_hca_vport_context(struct fw_cmd *c);
+int fw_query_hca_vport_gid(struct fw_cmd *c);
+int fw_query_hca_vport_pkey(struct fw_cmd *c);
+int fw_mad_ifc(struct fw_cmd *c);
+int fw_access_reg(struct fw_cmd *c);
+int fw_query_vport_state(struct fw_cmd *c);
+int fw_query_vport_counter(struct fw_cmd *c);
+int fw_query_nic_vport_context(struct fw_cmd *c);
+int fw_modify_nic_vport_context(struct fw_cmd *c);
+int fw_number(struct fw_cmd *c);
+int fw_ok(struct fw_cmd *c);
+
+/* fw_cap.c: computes the general capabilities. */
+void fw_cap_reset(struct hca *h);
+/* fw_nic.c: the NIC vport's context after a reset. */
+void fw_nic_reset(struct hca *h);
+
+#endif

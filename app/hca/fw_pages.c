@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Pages that the driver lends to the firmware, and the commands of event queues. The firmware
+ * stores nothing in its pages, as its state is in this process; it gives back the pages that it was
+ * given.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fw.h"
+#include "hca_log.h"
+
+/* Values of op_mod. */
+enum {
+	QUERY_BOOT = 1,
+	QUERY_INIT = 2,
+	QUERY_REGULAR = 3
+};
+enum {
+	PAGES_CANT_GIVE = 0,
+	PAGES_GIVE = 1,
+	PAGES_TAKE = 2
+};
+
+#define EQC_ARMED        0x9u /* Linux eq.c: MLX5_EQ_STATE_ARMED, _FIRED */
+#define EQC_FIRED        0xau
+#define LOG_ADAPTER_PAGE 12u
+#define MAX_LOG_PAGE     31u
+
+static uint64_t
+be64(const uint8_t *p)
+{
+	return (uint64_t)bb_prm_dword(p, 0) << 32 | bb_prm_dword(p, 4);
+}
+
+int
+fw_query_pages(struct fw_cmd *c)
+{
+	uint32_t n = 0;
+
+	if (c->op_mod == QUERY_BOOT)
+		n = FW_BOOT_PAGES;
+	else if (c->op_mod == QUERY_INIT)
+		n = FW_INIT_PAGES;
+	else if (c->op_mod != QUERY_REGULAR)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "QUERY_PAGES op_mod %u (1 to 3)",
+				 c->op_mod);
+	bb_prm_set(c->out, BB_PRM_QUERY_PAGES_OUT_NUM_PAGES, n);
+	return BB_PRM_STAT_OK;
+}
+
+static int
+give_pages(struct fw_cmd *c, uint32_t n)
+{
+	const uint8_t *list = bb_prm_csub(c->in, BB_PRM_MANAGE_PAGES_PAS);
+	struct hca_fw *fw = &c->h->fw;
+	uint64_t *pages, pa;
+	uint32_t i;
+
+	if (n > (c->inlen - BB_PRM_MANAGE_PAGES_PAS.byte) / 8)
+		return fw_refuse(c, BB_PRM_STAT_BAD_INP_LEN, "%u pages in %u bytes", n, c->inlen);
+	if (n > HCA_MAX_PAGES - fw->n_pages)
+		return fw_refuse(c, BB_PRM_STAT_LIM_ERR, "%u pages after %u (at most %u)", n,
+				 fw->n_pages, HCA_MAX_PAGES);
+	for (i = 0; i < n; i++) {
+		pa = be64(list + 8u * i);
+		if (pa % HCA_PAGE != 0 || guest_at(&c->h->guest, pa, HCA_PAGE, true) == NULL)
+			return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
+					 "page 0x%" PRIx64 " is not RAM of the guest", pa);
+	}
+	pages = realloc(fw->pages, (fw->n_pages + n + 1) * sizeof(*pages));
+	if (pages == NULL)
+		return fw_refuse(c, BB_PRM_STAT_NO_RES, "no memory");
+	fw->pages = pages;
+	for (i = 0; i < n; i++)
+		pages[fw->n_pages++] = be64(list + 8u * i);
+	return BB_PRM_STAT_OK;
+}
+
+static int
+take_pages(struct fw_cmd *c, uint32_t n)
+{
+	uint8_t *list = bb_prm_sub(c->out, BB_PRM_MANAGE_PAGES_OUT_PAS);
+	struct hca_fw *fw = &c->h->fw;
+	uint32_t i;
+
+	if (n > (c->outlen - BB_PRM_MANAGE_PAGES_OUT_PAS.byte) / 8)
+		return fw_refuse(c, BB_PRM_STAT_BAD_OUTP_LEN, "%u pages in %u bytes", n, c->outlen);
+	/* An initialized function needs its pages. */
+	if (fw->initialized)
+		n = 0;
+	if (n > fw->n_pages)
+		n = fw->n_pages;
+	for (i = 0; i < n; i++)
+		bb_prm_set64(list + 8u * i, BB_PRM_F(0, 0, 64), fw->pages[--fw->n_pages]);
+	bb_prm_set(c->out, BB_PRM_MANAGE_PAGES_OUT_OUTPUT_NUM_ENTRIES, n);
+	return BB_PRM_STAT_OK;
+}
+
+int
+fw_manage_pages(struct fw_cmd *c)
+{
+	uint32_t n = bb_prm_get(c->in, BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES);
+
+	if (bb_prm_get(c->in, BB_PRM_MANAGE_PAGES_FUNCTION_ID) != 0)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "pages of another function");
+	switch (c->op_mod) {
+	case PAGES_CANT_GIVE:
+		HCA_LOG(WARNING, "the driver cannot give pages");
+		return BB_PRM_STAT_OK;
+	case PAGES_GIVE:
+		return give_pages(c, n);
+	case PAGES_TAKE:
+		return take_pages(c, n);
+	default:
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "MANAGE_PAGES op_mod %u (0 to 2)",
+				 c->op_mod);
+	}
+}
+
+/* Copies the list of the EQ's pages. Returns a status. */
+static int
+eq_pages(struct fw_cmd *c, struct hca_eq *eq)
+{
+	const uint8_t *list = bb_prm_csub(c->in, BB_PRM_CREATE_EQ_PAS);
+	uint64_t size = UINT64_C(1) << eq->log_page, pa;
+	uint32_t i;
+
+	eq->n_pages = (uint32_t)((((uint64_t)BB_PRM_SZ_EQE << eq->log_size) + size - 1) / size);
+	if (eq->n_pages > (c->inlen - BB_PRM_SZ_CREATE_EQ_IN) / 8)
+		return fw_refuse(
+			c, BB_PRM_STAT_BAD_INP_LEN,
+			"an EQ of 2^%u entries needs %u pages of 2^%u bytes, the list has %u",
+			eq->log_size, eq->n_pages, eq->log_page,
+			(c->inlen - BB_PRM_SZ_CREATE_EQ_IN) / 8);
+	eq->pages = calloc(eq->n_pages, sizeof(*eq->pages));
+	if (eq->pages == NULL)
+		return fw_refuse(c, BB_PRM_STAT_NO_RES, "no memory");
+	for (i = 0; i < eq->n_pages; i++) {
+		pa = be64(list + 8u * i) & ~UINT64_C(0xfff);
+		if (pa % size != 0 || guest_at(&c->h->guest, pa, size, true) == NULL)
+			return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
+					 "page 0x%" PRIx64 " of 2^%u bytes is not RAM of the guest",
+					 pa, eq->log_page);
+		eq->pages[i] = pa;
+	}
+	return BB_PRM_STAT_OK;
+}
+
+int
+fw_create_eq(struct fw_cmd *c)
+{
+	const uint8_t *eqc = bb_prm_csub(c->in, BB_PRM_CREATE_EQ_EQC);
+	struct hca_eq eq = {
+		.used = true,
+		.log_size = (uint8_t)bb_prm_get(eqc, BB_PRM_EQC_LOG_EQ_SIZE),
+		.log_page = (uint8_t)(bb_prm_get(eqc, BB_PRM_EQC_LOG_PAGE_SIZE) + LOG_ADAPTER_PAGE),
+		.vector = bb_prm_get(eqc, BB_PRM_EQC_INTR),
+		.uar = bb_prm_get(eqc, BB_PRM_EQC_UAR_PAGE),
+	};
+	uint32_t eqn = 1, i;
+
+	if (fw_need(c, BB_PRM_SZ_CREATE_EQ_IN, 16) != 0)
+		return BB_PRM_STAT_BAD_INP_LEN;
+	if (eq.log_size > HCA_LOG_EQ || eq.log_page > MAX_LOG_PAGE)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
+				 "EQ of 2^%u entries (2^%u), pages of 2^%u bytes (2^%u)",
+				 eq.log_size, HCA_LOG_EQ, eq.log_page, MAX_LOG_PAGE);
+	if (bb_prm_get(eqc, BB_PRM_EQC_PAGE_OFFSET) != 0)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "page_offset of an EQ is not 0");
+	if (eq.vector >= HCA_N_MSIX)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "vector %u (0 to %u)", eq.vector,
+				 HCA_N_MSIX - 1);
+	if (eq.uar < HCA_UAR_FIRST / HCA_PAGE || eq.uar >= HCA_BAR0_SIZE / HCA_PAGE)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "register page 0x%x", eq.uar);
+	while (eqn < HCA_EQS && c->h->eqs[eqn].used)
+		eqn++;
+	if (eqn == HCA_EQS)
+		return fw_refuse(c, BB_PRM_STAT_NO_RES, "all %u EQs are in use", HCA_EQS - 1);
+	for (i = 0; i < 4; i++)
+		eq.mask[i] =
+			be64((const uint8_t *)bb_prm_csub(c->in, BB_PRM_CREATE_EQ_EVENT_BITMASK) +
+			     8u * i);
+	if (eq_pages(c, &eq) != BB_PRM_STAT_OK) {
+		hca_eq_free(&eq);
+		return BB_PRM_STAT_BAD_PARAM;
+	}
+	c->h->eqs[eqn] = eq;
+	bb_prm_set(c->out, BB_PRM_CREATE_EQ_OUT_EQ_NUMBER, eqn);
+	HCA_LOG(DEBUG, "EQ %u: 2^%u entries, vector %u, register page 0x%x, events 0x%" PRIx64, eqn,
+		eq.log_size, eq.vector, eq.uar, eq.mask[0]);
+	return BB_PRM_STAT_OK;
+}
+
+/* The EQ that a command names, NULL after refusing the command. */
+static struct hca_eq *
+named_eq(struct fw_cmd *c, struct bb_prm_field f)
+{
+	uint32_t eqn = bb_prm_get(c->in, f);
+
+	if (eqn < HCA_EQS && c->h->eqs[eqn].used)
+		return &c->h->eqs[eqn];
+	(void)fw_refuse(c, BB_PRM_STAT_BAD_RES, "EQ %u does not exist", eqn);
+	return NULL;
+}
+
+int
+fw_destroy_eq(struct fw_cmd *c)
+{
+	struct hca_eq *eq = named_eq(c, BB_PRM_DESTROY_EQ_EQ_NUMBER);
+
+	if (eq == NULL)
+		return BB_PRM_STAT_BAD_RES;
+	hca_eq_free(eq);
+	return BB_PRM_STAT_OK;
+}
+
+int
+fw_query_eq(struct fw_cmd *c)
+{
+	const struct hca_eq *eq = named_eq(c, BB_PRM_QUERY_EQ_EQ_NUMBER);
+	uint8_t *eqc = bb_prm_sub(c->out, BB_PRM_QUERY_EQ_OUT_EQC);
+
+	if (eq == NULL)
+		return BB_PRM_STAT_BAD_RES;
+	if (fw_need(c, 16, BB_PRM_SZ_QUERY_EQ_OUT) != 0)
+		return BB_PRM_STAT_BAD_OUTP_LEN;
+	bb_prm_set(eqc, BB_PRM_EQC_ST, eq->armed ? EQC_ARMED : EQC_FIRED);
+	bb_prm_set(eqc, BB_PRM_EQC_LOG_EQ_SIZE, eq->log_size);
+	bb_prm_set(eqc, BB_PRM_EQC_UAR_PAGE, eq->uar);
+	bb_prm_set(eqc, BB_PRM_EQC_INTR, eq->vector);
+	bb_prm_set(eqc, BB_PRM_EQC_LOG_PAGE_SIZE, eq->log_page - LOG_ADAPTER_PAGE);
+	bb_prm_set(eqc, BB_PRM_EQC_CONSUMER_COUNTER, eq->ci);
+	bb_prm_set(eqc, BB_PRM_EQC_PRODUCER_COUNTER, eq->pi);
+	bb_prm_set64(c->out, BB_PRM_F(BB_PRM_QUERY_EQ_OUT_EVENT_BITMASK.byte, 0, 64), eq->mask[0]);
+	return BB_PRM_STAT_OK;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "guest.h"
+#include "hca_log.h"
+
+#define PAGE            4096u
+#define MAX_WINDOW_LOG  46     /* log2 of a window's largest size */
+#define MAPS_OF_PROCESS 8192u  /* mappings that the rest of the process may need */
+#define MAX_MAP_COUNT   65530u /* Linux: default of vm.max_map_count */
+
+static struct guest *guests;
+static volatile sig_atomic_t lost_pages;
+
+/* Returns the limit of the system on the mappings of a process. */
+static uint32_t
+max_map_count(void)
+{
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+	uint32_t n = MAX_MAP_COUNT;
+
+	if (f == NULL)
+		return n;
+	if (fscanf(f, "%" SCNu32, &n) != 1)
+		n = MAX_MAP_COUNT;
+	fclose(f);
+	return n;
+}
+
+void
+guest_init(struct guest *g)
+{
+	uint32_t n = max_map_count();
+
+	memset(g, 0, sizeof(*g));
+	g->max_runs = n > 2 * MAPS_OF_PROCESS ? n - MAPS_OF_PROCESS : n / 2;
+	g->next = guests;
+	guests = g;
+}
+
+static struct guest_map *
+map_of(struct guest *g, uint64_t addr)
+{
+	uint32_t i;
+
+	if (g->last < g->n_maps && addr - g->maps[g->last].addr < g->maps[g->last].size)
+		return &g->maps[g->last];
+	for (i = 0; i < g->n_maps; i++)
+		if (addr - g->maps[i].addr < g->maps[i].size) {
+			g->last = i;
+			return &g->maps[i];
+		}
+	return NULL;
+}
+
+void *
+guest_at(struct guest *g, uint64_t addr, uint64_t len, bool write)
+{
+	struct guest_map *m = map_of(g, addr);
+
+	if (m == NULL || m->mem == NULL || (write && !m->writable) ||
+	    len > m->size - (addr - m->addr))
+		return NULL;
+	return m->mem + (addr - m->addr);
+}
+
+/*
+ * Returns how many of @max pages from page @i of the window on are contiguous RAM of one mapping,
+ * 0 if page @i is not writable RAM. Sets *@map if there is at least one.
+ */
+static uint32_t
+run_length(struct guest *g, const struct guest_window *w, uint32_t i, struct guest_map **map)
+{
+	uint64_t page = UINT64_C(1) << w->log_sz, left;
+	struct guest_map *m = map_of(g, w->pa[i]);
+	uint32_t run = 1;
+
+	if (m == NULL || m->mem == NULL || !m->writable)
+		return 0;
+	left = m->size - (w->pa[i] - m->addr);
+	if (left < page)
+		return 0;
+	while (i + run < w->n && w->pa[i + run] == w->pa[i] + run * page &&
+	       left >= (run + 1) * page)
+		run++;
+	*map = m;
+	return run;
+}
+
+/* Maps @bytes of zeros, which are private to this process. */
+static bool
+map_zeros(uint8_t *at, uint64_t bytes)
+{
+	return mmap(at, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+/*
+ * Maps each page of a window to its RAM. With @all, returns false if a page has none; otherwise
+ * maps zeros there.
+ */
+static bool
+window_fill(struct guest *g, struct guest_window *w, bool all)
+{
+	uint32_t i, run, runs = 0;
+
+	for (i = 0; i < w->n; i += run) {
+		uint8_t *at = w->at + ((uint64_t)i << w->log_sz);
+		struct guest_map *m = NULL;
+		uint64_t bytes;
+
+		run = run_length(g, w, i, &m);
+		runs++;
+		if (run == 0 && all) {
+			HCA_LOG(ERR, "guest page 0x%" PRIx64 " of 2^%u bytes is not writable RAM",
+				w->pa[i], w->log_sz);
+			return false;
+		}
+		if (all && runs > g->max_runs - g->runs) {
+			HCA_LOG(ERR,
+				"the guest's memory regions need more than %u mappings of this "
+				"process; raise vm.max_map_count, or use hugepages in the guest",
+				g->max_runs);
+			return false;
+		}
+		bytes = (uint64_t)(run == 0 ? 1 : run) << w->log_sz;
+		if (run == 0) {
+			run = 1;
+			if (!map_zeros(at, bytes))
+				return false;
+		} else if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, m->fd,
+				(off_t)(m->offset + (w->pa[i] - m->addr))) == MAP_FAILED) {
+			HCA_LOG(ERR, "cannot map guest page 0x%" PRIx64 ": %s", w->pa[i],
+				strerror(errno));
+			return false;
+		}
+	}
+	w->runs = runs;
+	return true;
+}
+
+static struct guest_window **
+window_list(struct guest *g, const void *at)
+{
+	return &g->windows[((uintptr_t)at / PAGE) & (GUEST_WINDOW_LISTS - 1)];
+}
+
+void *
+guest_window(struct guest *g, const uint64_t *pa, uint32_t n, unsigned int log_sz)
+{
+	struct guest_window *w, **list;
+	uint64_t bytes;
+	uint32_t i;
+
+	if (n == 0 || log_sz < 12 || log_sz > MAX_WINDOW_LOG ||
+	    n > UINT64_C(1) << (MAX_WINDOW_LOG - log_sz)) {
+		HCA_LOG(ERR, "invalid window of %u guest pages of 2^%u bytes", n, log_sz);
+		return NULL;
+	}
+	for (i = 0; i < n; i++)
+		if (pa[i] & (PAGE - 1))
+			return NULL;
+	w = calloc(1, sizeof(*w) + n * sizeof(w->pa[0]));
+	if (w == NULL)
+		return NULL;
+	w->n = n;
+	w->log_sz = log_sz;
+	memcpy(w->pa, pa, n * sizeof(w->pa[0]));
+	bytes = (uint64_t)n << log_sz;
+	w->at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (w->at == MAP_FAILED)
+		goto free;
+	if (!window_fill(g, w, true))
+		goto unmap;
+	g->runs += w->runs;
+	list = window_list(g, w->at);
+	w->next = *list;
+	*list = w;
+	return w->at;
+
+unmap:
+	munmap(w->at, bytes);
+free:
+	free(w);
+	return NULL;
+}
+
+void
+guest_window_free(struct guest *g, void *window)
+{
+	struct guest_window **p, *w;
+
+	for (p = window_list(g, window); *p != NULL; p = &(*p)->next) {
+		w = *p;
+		if (w->at != window)
+			continue;
+		*p = w->next;
+		g->runs -= w->runs;
+		munmap(w->at, (uint64_t)w->n << w->log_sz);
+		free(w);
+		return;
+	}
+}
+
+/* Maps the windows again that have a page in a range of guest addresses. */
+static void
+refill(struct guest *g, uint64_t addr, uint64_t size)
+{
+	struct guest_window *w;
+	uint32_t l, i;
+
+	for (l = 0; l < GUEST_WINDOW_LISTS; l++)
+		for (w = g->windows[l]; w != NULL; w = w->next) {
+			uint64_t page = UINT64_C(1) << w->log_sz;
+
+			for (i = 0; i < w->n; i++)
+				if (w->pa[i] - addr < size || addr - w->pa[i] < page)
+					break;
+			if (i == w->n)
+				continue;
+			g->runs -= w->runs;
+			/* Without a mapping the engine must still find memory here. */
+			if (!window_fill(g, w, false) &&
+			    !map_zeros(w->at, (uint64_t)w->n << w->log_sz))
+				abort();
+			g->runs += w->runs;
+		}
+}
+
+/* Returns false if the file ends before @end. Only a plain file has an end. */
+static bool
+file_reaches(int fd, uint64_t end)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= end);
+}
+
+int
+guest_map(struct guest *g, uint64_t addr, uint64_t size, int fd, uint64_t offset, bool writable)
+{
+	struct guest_map m = {.addr = addr, .size = size, .offset = offset, .fd = -1};
+	uint32_t i;
+
+	if (size == 0 || (addr | size | offset) & (PAGE - 1) || size - 1 > UINT64_MAX - addr ||
+	    size > INT64_MAX || offset > INT64_MAX - size)
+		return -EINVAL;
+	for (i = 0; i < g->n_maps; i++)
+		if (addr - g->maps[i].addr < g->maps[i].size || g->maps[i].addr - addr < size)
+			return -EEXIST;
+	if (g->n_maps == GUEST_MAX_MAPS)
+		return -ENOSPC;
+	if (fd >= 0) {
+		if (!file_reaches(fd, offset + size))
+			return -EINVAL;
+		m.mem = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd,
+			     (off_t)offset);
+		if (m.mem == MAP_FAILED)
+			return -errno;
+		m.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (m.fd < 0) {
+			munmap(m.mem, size);
+			return -EMFILE;
+		}
+		m.writable = writable;
+	}
+	g->maps[g->n_maps++] = m;
+	refill(g, addr, size);
+	return 0;
+}
+
+static void
+unmap_one(struct guest *g, uint32_t i)
+{
+	struct guest_map m = g->maps[i];
+
+	g->maps[i] = g->maps[--g->n_maps];
+	refill(g, m.addr, m.size);
+	if (m.mem != NULL)
+		munmap(m.mem, m.size);
+	if (m.fd >= 0)
+		close(m.fd);
+}
+
+int
+guest_unmap(struct guest *g, uint64_t addr, uint64_t size)
+{
+	uint32_t i, inside = 0;
+
+	for (i = 0; i < g->n_maps; i++) {
+		const struct guest_map *m = &g->maps[i];
+		bool within = m->addr - addr < size && m->size <= size - (m->addr - addr);
+
+		if (!within && (m->addr - addr < size || addr - m->addr < m->size))
+			return -EINVAL;
+		inside += within;
+	}
+	if (inside == 0)
+		return -EINVAL;
+	for (i = 0; i < g->n_maps;)
+		if (g->maps[i].addr - addr < size)
+			unmap_one(g, i);
+		else
+			i++;
+	return 0;
+}
+
+void
+guest_reset(struct guest *g)
+{
+	while (g->n_maps > 0)
+		unmap_one(g, g->n_maps - 1);
+}
+
+void
+guest_fini(struct guest *g)
+{
+	struct guest **p;
+
+	guest_reset(g);
+	for (p = &guests; *p != NULL; p = &(*p)->next)
+		if (*p == g) {
+			*p = g->next;
+			break;
+		}
+}
+
+/* Returns whether @at is in a mapping of a guest or in a window. */
+static bool
+is_guest_memory(const uint8_t *at)
+{
+	const struct guest_window *w;
+	const struct guest *g;
+	uint32_t i;
+
+	for (g = guests; g != NULL; g = g->next) {
+		for (i = 0; i < g->n_maps; i++)
+			if (g->maps[i].mem != NULL &&
+			    (uintptr_t)at - (uintptr_t)g->maps[i].mem < g->maps[i].size)
+				return true;
+		for (i = 0; i < GUEST_WINDOW_LISTS; i++)
+			for (w = g->windows[i]; w != NULL; w = w->next)
+				if ((uintptr_t)at - (uintptr_t)w->at < (uint64_t)w->n << w->log_sz)
+					return true;
+	}
+	return false;
+}
+
+/* Calls only mmap(), which is a bare system call, so that it may run in a handler. */
+static void
+on_sigbus(int sig, siginfo_t *info, void *context)
+{
+	uint8_t *at = info->si_addr;
+
+	(void)context;
+	if (is_guest_memory(at) && map_zeros(at - ((uintptr_t)at & (PAGE - 1)), PAGE)) {
+		lost_pages++;
+		return;
+	}
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+void
+guest_catch_sigbus(void)
+{
+	struct sigaction sa = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGBUS, &sa, NULL);
+}
+
+unsigned int
+guest_lost_pages(void)
+{
+	return (unsigned int)lost_pages;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory of the guest, as the virtual machine monitor maps it with DMA_MAP and DMA_UNMAP.
+ *
+ * A mapping is a range of guest addresses and a piece of a file (a memfd). A window is a list of
+ * guest pages that appear as one range of this process. The monitor may unmap RAM and map it again
+ * at any time. Addresses are therefore looked up at each access, and the pages of windows follow
+ * the mappings: a page without RAM reads as zeros, and writes to it are lost.
+ *
+ * If the monitor truncates a file, an access raises SIGBUS. guest_catch_sigbus() installs a handler
+ * that puts a page of zeros at the address, so that the program goes on.
+ *
+ * Thread rule: one thread.
+ */
+#ifndef HCA_GUEST_H
+#define HCA_GUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GUEST_MAX_MAPS     256
+#define GUEST_WINDOW_LISTS 1024 /* power of two */
+
+struct guest_map {
+	uint64_t addr, size; /* guest addresses */
+	uint64_t offset;     /* of the first byte in the file */
+	int fd;              /* -1 if the monitor gave no file: not accessible */
+	bool writable;
+	uint8_t *mem; /* NULL without a file */
+};
+
+struct guest_window {
+	struct guest_window *next;
+	uint8_t *at;
+	uint32_t n, log_sz; /* pages, and log2 of their bytes */
+	uint32_t runs;      /* contiguous pieces, each of which is a mapping of this process */
+	uint64_t pa[];      /* guest address of each page */
+};
+
+struct guest {
+	struct guest_map maps[GUEST_MAX_MAPS];
+	uint32_t n_maps;
+	uint32_t last; /* index of the mapping of the last access */
+	struct guest_window *windows[GUEST_WINDOW_LISTS];
+	uint32_t runs, max_runs; /* pieces of all windows, and their limit */
+	struct guest *next;      /* list of guest_catch_sigbus() */
+};
+
+/* Initializes @g without mappings. */
+void guest_init(struct guest *g);
+/* Unmaps all RAM. Windows remain, without RAM. */
+void guest_reset(struct guest *g);
+/* Unmaps everything. The caller has freed all windows. */
+void guest_fini(struct guest *g);
+
+/*
+ * Maps @size bytes at guest address @addr: file @fd from @offset on. @fd may be -1; the range is
+ * then known and not accessible. The descriptor is duplicated. Returns 0 or a negative errno:
+ * -EINVAL (empty, not aligned to pages, beyond the file's end), -EEXIST (overlap), -ENOSPC.
+ */
+int guest_map(struct guest *g, uint64_t addr, uint64_t size, int fd, uint64_t offset,
+	      bool writable);
+/* Unmaps the mappings inside a range. Returns -EINVAL if the range cuts a mapping or has none. */
+int guest_unmap(struct guest *g, uint64_t addr, uint64_t size);
+
+/*
+ * Returns the address of @len bytes at guest address @addr, NULL if they are not RAM of one mapping
+ * or, with @write, read-only. The pointer is valid until the next message of the monitor.
+ */
+void *guest_at(struct guest *g, uint64_t addr, uint64_t len, bool write);
+
+/*
+ * Maps @n pages of 2^@log_sz bytes at the guest addresses @pa as one range. Returns NULL if a page
+ * is not writable RAM, or if this process would have too many mappings (logged). Free it with
+ * guest_window_free().
+ */
+void *guest_window(struct guest *g, const uint64_t *pa, uint32_t n, unsigned int log_sz);
+void guest_window_free(struct guest *g, void *window);
+
+/* Installs the SIGBUS handler for all guests that guest_init() initialized. Once. */
+void guest_catch_sigbus(void);
+/* Returns the number of pages that the handler has replaced since the start. */
+unsigned int guest_lost_pages(void);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <string.h>
+#include <time.h>
+
+#include "fw.h"
+#include "hca.h"
+#include "hca_log.h"
+#include "mlx5_cmd.h"
+
+#define BF_WAIT_NS 500000u /* until an incomplete copy counts as a doorbell alone */
+
+uint64_t
+hca_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t
+hca_clock(struct hca *h)
+{
+	struct mlx5_ctx *ctx = front_ctx(h->front);
+	uint64_t ticks;
+
+	return ctx != NULL && ctx->cmd->clock(ctx, &ticks) == 0 ? ticks : hca_now();
+}
+
+static void *
+host_window(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz)
+{
+	return guest_window(&((struct hca *)arg)->guest, pa, n, log_sz);
+}
+
+static void
+host_unwindow(void *arg, void *window, uint32_t n, unsigned int log_sz)
+{
+	(void)n;
+	(void)log_sz;
+	guest_window_free(&((struct hca *)arg)->guest, window);
+}
+
+static void
+host_eqe(void *arg, uint32_t eqn, uint8_t type, uint8_t sub, const void *data, unsigned int len)
+{
+	hca_eq_post(arg, eqn, type, sub, data, len);
+}
+
+static void
+host_event(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int len)
+{
+	hca_event(arg, type, sub, data, len);
+}
+
+static void
+dev_read(void *arg, uint32_t region, uint64_t off, void *buf, uint32_t len)
+{
+	struct hca *h = arg;
+
+	if (region == VFU_CONFIG)
+		memcpy(buf, h->config + off, len);
+	else
+		hca_bar_read(h, off, buf, len);
+}
+
+static void
+dev_write(void *arg, uint32_t region, uint64_t off, const void *buf, uint32_t len)
+{
+	if (region == VFU_CONFIG)
+		hca_config_write(arg, off, buf, len);
+	else
+		hca_bar_write(arg, off, buf, len);
+}
+
+static void
+dev_reset(void *arg)
+{
+	struct hca *h = arg;
+
+	hca_reset(h);
+	hca_config_init(h);
+}
+
+int
+hca_open(struct hca *h, const struct hca_opts *o)
+{
+	const struct vfu_dev dev = {
+		.arg = h,
+		.bar0_size = HCA_BAR0_SIZE,
+		.config_size = sizeof(h->config),
+		.n_msix = HCA_N_MSIX,
+		.read = dev_read,
+		.write = dev_write,
+		.reset = dev_reset,
+	};
+	int rc;
+
+	h->o = *o;
+	h->host = (struct front_host){
+		.arg = h,
+		.window = host_window,
+		.unwindow = host_unwindow,
+		.eqe = host_eqe,
+		.event = host_event,
+	};
+	guest_init(&h->guest);
+	vfu_init(&h->vfu, &dev, &h->guest);
+	rc = front_open(o->device, &h->host, &h->front);
+	if (rc != 0) {
+		guest_fini(&h->guest);
+		return rc;
+	}
+	hca_config_init(h);
+	fw_reset(h);
+	return 0;
+}
+
+void
+hca_close(struct hca *h)
+{
+	if (h->vfu.fd >= 0)
+		vfu_detach(&h->vfu);
+	hca_reset(h);
+	front_close(h->front);
+	fw_fini(h);
+	hca_cmdq_fini(h);
+	guest_fini(&h->guest);
+}
+
+void
+hca_reset(struct hca *h)
+{
+	uint32_t i;
+
+	h->bf.len = 0;
+	front_reset(h->front);
+	for (i = 0; i < HCA_EQS; i++)
+		hca_eq_free(&h->eqs[i]);
+	h->cmdq.addr = 0;
+	h->cmdq.high = 0;
+	h->nic_state = HCA_NIC_FULL;
+	h->health = HCA_HEALTH_OK;
+	fw_reset(h);
+}
+
+void
+hca_fatal(struct hca *h, enum hca_health why)
+{
+	if (h->health != HCA_HEALTH_OK)
+		return;
+	h->health = why;
+	HCA_LOG(ERR, "fatal state 0x%x: nothing is executed until the driver resets the device",
+		why);
+}
+
+int
+hca_poll(struct hca *h)
+{
+	int ms;
+
+	if (h->bf.len != 0 && hca_now() - h->bf.since >= BF_WAIT_NS)
+		hca_bf_flush(h);
+	ms = front_poll(h->front);
+	return h->bf.len != 0 && ms != 0 ? 1 : ms;
+}

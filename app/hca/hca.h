@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * bb_hca: a ConnectX for a virtual machine.
+ *
+ * The monitor (QEMU, -device vfio-user-pci) connects to a socket. Its messages (vfu.h) access
+ * configuration space (pci.c) and BAR 0 (bar.c): initialization segment, MSI-X table, and pages of
+ * doorbell registers. A doorbell of the command queue (cmdq.c) executes a command. The firmware
+ * (fw.h) answers those of the function itself, with event queues (eq.c); drivers/front executes
+ * those of objects, and runs their queues on the software device.
+ *
+ * The guest is not trusted. The program checks each length and address from the guest. A wrong one
+ * ends in a status, in an ignored access, or in a fatal state of the device.
+ *
+ * Thread rule: one thread has a struct hca.
+ */
+#ifndef HCA_H
+#define HCA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "front.h"
+#include "guest.h"
+#include "vfu.h"
+
+#define HCA_BAR0_SIZE (32u << 20)
+#define HCA_PAGE      4096u
+#define HCA_N_MSIX    32u
+#define HCA_EQS       64u /* EQ numbers are 1 to HCA_EQS - 1 */
+#define HCA_LOG_EQ    22u /* log2 of the most entries of an EQ */
+#define HCA_CAP_BYTES 256u
+#define HCA_MAX_BOX   (16u << 20) /* bytes of a command's input or output */
+#define HCA_MAX_PAGES 65536u      /* pages that the firmware holds at most */
+
+/* Offsets in BAR 0 of what QEMU emulates, and the end of the part without doorbells. */
+#define HCA_MSIX_TABLE 0x2000u
+#define HCA_MSIX_PBA   0x3000u
+#define HCA_UAR_FIRST  0x10000u
+
+/* Health syndromes (Linux drivers/net/ethernet/mellanox/mlx5/core/health.c). */
+enum hca_health {
+	HCA_HEALTH_OK = 0,
+	HCA_HEALTH_FETCH_PCI = 0xa,
+	HCA_HEALTH_EQ_OVERRUN = 0xc,
+	HCA_HEALTH_EQ = 0xd,
+};
+
+/* Interface states of the initialization segment (Linux driver.h: mlx5 nic interface). */
+enum hca_nic {
+	HCA_NIC_FULL = 0,
+	HCA_NIC_DISABLED = 1,
+	HCA_NIC_RESET = 7,
+};
+
+struct hca_opts {
+	const char *device; /* of the front: "soft0", "soft0,link=ib" */
+	bool vf;            /* a virtual function */
+	bool eth;           /* link layer Ethernet, not InfiniBand */
+	uint64_t guid;
+};
+
+struct hca_eq {
+	bool used, armed;
+	uint8_t log_size, log_page;
+	uint32_t vector, uar;
+	uint32_t pi, ci;  /* producer and consumer index; ci as far as the guest has reported it */
+	uint64_t mask[4]; /* event types */
+	uint64_t *pages;
+	uint32_t n_pages;
+};
+
+/* A mailbox, as bytes of this process. */
+struct hca_box {
+	uint8_t *data;
+	uint32_t size; /* allocated bytes */
+};
+
+struct hca_cmdq {
+	uint64_t addr; /* guest address of the queue, 0 until the driver has written it */
+	uint32_t high; /* upper half, as written; valid once the lower half is written */
+	struct hca_box in, out;
+	uint64_t *blocks; /* guest addresses of the output's blocks */
+	uint32_t max_blocks;
+	uint64_t executed;
+};
+
+/* A copy of a WQE to a BlueFlame register, as far as its stores have arrived. */
+struct hca_bf {
+	uint32_t uar, reg; /* register page, offset of the register */
+	uint32_t len;      /* bytes so far, 0 if no copy is pending */
+	uint64_t since;    /* time of the last store, in ns */
+	uint8_t data[256];
+};
+
+struct hca_fw {
+	bool enabled, initialized;
+	uint32_t issi;
+	uint64_t *pages; /* guest addresses of pages that the driver gave */
+	uint32_t n_pages;
+	uint8_t caps[2][HCA_CAP_BYTES]; /* general capabilities: maximum, current */
+	uint32_t next_number;           /* of the Ethernet objects, which are stubs */
+	uint8_t nic_vport[HCA_CAP_BYTES];
+};
+
+struct hca {
+	struct hca_opts o;
+	struct guest guest;
+	struct vfu vfu;
+	struct front_host host;
+	struct front *front;
+	uint8_t config[HCA_PAGE];
+	uint32_t nic_state;     /* enum hca_nic */
+	enum hca_health health; /* not OK: fatal until the next reset */
+	struct hca_cmdq cmdq;
+	struct hca_eq eqs[HCA_EQS];
+	struct hca_bf bf;
+	struct hca_fw fw;
+};
+
+/* Opens the front's device. Returns 0 or a negative errno (logged). @h is zeroed by the caller. */
+int hca_open(struct hca *h, const struct hca_opts *o);
+void hca_close(struct hca *h);
+/* Resets the function: objects, queues, registers. The guest's memory stays mapped. */
+void hca_reset(struct hca *h);
+/*
+ * Does what is due between messages. Returns the milliseconds until it wants to be called again, -1
+ * for none.
+ */
+int hca_poll(struct hca *h);
+/* Makes the device fatal: the health buffer shows @why, and it executes nothing until a reset. */
+void hca_fatal(struct hca *h, enum hca_health why);
+/* Time in ns of the monotonic clock. */
+uint64_t hca_now(void);
+/* The device's free-running clock, in ticks of the frequency in the capabilities. */
+uint64_t hca_clock(struct hca *h);
+
+/* pci.c: configuration space. */
+void hca_config_init(struct hca *h);
+void hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len);
+
+/* bar.c: registers of BAR 0. */
+void hca_bar_read(struct hca *h, uint64_t off, uint8_t *buf, uint32_t len);
+void hca_bar_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len);
+/* Hands a pending copy to the front, as far as it has arrived. */
+void hca_bf_flush(struct hca *h);
+
+/* cmdq.c: executes the entries in the bit mask @vector. */
+void hca_cmdq_doorbell(struct hca *h, uint32_t vector);
+void hca_cmdq_fini(struct hca *h);
+
+/* eq.c: event queues. */
+void hca_eq_post(struct hca *h, uint32_t eqn, uint8_t type, uint8_t sub, const void *data,
+		 unsigned int len);
+/* Posts to the EQ that has @type in its mask. Nothing if none has. */
+void hca_event(struct hca *h, uint8_t type, uint8_t sub, const void *data, unsigned int len);
+/* The EQ that has @type in its mask, 0 if none has. */
+uint32_t hca_event_eq(const struct hca *h, uint8_t type);
+/* A doorbell: consumer index and EQ number, with or without the request for an interrupt. */
+void hca_eq_doorbell(struct hca *h, uint32_t uar, uint32_t value, bool arm);
+void hca_eq_free(struct hca_eq *eq);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "hca.h"
+#include "hca_log.h"
+
+RTE_LOG_REGISTER(hca_logtype, bluebell.hca, NOTICE)
+
+#define SECOND 1000000000u
+
+void
+hca_log_level(uint32_t level)
+{
+	rte_log_set_level((uint32_t)hca_logtype, level);
+}
+
+bool
+hca_log_debug(void)
+{
+	return rte_log_can_log((uint32_t)hca_logtype, RTE_LOG_DEBUG);
+}
+
+/* Returns whether a line may appear now; reports the lines that did not in the last second. */
+static bool
+may_log(void)
+{
+	static uint64_t start;
+	static uint32_t lines, missing;
+	uint64_t now = hca_now();
+
+	if (now - start >= SECOND) {
+		if (missing != 0)
+			rte_log(RTE_LOG_WARNING, (uint32_t)hca_logtype,
+				"hca: %u more lines within a second\n", missing);
+		start = now;
+		lines = 0;
+		missing = 0;
+	}
+	if (lines == HCA_LOG_BURST) {
+		missing++;
+		return false;
+	}
+	lines++;
+	return true;
+}
+
+void
+hca_log(uint32_t level, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (!rte_log_can_log((uint32_t)hca_logtype, level) ||
+	    (level != RTE_LOG_DEBUG && !may_log()))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	rte_log(level, (uint32_t)hca_logtype, "hca: %s\n", text);
+}

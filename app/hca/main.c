@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* bb_hca: a ConnectX for a virtual machine. Read hca.h first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca_log.h"
+#include "options.h"
+
+#define EXIT_FAILED 1
+#define EXIT_USAGE  2
+
+/* Inserts "--" before the options of a command line that has none: all of them are bb_hca's. */
+static char **
+with_separator(int *argc, char **argv)
+{
+	static char separator[] = "--";
+	char **out;
+	int i;
+
+	for (i = 1; i < *argc; i++)
+		if (strcmp(argv[i], separator) == 0)
+			return argv;
+	out = calloc((size_t)*argc + 2, sizeof(*out));
+	if (out == NULL)
+		return argv;
+	out[0] = argv[0];
+	out[1] = separator;
+	memcpy(&out[2], &argv[1], (size_t)(*argc - 1) * sizeof(*out));
+	++*argc;
+	return out;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct options o;
+	static struct hca h;
+	int eal_argc, rc;
+
+	argv = with_separator(&argc, argv);
+	rc = program_args(&hca_program, &o, argc, argv, &eal_argc);
+	if (rc != 0)
+		return rc < 0 ? EXIT_USAGE : 0;
+	if (program_start(eal_argc, argv) != 0)
+		return EXIT_FAILED;
+	hca_log_level(o.verbose ? RTE_LOG_DEBUG : RTE_LOG_NOTICE);
+	guest_catch_sigbus();
+	rc = hca_open(&h, &o.hca);
+	if (rc != 0) {
+		say("cannot open %s: %s", o.device, strerror(-rc));
+		program_end();
+		return EXIT_FAILED;
+	}
+	rc = hca_serve(&h, o.socket);
+	hca_close(&h);
+	program_end();
+	return rc == 0 ? 0 : EXIT_FAILED;
+}

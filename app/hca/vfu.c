@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "hca_log.h"
+#include "vfu.h"
+
+void
+vfu_init(struct vfu *v, const struct vfu_dev *dev, struct guest *g)
+{
+	uint32_t i;
+
+	memset(v, 0, sizeof(*v));
+	v->dev = *dev;
+	v->guest = g;
+	v->fd = -1;
+	for (i = 0; i < VFU_MSIX_MAX; i++)
+		v->irq_fd[i] = -1;
+}
+
+static void
+close_fds(struct vfu *v)
+{
+	while (v->n_fds > 0)
+		if (v->fds[--v->n_fds] >= 0)
+			close(v->fds[v->n_fds]);
+}
+
+void
+vfu_attach(struct vfu *v, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0)
+		(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	v->fd = fd;
+	v->len = 0;
+	v->versioned = false;
+}
+
+void
+vfu_detach(struct vfu *v)
+{
+	uint32_t i;
+
+	if (v->fd >= 0)
+		close(v->fd);
+	v->fd = -1;
+	v->len = 0;
+	close_fds(v);
+	for (i = 0; i < VFU_MSIX_MAX; i++)
+		if (v->irq_fd[i] >= 0) {
+			close(v->irq_fd[i]);
+			v->irq_fd[i] = -1;
+		}
+	/* The device frees its windows before the memory goes. */
+	v->dev.reset(v->dev.arg);
+	guest_reset(v->guest);
+}
+
+bool
+vfu_irq(struct vfu *v, uint32_t vector)
+{
+	uint64_t one = 1;
+
+	return vector < VFU_MSIX_MAX && v->irq_fd[vector] >= 0 &&
+	       write(v->irq_fd[vector], &one, sizeof(one)) == (ssize_t)sizeof(one);
+}
+
+int
+vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, const void *b,
+	  uint32_t blen, int err)
+{
+	struct vfu_hdr h = {
+		.id = req->id,
+		.cmd = req->cmd,
+		.size = (uint32_t)sizeof(h) + alen + blen,
+		.flags = VFU_REPLY | (err != 0 ? VFU_ERROR : 0),
+		.error = (uint32_t)err,
+	};
+	struct iovec iov[3] = {
+		{&h, sizeof(h)},
+		{(void *)(uintptr_t)a, alen},
+		{(void *)(uintptr_t)b, blen},
+	};
+	struct msghdr mh = {.msg_iov = iov, .msg_iovlen = 3};
+
+	if (req->flags & VFU_NO_REPLY)
+		return 0;
+	if (sendmsg(v->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)h.size)
+		return 0;
+	if (errno == EPIPE || errno == ECONNRESET)
+		return -EPIPE;
+	HCA_LOG(ERR, "vfio-user: the client does not read its replies: connection closed");
+	return -ENOBUFS;
+}
+
+/* Keeps descriptors that came with a message. Returns false if there are too many. */
+static bool
+take_fds(struct vfu *v, struct msghdr *mh)
+{
+	bool fits = (mh->msg_flags & MSG_CTRUNC) == 0;
+	struct cmsghdr *c;
+	size_t i, n;
+	int fd;
+
+	for (c = CMSG_FIRSTHDR(mh); c != NULL; c = CMSG_NXTHDR(mh, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < n; i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (v->n_fds < VFU_MAX_FDS) {
+				v->fds[v->n_fds++] = fd;
+			} else {
+				close(fd);
+				fits = false;
+			}
+		}
+	}
+	return fits;
+}
+
+/*
+ * Receives at most up to the end of the next message, so that descriptors of the message after it
+ * stay in the socket. Returns the number of bytes, 0 if there are none now, or a negative errno.
+ */
+static int
+receive_some(struct vfu *v, uint32_t want)
+{
+	union {
+		char buf[CMSG_SPACE(VFU_MAX_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {v->msg + v->len, want - v->len};
+	struct msghdr mh = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof(control.buf),
+	};
+	ssize_t n = recvmsg(v->fd, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0
+		       : errno == ECONNRESET             ? -EPIPE
+							 : -errno;
+	if (!take_fds(v, &mh)) {
+		HCA_LOG(ERR, "vfio-user: a message with more than %u file descriptors",
+			VFU_MAX_FDS);
+		return -EPROTO;
+	}
+	if (n == 0)
+		return -EPIPE;
+	v->len += (uint32_t)n;
+	return (int)n;
+}
+
+int
+vfu_receive(struct vfu *v)
+{
+	struct vfu_hdr h;
+	uint32_t want;
+	int rc;
+
+	for (;;) {
+		want = sizeof(h);
+		if (v->len >= sizeof(h)) {
+			memcpy(&h, v->msg, sizeof(h));
+			want = h.size;
+			if (want < sizeof(h) || want > VFU_MAX_MSG) {
+				HCA_LOG(ERR, "vfio-user: message of %u bytes (%zu to %u)", want,
+					sizeof(h), VFU_MAX_MSG);
+				return -EPROTO;
+			}
+		}
+		if (v->len < want) {
+			rc = receive_some(v, want);
+			if (rc <= 0)
+				return rc;
+			continue;
+		}
+		rc = vfu_message(v, &h);
+		v->len = 0;
+		close_fds(v);
+		if (rc != 0)
+			return rc;
+	}
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Server side of vfio-user (QEMU, docs/interop/vfio-user.rst): one PCI device and one client at a
+ * time, the virtual machine monitor.
+ *
+ * Registers are never mapped into the client, so that each access is a message, in order. Replies
+ * to writes leave before the write takes effect: the guest's processor goes on meanwhile.
+ *
+ * A client that breaks the protocol, or does not read its replies, loses its connection. Then, and
+ * when a client leaves, the device is reset, and another client may connect.
+ *
+ * Thread rule: one thread.
+ */
+#ifndef HCA_VFU_H
+#define HCA_VFU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "guest.h"
+
+/* Regions and interrupts, as in linux/vfio.h (VFIO_PCI_*). */
+enum vfu_region {
+	VFU_BAR0 = 0,
+	VFU_CONFIG = 7,
+	VFU_REGIONS = 9
+};
+enum vfu_irq {
+	VFU_MSIX = 2,
+	VFU_IRQS = 5
+};
+
+#define VFU_MAX_DATA 4096u /* bytes of one register access */
+#define VFU_MAX_MSG  65536u
+#define VFU_MAX_FDS  16u
+#define VFU_MSIX_MAX 64u
+
+/* The device behind the protocol. */
+struct vfu_dev {
+	void *arg; /* first argument of each function */
+	uint64_t bar0_size;
+	uint32_t config_size;
+	uint32_t n_msix; /* at most VFU_MSIX_MAX */
+	/* Access to registers. The range lies inside the region. Bytes are as on the bus. */
+	void (*read)(void *arg, uint32_t region, uint64_t off, void *buf, uint32_t len);
+	void (*write)(void *arg, uint32_t region, uint64_t off, const void *buf, uint32_t len);
+	void (*reset)(void *arg);
+};
+
+struct vfu {
+	struct vfu_dev dev;
+	struct guest *guest;
+	int fd;                   /* connection, -1 if there is none */
+	bool versioned;           /* VERSION, the first message of a client, has arrived */
+	int irq_fd[VFU_MSIX_MAX]; /* eventfd of each vector, -1 if the guest has masked it */
+	/* Received part of the next message. */
+	uint32_t len;
+	int fds[VFU_MAX_FDS];
+	uint32_t n_fds;
+	uint8_t msg[VFU_MAX_MSG];
+};
+
+void vfu_init(struct vfu *v, const struct vfu_dev *dev, struct guest *g);
+
+/* Serves connection @fd, which becomes non-blocking. The server closes it. */
+void vfu_attach(struct vfu *v, int fd);
+/*
+ * Receives what the client has sent and executes each complete message. Call it when the
+ * connection is readable. Returns 0, or a negative errno after which the caller must call
+ * vfu_detach(): -EPIPE if the client has left, otherwise logged.
+ */
+int vfu_receive(struct vfu *v);
+/* Closes the connection, the interrupts and the guest's memory, and resets the device. */
+void vfu_detach(struct vfu *v);
+
+/* Raises an MSI-X vector. Returns false if no one waits for it. */
+bool vfu_irq(struct vfu *v, uint32_t vector);
+
+/* For vfu.c and vfu_msg.c: the header of a message. */
+struct vfu_hdr {
+	uint16_t id, cmd;
+	uint32_t size, flags, error;
+};
+#define VFU_REPLY    1u
+#define VFU_TYPE     15u
+#define VFU_NO_REPLY 16u
+#define VFU_ERROR    32u
+
+/*
+ * Executes the message in v->msg, v->len bytes with the header. Takes descriptors from v->fds by
+ * setting their entry to -1. Returns 0 or a negative errno that ends the connection.
+ */
+int vfu_message(struct vfu *v, const struct vfu_hdr *h);
+/* Replies to @req: the error @err (a positive errno, 0 for none), and parts @a and @b. */
+int vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, const void *b,
+	      uint32_t blen, int err);
+
+#endif
