@@ -49,7 +49,7 @@
 
 #define SOFT_LOG_MAX_QP     17
 #define SOFT_LOG_MAX_CQ     16
-#define SOFT_LOG_MAX_MKEY   16
+#define SOFT_LOG_MAX_MKEY   20
 #define SOFT_LOG_MAX_CQ_SZ  22
 #define SOFT_LOG_MAX_QP_SZ  15
 #define SOFT_LOG_MAX_RMP    15

@@ -18,6 +18,7 @@
 /* log2 of the READs and atomics that a QP may have outstanding in each direction */
 #define SOFT_LOG_MAX_RA   4u
 #define SOFT_LOG_MAX_PD   16
+#define SOFT_FEW_MKEYS    0x10000u /* end of the mkey numbers before their ring grows */
 #define SOFT_LOG_MAX_UMEM 17
 /* A UAR page is a page of the BAR, so the BAR is at most 32 MiB. */
 #define SOFT_LOG_MAX_UAR   13
@@ -56,11 +57,13 @@ struct soft_random {
 /*
  * Numbers of one class of objects, chosen at random. The free numbers are in a ring, in the order
  * in which they were freed. The last n / SOFT_DRAW_HOLD freed numbers are in quarantine: they are
- * not allocated yet.
+ * not allocated yet. When only numbers in quarantine are free, the ring grows. So the ring and the
+ * tables that the numbers index need little memory while few objects exist.
  */
 struct soft_draw {
-	uint32_t *order; /* n numbers; entry i with value 0 stands for the number first + i */
-	uint32_t first, n;
+	uint32_t *order; /* max numbers; entry i with value 0 stands for the number first + i */
+	uint32_t first;
+	uint32_t n, max;     /* count of numbers in the ring; largest count */
 	uint32_t head, free; /* ring index of the number freed longest ago; count of free numbers */
 };
 
@@ -238,12 +241,15 @@ int soft_ids_alloc(struct soft_ids *ids, uint32_t *id);
 void soft_ids_free(struct soft_ids *ids, uint32_t id);
 /* Gets 64 random bits. Returns 0, or -EIO (logged) if getrandom() fails. */
 int soft_random(struct soft_random *r, uint64_t *value);
-/* Sets up the numbers from @first to @size - 1, all free. Returns 0 or -ENOMEM. */
-int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t size);
 /*
- * Frees all numbers and sets a new @size, which must not exceed the size given to soft_draw_init().
+ * Sets up the numbers from @first to @size - 1, all free. The ring begins with those below @start.
+ * Returns 0 or -ENOMEM.
  */
-void soft_draw_resize(struct soft_draw *d, uint32_t size);
+int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t start, uint32_t size);
+/*
+ * Frees all numbers and sets new limits. @size must not exceed the size given to soft_draw_init().
+ */
+void soft_draw_resize(struct soft_draw *d, uint32_t start, uint32_t size);
 /*
  * Allocates a random free number. Returns 0, -ENOSPC if no number is free, or -EIO if there are no
  * random bits.

@@ -21,7 +21,7 @@ soft_event_remove(struct soft_ctx *ctx, struct mlx5_obj *obj)
 	pthread_mutex_lock(&ctl->event_lock);
 	for (sub = LIST_FIRST(soft_event_subs_of(ctx->dev, obj)); sub != NULL; sub = next) {
 		next = LIST_NEXT(sub, link);
-		if (sub->ctx != ctx)
+		if (obj == NULL && sub->ctx != ctx)
 			continue;
 		LIST_REMOVE(sub, link);
 		free(sub);

@@ -81,22 +81,25 @@ soft_random(struct soft_random *r, uint64_t *value)
 }
 
 int
-soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t size)
+soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t start, uint32_t size)
 {
+	*d = (struct soft_draw){.first = first};
 	d->order = calloc(size - first, sizeof(*d->order));
-	d->first = first;
-	soft_draw_resize(d, size);
-	return d->order == NULL ? -ENOMEM : 0;
+	if (d->order == NULL)
+		return -ENOMEM;
+	soft_draw_resize(d, start, size);
+	return 0;
 }
 
 void
-soft_draw_resize(struct soft_draw *d, uint32_t size)
+soft_draw_resize(struct soft_draw *d, uint32_t start, uint32_t size)
 {
-	d->n = size - d->first;
+	/* Only the entries of the ring were ever written. */
+	memset(d->order, 0, d->n * sizeof(*d->order));
+	d->max = size - d->first;
+	d->n = RTE_MIN(start, size) - d->first;
 	d->free = d->n;
 	d->head = 0;
-	if (d->order != NULL)
-		memset(d->order, 0, d->n * sizeof(*d->order));
 }
 
 /* Returns the ring index of the @i-th free number. */
@@ -118,15 +121,42 @@ number_at(const struct soft_draw *d, uint32_t at)
 	return d->order[at] != 0 ? d->order[at] : d->first + at;
 }
 
+/*
+ * Adds new numbers to the ring, before the free ones. If there is no memory to move these, the ring
+ * stays as it is.
+ */
+static void
+grow(struct soft_draw *d)
+{
+	uint32_t n = d->n > d->max / 2 ? d->max : d->n * 2, added = n - d->n, i;
+	uint32_t *freed = calloc(d->free + 1, sizeof(*freed));
+
+	if (freed == NULL)
+		return;
+	for (i = 0; i < d->free; i++)
+		freed[i] = number_at(d, ring_index(d, i));
+	for (i = 0; i < added; i++)
+		d->order[i] = d->first + d->n + i;
+	memcpy(&d->order[added], freed, d->free * sizeof(*freed));
+	free(freed);
+	d->n = n;
+	d->head = 0;
+	d->free += added;
+}
+
 int
 soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id)
 {
-	uint32_t hold = d->n / SOFT_DRAW_HOLD, choice = d->free > hold ? d->free - hold : 1, at;
+	uint32_t hold, choice, at;
 	uint64_t random;
 	int ret;
 
+	if (d->free <= d->n / SOFT_DRAW_HOLD && d->n < d->max)
+		grow(d);
 	if (d->free == 0)
 		return -ENOSPC;
+	hold = d->n / SOFT_DRAW_HOLD;
+	choice = d->free > hold ? d->free - hold : 1;
 	ret = soft_random(r, &random);
 	if (ret != 0)
 		return ret;

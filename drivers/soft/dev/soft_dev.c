@@ -130,11 +130,11 @@ numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
 			 dev->name, opts->seed);
 	ctl->random = (struct soft_random){.seeded = opts->seeded, .state = opts->seed};
 	if (opts->seeded) {
-		memset(ctl->mkey_variant, 0, 1u << SOFT_LOG_MAX_MKEY);
-		soft_draw_resize(&ctl->qp_draw, 1u << SOFT_LOG_MAX_QP);
+		memset(ctl->mkey_variant, 0, ctl->mkey_draw.first + ctl->mkey_draw.n);
+		soft_draw_resize(&ctl->qp_draw, 1u << SOFT_LOG_MAX_QP, 1u << SOFT_LOG_MAX_QP);
 	}
-	if (opts->seeded || ctl->mkey_draw.n != (1u << opts->log_max_mkey) - ctl->mkey_draw.first)
-		soft_draw_resize(&ctl->mkey_draw, 1u << opts->log_max_mkey);
+	if (opts->seeded || ctl->mkey_draw.max != (1u << opts->log_max_mkey) - ctl->mkey_draw.first)
+		soft_draw_resize(&ctl->mkey_draw, SOFT_FEW_MKEYS, 1u << opts->log_max_mkey);
 	return soft_random(&ctl->random, &unused);
 }
 

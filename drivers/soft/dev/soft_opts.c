@@ -109,7 +109,7 @@ static const char *const keys[] = {"progress",
 	"no_srq, no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, no_mw, "                  \
 	"dm=BYTES (a multiple of 4096 up to 16 MiB), dmabuf=memfd, no_clock, no_compress, "        \
 	"no_cq_moderation, no_cq_resize, wire, no_odp, no_relaxed, "                               \
-	"log_max_mkey=5..16, " SOFT_DEFECT_KNOWN                                                   \
+	"log_max_mkey=5..20, " SOFT_DEFECT_KNOWN                                                   \
 	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST (not with wire or port or shm), "     \
 	"capture=FILE, capture_max=MIB, virtual_time, window=1..65536, no_keep, "                  \
 	"flap=UP_MS:DOWN_MS, " FAULTS("tx") FAULTS("rx") SOFT_PORT_OPTS_KNOWN

@@ -233,7 +233,7 @@ T(test_capabilities_are_reported)
 	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_BF_REG_SIZE), 9);
 	assert_int_equal(cap(cur, BB_PRM_HCA_MAX_QP_CNT), 255);
 	assert_int_equal(cap(cur, BB_PRM_HCA_DEVICE_MEMORY), 1);
-	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_MAX_MKEY), 16);
+	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_MAX_MKEY), 20);
 	assert_int_equal(cap(cur, BB_PRM_HCA_RELAXED_ORDERING_WRITE), 1);
 	assert_int_equal(cap(cur, BB_PRM_HCA_PG), env->dev->odp);
 

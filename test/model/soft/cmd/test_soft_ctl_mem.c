@@ -225,6 +225,7 @@ T(test_exhausted_numbers_lose_no_object)
 	int ret = 0;
 
 	ctl->mkey_draw.free = 0;
+	ctl->mkey_draw.max = ctl->mkey_draw.n;
 	env_log(env);
 	assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), -ENOMEM);
 	ctl->mkey_draw.free = free_keys;

@@ -279,10 +279,12 @@ TEST(test_exhausted_rmps_and_keys_are_refused)
 		assert_non_null(keep);
 		before = env_census(&env);
 		memcpy(keep, ids->used, bytes);
-		if (row->build == mkey)
+		if (row->build == mkey) {
 			draw->free = 0;
-		else
+			draw->max = draw->n;
+		} else {
 			memset(ids->used, 0xff, bytes);
+		}
 		env_log(&env);
 		ret = ask(&env, row, out, &obj);
 		env_refused(&env, row->option, ret, out, row->status, row->command);

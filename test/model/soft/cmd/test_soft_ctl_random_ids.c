@@ -34,7 +34,7 @@ TEST(test_drawn_numbers_rest_before_they_return)
 	struct soft_draw d;
 	uint64_t r;
 
-	assert_int_equal(soft_draw_init(&d, FIRST, FIRST + N), 0);
+	assert_int_equal(soft_draw_init(&d, FIRST, FIRST + N, FIRST + N), 0);
 	for (step = 0; step < 20000; step++) {
 		assert_int_equal(soft_random(&random, &r), 0);
 		/* Phases with few free numbers alternate with phases with many. */
@@ -64,6 +64,81 @@ TEST(test_drawn_numbers_rest_before_they_return)
 	assert_int_equal(n, N);
 	assert_int_equal(soft_draw_take(&d, &random, &id), -ENOSPC);
 	free(d.order);
+}
+
+/*
+ * The ring grows in steps when only numbers in quarantine are free. It then has new numbers, the
+ * numbers in quarantine stay there, and no number is lost or given twice.
+ */
+TEST(test_ring_grows_when_numbers_run_short)
+{
+	enum {
+		FIRST = 5,
+		START = FIRST + 64,
+		END = FIRST + 1000
+	};
+	struct soft_random random = {.seeded = true, .state = 2};
+	uint32_t used[END], given[END] = {0}, n = 0, gives = 0, sizes = 1, last = 64, id, i;
+	bool live[END] = {false};
+	struct soft_draw d;
+	uint64_t r;
+
+	assert_int_equal(soft_draw_init(&d, FIRST, START, END), 0);
+	while (n < END - FIRST) {
+		assert_int_equal(soft_random(&random, &r), 0);
+		if (n == 0 || r % 8 < 5) {
+			bool few = d.free > d.n / SOFT_DRAW_HOLD;
+
+			assert_int_equal(soft_draw_take(&d, &random, &id), 0);
+			assert_in_range(id, FIRST, END - 1);
+			assert_false(live[id]);
+			if (given[id] != 0 && d.n < END - FIRST)
+				assert_in_range(gives - given[id], last / SOFT_DRAW_HOLD,
+						UINT32_MAX);
+			/* The ring grows only then. */
+			if (few)
+				assert_int_equal(d.n, last);
+			sizes += d.n != last;
+			last = d.n;
+			live[id] = true;
+			used[n++] = id;
+		} else {
+			i = (uint32_t)(r >> 32) % n;
+			live[used[i]] = false;
+			given[used[i]] = ++gives;
+			soft_draw_give(&d, used[i]);
+			used[i] = used[--n];
+		}
+		assert_int_equal(d.free + n, d.n);
+	}
+	/* 64, 128, 256, 512, 1000 */
+	assert_int_equal(sizes, 5);
+	assert_int_equal(soft_draw_take(&d, &random, &id), -ENOSPC);
+	soft_draw_resize(&d, START, END);
+	assert_int_equal(d.free, 64);
+	for (i = 0; i < 16; i++) {
+		assert_int_equal(soft_draw_take(&d, &random, &id), 0);
+		assert_in_range(id, FIRST, START - 1);
+	}
+	free(d.order);
+}
+
+/* A device with few keys uses a small part of its tables. */
+TEST(test_million_keys_and_small_numbers_while_they_are_few)
+{
+	static struct mlx5_mr *mr[1000];
+	struct env env;
+	uint32_t i;
+
+	env_open(&env, NULL);
+	assert_int_equal(env.dev->ctl->mkey_draw.max, (1u << 20) - 0x10);
+	for (i = 0; i < RTE_DIM(mr); i++) {
+		mr[i] = mr_reg(&env);
+		assert_in_range(mr[i]->lkey >> 8, 0x10, SOFT_FEW_MKEYS - 1);
+	}
+	for (i = 0; i < RTE_DIM(mr); i++)
+		OK(soft_cmd_if.mr_dereg(env.ctx, mr[i]));
+	env_close(&env);
 }
 
 /* A freed key is refused, also when its index is allocated again. */
