@@ -80,14 +80,15 @@ class Apt:
         self.call('apt-get', '-o', 'APT::Update::Error-Mode=any', 'update')
 
     def kernel(self):
-        """Returns (name, version) of the package that the suite's meta package linux-image-amd64
-        stands for."""
+        """Returns the packages, as 'name=version', of the kernel that the suite's meta package
+        linux-image-amd64 stands for: one of Debian 12, four of Debian 14."""
         meta = 'linux-image-amd64'
         for text in self.call('apt-cache', 'show', meta).split('\n\n'):
             version = re.search(r'^Version: (\S+)', text, re.M)
-            image = re.search(r'^Depends: (\S+)', text, re.M)
-            if version and image and ('~bpo' in version[1]) == self.backports:
-                return image[1], version[1]
+            if version and ('~bpo' in version[1]) == self.backports:
+                found = self.closure(['%s=%s' % (meta, version[1])])
+                return ['%s=%s' % (name, of) for name, (of, _) in found.items()
+                        if re.match(r'linux-(image|base|binary|modules)-\d', name)]
         raise DebianError('no %s in %s' % (meta, self.path))
 
     def closure(self, packages):

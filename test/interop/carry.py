@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Copies a program of this build into a guest, with the libraries that the guest lacks."""
+"""Copies a program of this build into a guest, with the libraries that the guest lacks; runs conform."""
 
 import glob
 import io
+import json
 import os
 import re
 import subprocess
+import sys
 import tarfile
 import tempfile
+
+# For programs that need few resources.
+EAL = '-l 0,1 --no-huge -m 200 --no-pci --no-telemetry --no-shconf --log-level=lib.eal:4'
 
 # Libraries of a guest: assumed to be of the same Debian release.
 THERE = ('libc.so', 'ld-linux', 'linux-vdso', 'libpthread', 'libdl.so', 'librt.so', 'libgcc_s')
@@ -18,10 +23,10 @@ def libraries(program):
     text = subprocess.run(['ldd', program], check=True, capture_output=True, text=True).stdout
     paths = re.findall(r'=> (/\S+)', text)
     # A program that opens the software device loads it from the library's folder.
-    for path in paths:
-        soft = path.replace('libbluebell.so', 'libbluebell-soft.so')
-        if soft != path:
-            return paths + [p for p in [soft] + libraries(soft) if p not in paths]
+    softs = [path.replace('libbluebell.so', 'libbluebell-soft.so') for path in paths if 'libbluebell.so' in path]
+    for soft in softs:
+        if soft not in (program, *paths):
+            paths += [p for p in [soft] + libraries(soft) if p not in paths]
     return paths
 
 
@@ -59,3 +64,18 @@ def carry(guest, program, folder='/bb'):
     guest.run('chmod go-w / && mkdir -p %s && tar -xf /tmp/carry.tar -C %s && rm /tmp/carry.tar' % (folder, folder))
     return ('LD_LIBRARY_PATH=%s %s/%s' % (folder, folder, os.path.basename(program)),
             ' '.join('-d %s/%s' % (folder, os.path.basename(p)) for p in plugins()))
+
+
+def conform(guest, program, device, options, seconds, skips=()):
+    """Runs the conformance suite in the guest. Returns its results: rows of the one device. @skips: files
+    with the skips that conform allows."""
+    command, eal = carry(guest, program)
+    for path in skips:
+        guest.put(path, '/tmp/skips.' + os.path.basename(os.path.dirname(path)))
+        options += ' --allowed-skips /tmp/skips.' + os.path.basename(os.path.dirname(path))
+    request = guest.begin('mkdir -p /var/run; %s -d %s %s --json /tmp/c.json -- %s %s' % (
+        command, device, options, EAL, eal), seconds)
+    if request.wait() not in (0, 1):
+        sys.exit('conform ended with %d\n%s' % (request.status, request.output[-4000:]))
+    report = json.loads(guest.get('/tmp/c.json'))
+    return report['devices'][0]['rows']

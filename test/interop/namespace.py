@@ -37,10 +37,10 @@ def unshare_command():
     return command
 
 
-def enter():
+def enter(tap=True):
     """Runs this program again in a network and PID namespace of its own, and returns there. Without
     root it uses unprivileged user namespaces. Raises NamespaceError if this machine permits
-    none."""
+    none, or if @tap and it permits no tap there."""
     if os.environ.pop(MARK, None) and os.getpid() == 1:
         # The kernel drops signals that PID 1 of a namespace has no handler for.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -55,12 +55,12 @@ def enter():
         if shutil.which(tool) is None:
             raise NamespaceError('%s is not installed' % tool)
     command = unshare_command()
-    if not os.access('/dev/net/tun', os.R_OK | os.W_OK):
+    if tap and not os.access('/dev/net/tun', os.R_OK | os.W_OK):
         raise NamespaceError('/dev/net/tun cannot be opened')
-    probe = command + ['ip', 'tuntap', 'add', 'dev', 'probe0', 'mode', 'tap']
+    probe = command + (['ip', 'tuntap', 'add', 'dev', 'probe0', 'mode', 'tap'] if tap else ['true'])
     done = subprocess.run(probe, text=True, capture_output=True, timeout=60)
     if done.returncode:
-        raise NamespaceError('no network namespace with a tap: ' + done.stderr.strip())
+        raise NamespaceError('no network namespace%s: ' % (' with a tap' if tap else '') + done.stderr.strip())
     sys.stdout.flush()
     # unshare blocks SIGTERM and SIGINT while it waits. So this process stays and passes on the
     # signal to end, also when it is killed itself.

@@ -11,6 +11,8 @@ sys.path.append(os.path.join(TOP, 'test', 'app'))
 # Shared by all builds of the tree; BB_INTEROP_CACHE selects another folder.
 CACHE = os.path.abspath(os.environ.get('BB_INTEROP_CACHE',
                                        os.path.join(TOP, 'build-test', 'interop')))
+# Suites of Debian whose kernels guests run.
+SUITES = ['bookworm', 'bookworm-backports', 'forky']
 # Files of this tree in the initramfs.
 GUEST_FILES = [os.path.join(HERE, 'vm', 'guest', name) for name in ('init', 'agent')]
 
@@ -22,6 +24,11 @@ def guest_key():
         with open(path, 'rb') as f:
             key.update(f.read())
     return key.hexdigest()
+
+
+def key_of(*what):
+    """Returns a hash of what a part of the cache was made from."""
+    return hashlib.sha256(repr(what).encode()).hexdigest()
 
 
 def read_text(path):
@@ -41,6 +48,17 @@ def image(suite):
     if read_text(os.path.join(folder, 'guest-key')) != guest_key():
         return None
     return files
+
+
+def qemu():
+    """Returns the command of the QEMU that vm/build --qemu made; None if there is none."""
+    root = os.path.join(CACHE, 'qemu', 'root')
+    if read_text(os.path.join(CACHE, 'qemu', 'key')) is None or not os.path.isdir(root):
+        return None
+    lib = os.path.join(root, 'usr/lib/x86_64-linux-gnu')
+    return [os.path.join(root, 'usr/lib64/ld-linux-x86-64.so.2'), '--library-path', lib + ':' + lib + '/pulseaudio',
+            os.path.join(root, 'usr/bin/qemu-system-x86_64'), '-L', os.path.join(root, 'usr/share/qemu'),
+            '-L', os.path.join(root, 'usr/share/seabios')]
 
 
 def siw(suite):

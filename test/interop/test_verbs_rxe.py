@@ -17,7 +17,6 @@ its interface gets VLANs and goes into a bond: see gids.py.
 
 import argparse
 import fnmatch
-import json
 import re
 import sys
 
@@ -121,14 +120,7 @@ def stale(rows, table, kernel):
 def conform(there, args):
     """Runs it in the guest. Returns whether all rows pass that should."""
     rows = '' if args.all else "-f '%s'" % args.filter
-    program, options = carry.carry(there, args.conform)
-    request = there.begin('mkdir -p /var/run; %s -d rxe0 %s --json /tmp/c.json -- %s %s' % (
-        program, rows, verbs.EAL, options), args.seconds)
-    request.wait()
-    if request.status not in (0, 1):
-        sys.exit('conform ended with %d\n%s' % (request.status, request.output[-4000:]))
-    report = json.loads(there.get('/tmp/c.json'))
-    found = report['devices'][0]['rows'] if 'devices' in report else report['rows']
+    found = carry.conform(there, args.conform, 'rxe0', rows, args.seconds)
     kernel = kernel_of(there)
     bad, count = judge([r for r in found if r['result'] != 'not run'], KNOWN, kernel)
     bad += stale(found, KNOWN, kernel)

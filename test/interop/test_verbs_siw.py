@@ -15,7 +15,6 @@ where siw differs. The table in GUIDE must equal the results: --update writes it
 
 import argparse
 import fnmatch
-import json
 import re
 import sys
 
@@ -26,7 +25,6 @@ import guest  # noqa: E402
 import namespace  # noqa: E402
 import test_rdmacm as cm  # noqa: E402
 import test_verbs_rxe as rxe  # noqa: E402
-import verbs  # noqa: E402
 
 # A host without a listener answers at once, with TCP's reset, so cm.mute_host does not apply.
 # ucmatose does not apply either: its server sends first, also at the end. The connecting side must
@@ -66,14 +64,7 @@ HEAD = [':header: area of the conformance suite, tests passed, tests skipped, di
 
 def conform(there, args):
     """Runs PART in the guest. Returns the rows, and whether all pass that should."""
-    program, options = carry.carry(there, args.conform)
-    request = there.begin(
-        "mkdir -p /var/run; %s -d siw0 -a %s -t 30 -f '%s' --json /tmp/c.json -- %s %s" % (
-            program, there.ipv4, PART, verbs.EAL, options), 600)
-    if request.wait() not in (0, 1):
-        sys.exit('conform ended with %d\n%s' % (request.status, request.output[-4000:]))
-    report = json.loads(there.get('/tmp/c.json'))
-    found = report['devices'][0]['rows'] if 'devices' in report else report['rows']
+    found = carry.conform(there, args.conform, 'siw0', "-a %s -t 30 -f '%s'" % (there.ipv4, PART), 600)
     rows = [row for row in found if row['result'] != 'not run']
     bad, count = rxe.judge(rows, KNOWN, rxe.kernel_of(there))
     for line in bad:

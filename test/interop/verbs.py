@@ -5,7 +5,7 @@ import carry
 import peer
 
 TARGET = '/tmp/verbs_peer'
-EAL = '-l 0,1 --no-huge -m 200 --no-pci --no-telemetry --no-shconf --log-level=lib.eal:4'
+EAL = carry.EAL
 
 
 class InGuest(peer.Peer):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Contents of the guest: a Debian kernel's modules, and programs with their libraries."""
 
+import glob
 import lzma
 import os
 import re
@@ -25,11 +26,16 @@ MORE_LIBS = ['libgcc_s.so.1', 'libnss_files.so.2', 'libpthread.so.0', 'libdl.so.
              'libm.so.6', 'libibverbs.so.1']
 
 # Of libibverbs.
-PROVIDERS = ['rxe', 'siw']
+PROVIDERS = ['rxe', 'siw', 'mlx5']
 
 # libcrc32c is for siw, which is no module of Debian's: see siw.py.
-MODULES = '''virtio_pci virtio_net rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
+MODULES = '''virtio_pci virtio_net mlx5_core mlx5_ib rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
   crc32c_generic libcrc32c 8021q bonding sch_netem sch_prio sch_ingress cls_u32 act_mirred ifb'''.split()
+# Newer kernels have these in the kernel itself or not at all.
+OLD_MODULES = ['crc32_generic', 'crc32c_generic', 'libcrc32c']
+
+# A suite whose QEMU has vfio-user-pci, which came with QEMU 10.1, and the package.
+QEMU = ('forky', 'qemu-system-x86')
 
 
 class ImageError(Exception):
@@ -40,9 +46,21 @@ def module_name(name):
     return name.replace('-', '_')
 
 
-def stage_modules(root, version, stage):
-    """Copies MODULES with their dependencies. Returns their number."""
-    top = os.path.join(root, 'lib/modules', version)
+def kernel_folder(root):
+    """Returns the folder of a kernel's modules in unpacked packages."""
+    folders = glob.glob(root + '/lib/modules/*') + glob.glob(root + '/usr/lib/modules/*')
+    if len(folders) != 1:
+        raise ImageError('%d kernels in %s' % (len(folders), root))
+    return folders[0]
+
+
+def kernel_image(root):
+    """Returns the path of the kernel in unpacked packages."""
+    return (glob.glob(root + '/boot/vmlinuz-*') + [os.path.join(kernel_folder(root), 'vmlinuz')])[0]
+
+
+def stage_modules(top, version, stage):
+    """Copies MODULES with their dependencies from a folder of modules. Returns their number."""
     index = {}
     for path, _, files in os.walk(top):
         for name in files:
@@ -57,12 +75,14 @@ def stage_modules(root, version, stage):
         name = todo.pop()
         if name in done:
             continue
+        if name not in index and name in OLD_MODULES:
+            continue
         if name not in index:
             raise ImageError('no module %s in %s' % (name, version))
         done.add(name)
         with open(index[name], 'rb') as f:
             data = f.read()
-        target = os.path.join(stage, os.path.relpath(index[name], root))
+        target = os.path.join(stage, 'lib/modules', version, os.path.relpath(index[name], top))
         if target.endswith('.xz'):
             data = lzma.decompress(data)
             target = target[:-3]
