@@ -27,6 +27,7 @@ STAGES = {
     'arm64': (stages.stage_arm64, {'all': 150}),
     'trixie': (stages.stage_trixie, {'all': 60}),
     'interop': (stages.stage_interop, {'all': 150, 'long': 1500}),
+    'kernel': (stages.stage_kernel, {'all': 120, 'long': 2400}),
     'fio': (stages.stage_fio, {'all': 30}),
     'consumer': (stages.stage_consumer, {'all': 40}),
     'docs': (docs.stage_docs, {'all': 40}),
@@ -38,8 +39,8 @@ STAGES = {
 }
 FORMS = {
     'quick': 'one build; each unit, golden and model test, conformance on soft0 and a wire, programs, checks',
-    'all': 'what CI runs: also sanitizers, fuzzers, -O3, arm64, a guest with Linux, documents',
-    'long': 'before a release, after --all: large seeds, long fuzzing, every interop test, slow emulation',
+    'all': 'what CI runs: also sanitizers, fuzzers, -O3, arm64, guests with Linux, documents',
+    'long': 'before a release, after --all: large seeds, long fuzzing, every interop and kernel test, slow emulation',
 }
 
 
@@ -77,7 +78,7 @@ def help_text():
     text += 'Missing Debian packages are installed first (devtools/packages; needs root).\n'
     text += 'All builds go to build-test/. Three forms, with the time that each takes on 2 cores:\n'
     text += '  devtools/test          10 minutes: %s\n' % FORMS['quick']
-    text += '  devtools/test --all    28 minutes: %s\n' % FORMS['all']
+    text += '  devtools/test --all    30 minutes: %s\n' % FORMS['all']
     text += '  devtools/test --long   an hour: %s\n\n' % FORMS['long']
     text += 'Stages, in this order (q: of the short form, a: of --all, l: of --long):\n'
     for name, (func, shares) in STAGES.items():

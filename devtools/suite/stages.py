@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 
-from builds import BUILDS, CROSS, TOP, WORK, first_of, introspect, read_text, run, show_failure
+from builds import BUILDS, CROSS, TOP, WORK, first_of, introspect, make_guest, read_text, run
 from clock import say
 
 # Tests that wait or start leave about a third of the processors idle.
@@ -87,12 +87,12 @@ PLAIN = {'plain', 'bench', 'check', 'table', 'defects', 'bulk'}
 
 
 def quick_tests(_, suites):
-    return not suites & {'long', 'interop'}
+    return not suites & {'long', 'interop', 'kernel'}
 
 
 def plain_tests(_, suites):
     """In --all: PLAIN, and each program once as users get it; the asan stage runs the other tests."""
-    if suites & {'interop', 'devices'}:
+    if suites & {'interop', 'kernel', 'devices'}:
         return False  # suite "table" runs all devices
     if suites & PLAIN:
         return 'short' not in suites
@@ -100,7 +100,7 @@ def plain_tests(_, suites):
 
 
 def asan_tests(_, suites):
-    return not suites & (PLAIN | {'interop', 'short'})
+    return not suites & (PLAIN | {'interop', 'kernel', 'short'})
 
 
 def stage_gcc(r):
@@ -269,32 +269,51 @@ def stage_tsan(r):
     meson_tests(r, 'tsan', path, in_suites('threads'), env=env, wrapper=fixed, multiplier=10)
 
 
+def guest_made(r, stage, ahead, *options):
+    """Waits for a guest that is being made @ahead, or makes it with @options. Returns whether it is there."""
+    status, text = r.builds.ahead[ahead].result() if ahead in r.builds.ahead else make_guest(*options)
+    if status == 77:
+        why = text.strip().split('\n')[-1]
+        say('%s: skipped, %s' % (stage, why))
+        r.tally.skip(stage + '/guest/packages', why)
+    elif status != 0:
+        print(text, flush=True)
+        r.tally.fail('%s: test/interop/vm/build %s' % (stage, ' '.join(options)), text=text)
+    else:
+        say('%s: the guest is made' % stage)
+    return status == 0
+
+
+def in_guests(suite, form):
+    """Returns the filter of meson_tests() for tests with a guest: those of a minute in --all, the others in --long."""
+    return lambda name, suites: suite in suites and ('short' in suites) == (form == 'all')
+
+
 def stage_interop(r):
     """Interop with Linux's rdma_rxe in a QEMU guest: one boot with --all, every test with --long."""
     if r.form == 'long':
         r.builds.download_ahead(r.only)
     path = r.builds.get(r.tally, 'gcc')
-    if not path:
+    if not path or not guest_made(r, 'interop', 'guest'):
         return
-    if shutil.which('apt-get') is None:
-        say('interop: skipped, no apt to get a kernel with')
-        r.tally.skip('interop/guest/build')
-        return
-    if 'guest' in r.builds.ahead:
-        if not r.builds.ahead['guest'].result():
-            show_failure(os.path.join(WORK, 'interop.log'))
-            r.tally.fail('interop: test/interop/vm/build')
-            return
-        say('interop: the guest is made')
-    meson_tests(r, 'interop', path,
-                lambda name, suites: 'interop' in suites and ('short' in suites) == (r.form == 'all'))
+    meson_tests(r, 'interop', path, in_guests('interop', r.form))
     if r.form == 'long':
         newer = '--suite=bookworm-backports'
-        if not run(['test/interop/vm/build', newer], os.path.join(WORK, 'interop.log')):
-            r.tally.fail('interop: test/interop/vm/build ' + newer)
-            return
-        # The tables of the other tests are of Linux 6.1.
-        meson_tests(r, 'interop', path, named('verbs_rxe', 'verbs_siw'), more=('--test-args=' + newer,))
+        if guest_made(r, 'interop', None, newer):
+            # The tables of the other tests are of Linux 6.1.
+            meson_tests(r, 'interop', path, named('verbs_rxe', 'verbs_siw'), more=('--test-args=' + newer,))
+
+
+def stage_kernel(r):
+    """Linux's mlx5 driver on bb_hca in a QEMU guest: kernel 6.1 with --all, three kernels with --long."""
+    path = r.builds.get(r.tally, 'gcc')
+    if not path or not guest_made(r, 'kernel', 'qemu', '--qemu'):
+        return
+    meson_tests(r, 'kernel', path, in_guests('kernel', r.form))
+    if r.form == 'long':
+        for newer in '--suite=bookworm-backports', '--suite=forky':
+            if guest_made(r, 'kernel', None, newer):
+                meson_tests(r, 'kernel', path, in_guests('kernel', r.form), more=('--test-args=' + newer,))
 
 
 def stage_fio(r):

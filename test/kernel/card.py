@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A guest whose PCI card is bb_hca: Linux's own mlx5 driver on the software device."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'interop'), os.path.join(HERE, '..', 'interop', 'vm')]
+
+import machine  # noqa: E402
+import paths  # noqa: E402
+
+# bb_hca has this many seconds to listen, and to end after SIGTERM.
+SERVER_SECONDS = 60
+EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry', '--no-shconf', '--log-level=lib.eal:4']
+LEVELS = {0: 'emergency', 1: 'alert', 2: 'critical', 3: 'error', 4: 'warning'}
+
+
+def missing(program, suite):
+    """Returns why no guest with the card can run here, or None."""
+    if not os.path.exists(program):
+        return '%s is not built' % program
+    if paths.qemu() is None:
+        return 'no QEMU in %s: run test/interop/vm/build --qemu' % os.path.join(paths.CACHE, 'qemu')
+    return machine.missing_image(suite)
+
+
+class Card(machine.Machine):
+    """One guest. @program: bb_hca, with @options after those of EAL; None: a guest without a card."""
+    # 10.1 or newer: the first with vfio-user-pci. The card is a PCIe device, so the chipset has PCIe. The
+    # server maps the guest's memory, so that is shared.
+    CHIPSET = 'q35,memory-backend=mem'
+    memory = 1536
+
+    def __init__(self, program, options, suite='bookworm', echo=print):
+        super().__init__(2, suite, echo)
+        self.QEMU = paths.qemu()
+        self.program = program
+        self.options = options
+        self.folder = None
+        self.server = None
+        self.server_log = tempfile.TemporaryFile()
+
+    def socket(self):
+        return os.path.join(self.folder.name, 'hca')
+
+    def devices(self):
+        options = ['-object', 'memory-backend-memfd,id=mem,size=%dM,share=on' % self.memory]
+        if self.program is None:
+            return options
+        # A socket's address has this form only.
+        return options + ['-device', json.dumps({'driver': 'vfio-user-pci', 'id': 'card', 'addr': '1',
+                                                 'socket': {'type': 'unix', 'path': self.socket()}})]
+
+    def settings(self):
+        # A busy host stops the guest's CPUs for seconds, of which the kernel would warn.
+        return super().settings() + ['nowatchdog', 'rcupdate.rcu_cpu_stall_suppress=1']
+
+    def about(self):
+        return ' '.join([os.path.basename(self.program), *self.options]) if self.program else 'without a card'
+
+    def start(self):
+        if self.program:
+            self.start_server()
+        super().start()
+
+    def start_server(self):
+        self.folder = tempfile.TemporaryDirectory(prefix='bb.')
+        command = [self.program, *EAL, '--', '--socket', self.socket(), *self.options]
+        self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.server_log,
+                                       stderr=self.server_log)
+        until = time.monotonic() + SERVER_SECONDS
+        while not os.path.exists(self.socket()):
+            if self.server.poll() is not None or time.monotonic() > until:
+                raise machine.GuestError('%s: %s\n%s' % (
+                    ' '.join(command), 'no socket after %d s' % SERVER_SECONDS if self.server.poll() is None else
+                    'ended with %d' % self.server.returncode, self.server_text()))
+            time.sleep(0.02)
+
+    def server_text(self):
+        return os.pread(self.server_log.fileno(), 1 << 24, 0).decode(errors='replace')
+
+    def stop(self):
+        """Ends the guest, then the server."""
+        super().stop()
+        self.stop_server()
+
+    def stop_server(self):
+        """Ends the server as a user does. Returns its exit status, None if none runs."""
+        if self.server is None:
+            return None
+        self.server.terminate()
+        try:
+            return self.server.wait(SERVER_SECONDS)
+        finally:
+            self.server.kill()
+            self.server.wait()
+            self.server = None
+            self.folder.cleanup()
+
+    # The guest's kernel log.
+
+    def kernel_lines(self, start=0):
+        """Returns (level, text) of each line of the kernel's log from that line on."""
+        found = re.findall(r'^<(\d+)>\[ *[\d.]+\] ?(.*)$', self.run('dmesg -r'), re.M)
+        return [(int(level) & 7, text) for level, text in found[start:]]
+
+    def context(self):
+        """Returns what helps to find the cause of a failure."""
+        try:
+            kernel = self.run('dmesg | tail -n 60')
+        except machine.GuestError as err:
+            kernel = '%s\n%s' % (err, self.console()[-4000:])
+        return '---- dmesg of the guest\n%s\n---- log of %s\n%s\n----' % (
+            kernel.strip(), self.about(), '\n'.join(self.server_text().strip().split('\n')[-60:]))
+
+
+def warnings(lines, expected):
+    """Returns the lines that are warnings or worse, except those with one of the patterns @expected."""
+    return ['%s: %s' % (LEVELS[level], text) for level, text in lines
+            if level in LEVELS and not any(re.search(pattern, text) for pattern in expected)]

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Linux's own mlx5 driver, unmodified, on bb_hca: a ConnectX of the software device for a QEMU guest.
+
+usage: test_kernel.py BB_HCA CONFORM [--suite NAME] [--long] [--vf] [--link ib|eth] [--device SPEC] [--only NAME]
+                      [--rows LIST]
+
+One boot serves all tests, which run in the order of this file. The kernel must not print a warning: neither
+while it finds the card, nor in a test, nor while the driver is unloaded. Both ends of all traffic are in the
+guest. A failure shows the kernel's log and that of bb_hca.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+
+import card  # noqa: E402
+import carry  # noqa: E402
+import machine  # noqa: E402
+import namespace  # noqa: E402
+
+# Lines of the kernel's log that are no fault.
+EXPECTED = [
+    # The card has no vendor-specific capability, through which the kernel reads crash dumps.
+    r'mlx5_pci_vsc_init:.*Failed to get valid vendor specific ID',
+    # A busy host stops the guest's CPUs for a while.
+    r'hrtimer: interrupt took', r'perf: interrupt took too long', r'clocksource: ', r'workqueue: .* hogged CPU',
+]
+SKIPS = [os.path.join(card.HERE, '..', part, 'allowed-skips') for part in ('conform', 'uverbs')]
+# A command in the guest that hangs fails after this time; none is judged by its time.
+SECONDS = 120
+CONFORM_SECONDS = 900
+RELOADS = 50
+ARGS = None
+THERE = None
+
+
+def only_long(test):
+    """Marks a test that runs with --long only."""
+    test.only_long = True
+    return test
+
+
+class Kernel(unittest.TestCase):
+    seen = 0            # lines of the kernel's log that a test has looked at
+    probed = False
+
+    def setUp(self):
+        self.assertTrue(self.probed or self._testMethodName == 'test_probe', 'there is no mlx5_0')
+
+    def look(self):
+        """Fails if the kernel has printed a warning since the last look."""
+        lines = THERE.kernel_lines(Kernel.seen)
+        Kernel.seen += len(lines)
+        self.assertEqual(card.warnings(lines, EXPECTED), [], 'warnings of the kernel')
+        return lines
+
+    def load(self):
+        """Loads the driver, and waits for an active port."""
+        THERE.run('modprobe mlx5_ib && modprobe ib_uverbs', SECONDS)
+        THERE.wait_for('grep -q ACTIVE /sys/class/infiniband/mlx5_0/ports/1/state', SECONDS)
+        THERE.wait_for('[ -e /dev/infiniband/uverbs0 ]', SECONDS)
+
+    def unload(self):
+        THERE.run('rmmod mlx5_ib && rmmod mlx5_core', SECONDS)
+
+    def gid(self):
+        """Returns the option of pingpong for a GID: none on InfiniBand, a RoCE v2 GID on Ethernet."""
+        found = THERE.run('cd /sys/class/infiniband/mlx5_0/ports/1; cat link_layer; '
+                          'grep -l v2 gid_attrs/types/* 2>/dev/null || true').split()
+        return '' if found[0] == 'InfiniBand' else ' -g ' + os.path.basename(found[1])
+
+    def pair(self, command):
+        """Runs a program twice in the guest, as server and client. Returns the client's output."""
+        server = THERE.serve_tcp(command, seconds=SECONDS)
+        text = THERE.run(command + ' 127.0.0.1', SECONDS)
+        server.check()
+        return text
+
+    def conform(self, device):
+        rows = carry.conform(THERE, ARGS.conform, device, "-t 30 -f '%s'" % ARGS.rows, CONFORM_SECONDS, SKIPS)
+        count = {what: [r for r in rows if r['result'] == what] for what in ('pass', 'fail', 'skip')}
+        print('conform on %s: %s' % (device, ', '.join('%s %d' % (k, len(v)) for k, v in count.items())), flush=True)
+        self.assertEqual(['%s: %s' % (r['name'], r.get('why', '')) for r in count['fail']], [])
+        self.assertGreater(len(count['pass']), 2000 if ARGS.rows == '*' else 0)
+        self.look()
+
+    # In this order.
+
+    def test_probe(self):
+        Kernel.seen = len(THERE.kernel_lines())
+        self.load()
+        print('mlx5_0 is active %.1f s after the start of QEMU' % (time.monotonic() - THERE.began))
+        for _, text in self.look():
+            print('  ' + text)
+        Kernel.probed = True
+
+    def test_devinfo(self):
+        text = THERE.run('ibv_devinfo -v')
+        for pattern in (r'hca_id:\s+mlx5_0', r'vendor_id:\s+0x02c9', r'vendor_part_id:\s+41\d\d',
+                        r'state:\s+PORT_ACTIVE', r'max_mtu:\s+4096', r'GID\[\s*0\]:'):
+            self.assertRegex(text, pattern)
+        print('\n'.join(line for line in text.split('\n') if re.search('fw_ver|part_id|link_layer|GID', line)))
+
+    def test_pingpong(self):
+        gid = self.gid()
+        for kind in 'rc', 'uc', 'ud', 'srq':
+            for events in '', ' -e':
+                # A datagram is as long as the MTU at most, pingpong's default is 2048.
+                command = 'ibv_%s_pingpong -d mlx5_0 -n 100%s%s' % (kind, events, gid)
+                with self.subTest(command):
+                    text = self.pair(command)
+                    print('%s: %s' % (command, text.strip().split('\n')[-1]), flush=True)
+                    self.assertRegex(text, r'\d+ iters in')
+        self.look()
+
+    @only_long
+    def test_perftest(self):
+        gid = self.gid().replace('-g', '-x')
+        for program, kinds in (('ib_write_bw', 'RC UC'), ('ib_write_lat', 'RC UC'), ('ib_read_bw', 'RC'),
+                               ('ib_read_lat', 'RC'), ('ib_send_bw', 'RC UC UD'), ('ib_send_lat', 'RC UC UD'),
+                               ('ib_atomic_bw', 'RC'), ('ib_atomic_lat', 'RC')):
+            for kind in kinds.split():
+                for events in ('', ' -e') if 'bw' in program and kind == 'RC' else ('',):
+                    # -F: the guest's /proc/cpuinfo may differ between its CPUs.
+                    command = '%s -d mlx5_0 -F -n 100 -c %s%s%s' % (program, kind, events, gid)
+                    with self.subTest(command):
+                        self.assertIn('100', self.pair(command))
+                        print(command, flush=True)
+        self.look()
+
+    def test_conform_devx(self):
+        self.conform('mlx5_0,cq_resize')
+
+    @only_long
+    def test_conform_verbs(self):
+        self.conform('verbs:mlx5_0')
+
+    def test_unload(self):
+        pages = int(THERE.run('cat /sys/kernel/debug/mlx5/*/pages/fw_pages_total'))
+        self.assertGreater(pages, 0)
+        self.unload()
+        # The kernel warns if the card keeps a page.
+        self.look()
+        print('the driver is unloaded; all of %d pages are back' % pages)
+
+    def test_reload(self):
+        times = RELOADS if ARGS.long else 2
+        for _ in range(times):
+            self.load()
+            self.unload()
+            self.look()
+        self.load()
+        self.pair('ibv_rc_pingpong -d mlx5_0 -n 100' + self.gid())
+        self.look()
+        print('loaded and unloaded %d times, then a pingpong' % times)
+
+    def test_server_ends(self):
+        THERE.qemu.kill()
+        THERE.qemu.wait()
+        THERE.qemu = None
+        self.assertEqual(THERE.stop_server(), 0, 'exit status of bb_hca after SIGTERM')
+
+
+class Result(unittest.TextTestResult):
+    """Shows both logs with each failure."""
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        print(THERE.context(), flush=True)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        print(THERE.context(), flush=True)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err:
+            print(THERE.context(), flush=True)
+
+
+def boot():
+    """Boots. A machine on which a guest without the card does not boot either is no fault of bb_hca."""
+    try:
+        THERE.boot()
+    except machine.GuestError as err:
+        print(err, THERE.server_text()[-4000:], sep='\n', flush=True)
+        try:
+            with card.Card(None, [], ARGS.suite):
+                pass
+        except machine.GuestError as without:
+            namespace.skip('no guest boots here, with the card or without: ' + str(without).split('\n')[0])
+        sys.exit('a guest boots without the card, but not with it')
+
+
+def main():
+    global ARGS, THERE
+    p = argparse.ArgumentParser(usage=__doc__.split('usage: ')[1].split('\n\n')[0])
+    p.add_argument('bb_hca')
+    p.add_argument('conform')
+    p.add_argument('--suite', default='bookworm', help='whose kernel (see test/interop/vm/build)')
+    p.add_argument('--long', action='store_true', help='every test; without, those of a minute')
+    p.add_argument('--rows', default='*', help='of conform, as its option --filter')
+    p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
+    p.add_argument('--device', default='soft0', help='behind the card (default: soft0)')
+    p.add_argument('--vf', action='store_true', help='the card is a virtual function')
+    p.add_argument('--link', default='ib', choices=['ib', 'eth'], help='of its port')
+    ARGS = p.parse_args()
+    reason = card.missing(ARGS.bb_hca, ARGS.suite)
+    if reason:
+        namespace.skip(reason)
+    try:
+        namespace.enter(tap=False)
+    except namespace.NamespaceError as err:
+        namespace.skip(str(err))
+    options = ['--device', ARGS.device, '--link', ARGS.link] + ['--vf'] * ARGS.vf
+    THERE = card.Card(ARGS.bb_hca, options, ARGS.suite)
+    boot()
+    names = [name for name, test in vars(Kernel).items() if name.startswith('test_') and
+             (ARGS.long or not hasattr(test, 'only_long')) and (ARGS.only in name or name == 'test_probe')]
+    try:
+        suite = unittest.TestSuite(map(Kernel, names))
+        done = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
+    finally:
+        THERE.stop()
+    return 0 if done.wasSuccessful() else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
