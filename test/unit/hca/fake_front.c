@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A front that records its calls; see hca_rig.h. */
+#include <errno.h>
+
+#include "hca_rig.h"
+
+struct fake_front fake_front;
+
+int
+front_open(const char *device_and_opts, const struct front_host *host, struct front **f)
+{
+	if (strcmp(device_and_opts, "none") == 0)
+		return -ENODEV;
+	fake_front.opens++;
+	fake_front.host = host;
+	*f = (struct front *)(void *)&fake_front;
+	return 0;
+}
+
+void
+front_close(struct front *f)
+{
+	(void)f;
+	fake_front.opens--;
+}
+
+void
+front_reset(struct front *f)
+{
+	(void)f;
+	fake_front.resets++;
+}
+
+bool
+front_command(struct front *f, const void *in, uint32_t inlen, void *out, uint32_t outlen)
+{
+	(void)f;
+	(void)outlen;
+	if (fake_front.unknown)
+		return false;
+	fake_front.commands++;
+	fake_front.inlen = inlen;
+	memcpy(fake_front.in, in, inlen < 64 ? inlen : 64);
+	bb_prm_set(out, BB_PRM_CMD_STATUS, fake_front.status);
+	return true;
+}
+
+void
+front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len)
+{
+	struct fake_bell *b = &fake_front.bell[fake_front.bells++ % 8];
+
+	(void)f;
+	*b = (struct fake_bell){.uar = uar, .off = off, .len = len};
+	memcpy(b->data, data, len < sizeof(b->data) ? len : sizeof(b->data));
+}
+
+int
+front_poll(struct front *f)
+{
+	(void)f;
+	fake_front.polls++;
+	return fake_front.poll_ms;
+}
+
+int
+front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
+{
+	(void)f;
+	(void)current;
+	memset(out, 0, 256);
+	if (type == BB_PRM_CAP_ATOMIC)
+		return 0;
+	if (type != BB_PRM_CAP_GENERAL)
+		return -ENOENT;
+	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_QP, 9);
+	bb_prm_set(out, BB_PRM_HCA_PORT_TYPE, 1);
+	return 0;
+}
+
+struct mlx5_ctx *
+front_ctx(struct front *f)
+{
+	(void)f;
+	return NULL;
+}

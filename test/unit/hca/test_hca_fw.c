@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Commands of the function itself, in the order of Linux's driver and out of order. */
+#include "hca_rig.h"
+
+#define LIVE(name_) TEST_AS(rig_setup, rig_teardown, NULL, struct rig, r, name_)
+
+LIVE(test_life_of_a_driver_gives_back_every_page)
+{
+	enum {
+		PAGES = FW_BOOT_PAGES + FW_INIT_PAGES
+	};
+	uint8_t in[16] = {0}, out[16 + 8 * PAGES], seen[PAGES] = {0};
+	uint32_t i, page;
+
+	rig_init_hca(r);
+	assert_int_equal(rig_short(r, BB_PRM_OP_DISABLE_HCA, 0, 0, 0, NULL),
+			 BB_PRM_STAT_BAD_SYS_STATE);
+	assert_int_equal(rig_short(r, BB_PRM_OP_TEARDOWN_HCA, 0, 0, 0, NULL), 0);
+	assert_int_equal(fake_front.resets, 1);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_MANAGE_PAGES);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, 2);
+	bb_prm_set(in, BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES, PAGES);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(bb_prm_get(out, BB_PRM_MANAGE_PAGES_OUT_OUTPUT_NUM_ENTRIES), PAGES);
+	for (i = 0; i < PAGES; i++) {
+		page = (bb_prm_dword(out, (uint16_t)(20 + 8 * i)) - (uint32_t)FREE_ADDR) / 4096;
+		assert_true(page < PAGES && !seen[page]);
+		seen[page] = 1;
+	}
+	assert_int_equal(rig_short(r, BB_PRM_OP_DISABLE_HCA, 0, 0, 0, NULL), 0);
+	rig_init_hca(r);
+}
+
+LIVE(test_commands_outside_their_phase_are_refused)
+{
+	static const uint16_t need_enable[] = {BB_PRM_OP_QUERY_PAGES, BB_PRM_OP_QUERY_HCA_CAP,
+					       BB_PRM_OP_INIT_HCA, BB_PRM_OP_ACCESS_REG};
+	static const uint16_t need_init[] = {BB_PRM_OP_CREATE_EQ, BB_PRM_OP_QUERY_HCA_VPORT_CONTEXT,
+					     BB_PRM_OP_MAD_IFC, 0x500, 0x9999};
+	size_t i;
+
+	rig_start(r);
+	for (i = 0; i < sizeof(need_enable) / sizeof(need_enable[0]); i++)
+		assert_int_equal(rig_short(r, need_enable[i], 0, 0, 0, NULL),
+				 BB_PRM_STAT_BAD_SYS_STATE);
+	assert_int_equal(rig_short(r, BB_PRM_OP_ENABLE_HCA, 0, 0, 0, NULL), 0);
+	for (i = 0; i < sizeof(need_init) / sizeof(need_init[0]); i++)
+		assert_int_equal(rig_short(r, need_init[i], 0, 0, 0, NULL),
+				 BB_PRM_STAT_BAD_SYS_STATE);
+	assert_int_equal(rig_short(r, BB_PRM_OP_INIT_HCA, 0, 0, 0, NULL),
+			 BB_PRM_STAT_BAD_SYS_STATE); /* without pages */
+	assert_int_equal(rig_short(r, BB_PRM_OP_SET_ISSI, 0, 2, 0, NULL), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(rig_short(r, BB_PRM_OP_SET_ISSI, 0, 40, 0, NULL), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(fake_front.commands, 0);
+}
+
+LIVE(test_teardown_destroys_the_event_queues)
+{
+	rig_init_hca(r);
+	(void)rig_eq(r, 3, 0, 4, EQ_ADDR);
+	assert_int_equal(rig_short(r, BB_PRM_OP_TEARDOWN_HCA, 0, 1, 0, NULL),
+			 BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(rig_short(r, BB_PRM_OP_TEARDOWN_HCA, 0, 0, 0, NULL), 0);
+	assert_int_equal(hca_event_eq(&r->h, 2), 0);
+}
+
+LIVE(test_pages_must_be_ram_and_fit_the_mailbox)
+{
+	uint8_t in[32] = {0}, out[16];
+	static const uint64_t bad[] = {0, RAM_ADDR + 1, RAM_ADDR + RAM_SIZE, UINT64_MAX - 4095};
+	size_t i;
+
+	rig_start(r);
+	assert_int_equal(rig_short(r, BB_PRM_OP_ENABLE_HCA, 0, 0, 0, NULL), 0);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_MANAGE_PAGES);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, 1);
+	bb_prm_set(in, BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES, 2);
+	bb_prm_set64(in, BB_PRM_F(16, 0, 64), FREE_ADDR);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		bb_prm_set64(in, BB_PRM_F(24, 0, 64), bad[i]);
+		assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)),
+				 BB_PRM_STAT_BAD_PARAM);
+	}
+	bb_prm_set(in, BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES, 3);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), BB_PRM_STAT_BAD_INP_LEN);
+	bb_prm_set(in, BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES, UINT32_MAX);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), BB_PRM_STAT_BAD_INP_LEN);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, 2);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), BB_PRM_STAT_BAD_OUTP_LEN);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, 3);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(r->h.fw.n_pages, 0);
+}
+
+/* Changes of a valid CREATE_EQ of 2^7 entries on two pages. */
+LIVE(test_event_queues_that_make_no_sense_are_refused)
+{
+	static const struct {
+		struct bb_prm_field f; /* of the EQ context */
+		uint32_t value;
+	} cases[] = {
+		{BB_PRM_EQC_LOG_EQ_SIZE, 8}, /* the list is too short */
+		{BB_PRM_EQC_LOG_EQ_SIZE, 31},
+		{BB_PRM_EQC_LOG_PAGE_SIZE, 31},
+		{BB_PRM_EQC_LOG_PAGE_SIZE, 19}, /* 2 GiB */
+		{BB_PRM_EQC_PAGE_OFFSET, 1},
+		{BB_PRM_EQC_INTR, HCA_N_MSIX},
+		{BB_PRM_EQC_UAR_PAGE, 2},
+		{BB_PRM_EQC_UAR_PAGE, 0x2000},
+		{{0x104, 0, 32}, (uint32_t)(RAM_ADDR + RAM_SIZE)},
+		{{0x10c, 0, 32}, 0},
+	};
+	uint8_t in[0x110 + 16], out[16];
+	uint32_t i;
+
+	rig_init_hca(r);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint8_t *eqc = bb_prm_sub(in, BB_PRM_CREATE_EQ_EQC);
+
+		memset(in, 0, sizeof(in));
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_EQ);
+		bb_prm_set(eqc, BB_PRM_EQC_LOG_EQ_SIZE, 7);
+		bb_prm_set(eqc, BB_PRM_EQC_UAR_PAGE, RIG_UAR);
+		bb_prm_set64(in, BB_PRM_F(0x110, 0, 64), EQ_ADDR);
+		bb_prm_set64(in, BB_PRM_F(0x118, 0, 64), EQ_ADDR + 4096);
+		bb_prm_set(eqc, cases[i].f, cases[i].value);
+		assert_int_not_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), 0);
+		assert_int_equal(rig_exec(r, in, 0x100, out, sizeof(out)), BB_PRM_STAT_BAD_INP_LEN);
+	}
+	for (i = 1; i < HCA_EQS; i++)
+		assert_int_equal(rig_eq(r, 0, 0, 0, EQ_ADDR), i);
+	bb_prm_set(in, BB_PRM_F(0x11c, 0, 32), (uint32_t)EQ_ADDR + 4096);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), BB_PRM_STAT_NO_RES);
+	assert_int_equal(rig_short(r, BB_PRM_OP_DESTROY_EQ, 0, 3, 0, NULL), 0);
+	assert_int_equal(rig_short(r, BB_PRM_OP_DESTROY_EQ, 0, 3, 0, NULL), BB_PRM_STAT_BAD_RES);
+	assert_int_equal(rig_short(r, BB_PRM_OP_DESTROY_EQ, 0, 0, 0, NULL), BB_PRM_STAT_BAD_RES);
+	assert_int_equal(rig_short(r, BB_PRM_OP_DESTROY_EQ, 0, 255, 0, NULL), BB_PRM_STAT_BAD_RES);
+}
+
+static void
+query_caps(struct rig *r, unsigned int op_mod, int status, uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT])
+{
+	uint8_t in[16] = {0};
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_HCA_CAP);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, op_mod);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, BB_PRM_SZ_QUERY_HCA_CAP_OUT), status);
+}
+
+LIVE(test_capabilities_are_the_fronts_and_the_functions)
+{
+	uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT], in[BB_PRM_SZ_SET_HCA_CAP_IN] = {0},
+						  *caps = out + 16;
+
+	rig_start(r);
+	assert_int_equal(rig_short(r, BB_PRM_OP_ENABLE_HCA, 0, 0, 0, NULL), 0);
+	query_caps(r, 0, 0, out);
+	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_LOG_MAX_QP), 9); /* the front's */
+	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_PORT_TYPE), 0);  /* the function's */
+	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_IB_VIRT), 1);
+	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_XRC), 1);
+	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_MAX_NUM_EQS), HCA_EQS - 1);
+	query_caps(r, BB_PRM_CAP_ATOMIC << 1, 0, out);
+	query_caps(r, BB_PRM_CAP_FLOW_TABLE << 1, BB_PRM_STAT_BAD_PARAM, out);
+	query_caps(r, 0xffff, BB_PRM_STAT_BAD_PARAM, out);
+	/* The driver sets a value below the maximum, then one above. */
+	query_caps(r, 1, 0, out);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_SET_HCA_CAP);
+	memcpy(in + 16, caps, 256);
+	bb_prm_set(in + 16, BB_PRM_HCA_LOG_MAX_QP, 8);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), 0);
+	query_caps(r, 1, 0, out);
+	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_LOG_MAX_QP), 8);
+	query_caps(r, 0, 0, out);
+	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_LOG_MAX_QP), 9);
+	bb_prm_set(in + 16, BB_PRM_HCA_LOG_MAX_QP, 10);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(rig_exec(r, in, 64, out, 16), BB_PRM_STAT_BAD_INP_LEN);
+}
+
+LIVE(test_port_is_active_with_the_guid)
+{
+	uint8_t in[16] = {0}, out[BB_PRM_SZ_HCA_VPORT_OUT], *ctx = out + 16;
+
+	rig_init_hca(r);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_HCA_VPORT_CONTEXT);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(bb_prm_get(ctx, BB_PRM_HVC_PORT_STATE), 4);
+	assert_true(bb_prm_get64(ctx, BB_PRM_HVC_NODE_GUID) == 0x1122334455667788);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 0x100), BB_PRM_STAT_BAD_OUTP_LEN);
+	bb_prm_set(in, BB_PRM_HCA_VPORT_OTHER_VPORT, 1);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), BB_PRM_STAT_BAD_PARAM);
+	memset(in, 0, sizeof(in));
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_HCA_VPORT_GID);
+	bb_prm_set(in, BB_PRM_HCA_VPORT_GID_GID_INDEX, 0xffff);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 32), 0);
+	assert_int_equal(bb_prm_get(out, BB_PRM_HCA_VPORT_GID_OUT_GIDS_NUM), 1);
+	assert_int_equal(bb_prm_dword(out, 16), 0xfe800000);
+	assert_int_equal(bb_prm_dword(out, 28), 0x55667788);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), BB_PRM_STAT_BAD_OUTP_LEN);
+}
+
+LIVE(test_registers_answer_in_their_length_only)
+{
+	static const struct {
+		uint16_t id;
+		uint32_t len;
+	} regs[] = {{0x5003, 16}, {0x5004, 64}, {0x5006, 16},
+		    {0x500f, 16}, {0x6001, 64}, {0x7004, 4}};
+	uint8_t in[80] = {0}, out[80];
+	size_t i;
+
+	rig_start(r);
+	assert_int_equal(rig_short(r, BB_PRM_OP_ENABLE_HCA, 0, 0, 0, NULL), 0);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_ACCESS_REG);
+	for (i = 0; i < sizeof(regs) / sizeof(regs[0]); i++) {
+		bb_prm_set(in, BB_PRM_ACCESS_REG_REGISTER_ID, regs[i].id);
+		assert_int_equal(rig_exec(r, in, 16 + regs[i].len, out, 16 + regs[i].len), 0);
+		assert_int_equal(rig_exec(r, in, 15 + regs[i].len, out, sizeof(out)),
+				 BB_PRM_STAT_BAD_INP_LEN);
+	}
+	bb_prm_set(in, BB_PRM_ACCESS_REG_REGISTER_ID, 0x9001);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), BB_PRM_STAT_BAD_PARAM);
+}
+
+TEST_MAIN(0)

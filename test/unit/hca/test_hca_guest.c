@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Mappings of guest memory, windows on them, and files that get shorter. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create() */
+#endif
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bb_test.h"
+#include "guest.h"
+
+#define SIZE (64u * 4096)
+#define BASE UINT64_C(0x40000000)
+
+struct world {
+	struct guest g;
+	int fd;
+	uint8_t *ram;
+};
+
+static int
+setup(void **state)
+{
+	static struct world w;
+
+	guest_init(&w.g);
+	w.fd = memfd_create("ram", MFD_CLOEXEC);
+	if (w.fd < 0 || ftruncate(w.fd, SIZE) != 0)
+		return -1;
+	w.ram = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, w.fd, 0);
+	*state = &w;
+	return w.ram == MAP_FAILED || guest_map(&w.g, BASE, SIZE, w.fd, 0, true) != 0 ? -1 : 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct world *w = *state;
+
+	guest_fini(&w->g);
+	munmap(w->ram, SIZE);
+	close(w->fd);
+	return 0;
+}
+
+#define WORLD(name_) TEST_AS(setup, teardown, NULL, struct world, w, name_)
+
+WORLD(test_address_is_found_only_inside_one_mapping)
+{
+	assert_int_equal(guest_map(&w->g, BASE + SIZE, 4096, w->fd, 0, true), 0);
+	assert_non_null(guest_at(&w->g, BASE, SIZE, true));
+	assert_null(guest_at(&w->g, BASE, SIZE + 1, true));
+	assert_null(guest_at(&w->g, BASE + SIZE - 1, 2, false));
+	assert_non_null(guest_at(&w->g, BASE + SIZE - 1, 1, false));
+	assert_null(guest_at(&w->g, BASE - 1, 2, false));
+	assert_null(guest_at(&w->g, BASE + 1, UINT64_MAX, false));
+	assert_null(guest_at(&w->g, UINT64_MAX, 1, false));
+}
+
+WORLD(test_read_only_and_files_without_memory_are_not_written)
+{
+	assert_int_equal(guest_map(&w->g, 0, 4096, w->fd, 0, false), 0);
+	assert_int_equal(guest_map(&w->g, 4096, 4096, -1, 0, true), 0);
+	assert_non_null(guest_at(&w->g, 0, 4096, false));
+	assert_null(guest_at(&w->g, 0, 4096, true));
+	assert_null(guest_at(&w->g, 4096, 1, false));
+	assert_null(guest_window(&w->g, (uint64_t[]){0}, 1, 12));
+	assert_null(guest_window(&w->g, (uint64_t[]){4096}, 1, 12));
+}
+
+WORLD(test_window_joins_pages_in_the_order_of_the_list)
+{
+	const uint64_t pa[] = {BASE + 3 * 4096, BASE + 4 * 4096, BASE, BASE + 9 * 4096};
+	uint8_t *at = guest_window(&w->g, pa, 4, 12);
+	unsigned int i;
+
+	assert_non_null(at);
+	for (i = 0; i < 4; i++) {
+		w->ram[pa[i] - BASE + 17] = (uint8_t)(100 + i);
+		assert_int_equal(at[i * 4096 + 17], 100 + i);
+		at[i * 4096 + 18] = (uint8_t)(200 + i);
+		assert_int_equal(w->ram[pa[i] - BASE + 18], 200 + i);
+	}
+	assert_int_equal(w->g.runs, 3);
+	guest_window_free(&w->g, at);
+	assert_int_equal(w->g.runs, 0);
+}
+
+WORLD(test_windows_that_make_no_sense_are_rejected)
+{
+	const uint64_t ok = BASE, odd = BASE + 8, outside = BASE + SIZE,
+		       two[] = {BASE, BASE - 4096};
+
+	assert_null(guest_window(&w->g, &ok, 0, 12));
+	assert_null(guest_window(&w->g, &ok, 1, 11));
+	assert_null(guest_window(&w->g, &ok, 1, 63));
+	assert_null(guest_window(&w->g, &ok, 1, 64));
+	assert_null(guest_window(&w->g, &ok, 1, 30)); /* longer than RAM */
+	assert_null(guest_window(&w->g, &odd, 1, 12));
+	assert_null(guest_window(&w->g, &outside, 1, 12));
+	assert_null(guest_window(&w->g, two, 2, 12));
+	assert_int_equal(w->g.runs, 0);
+}
+
+WORLD(test_limit_of_mappings_is_held)
+{
+	uint64_t pa[64];
+	uint8_t *at;
+	unsigned int i;
+
+	for (i = 0; i < 64; i++)
+		pa[i] = BASE + (63 - i) * 4096;
+	w->g.max_runs = 100;
+	at = guest_window(&w->g, pa, 64, 12);
+	assert_non_null(at);
+	assert_null(guest_window(&w->g, pa, 64, 12));
+	guest_window_free(&w->g, at);
+	at = guest_window(&w->g, pa, 64, 12);
+	assert_non_null(at);
+	guest_window_free(&w->g, at);
+}
+
+/* QEMU unmaps RAM and maps it again, at another offset or in pieces, while windows exist. */
+WORLD(test_window_follows_its_ram)
+{
+	const uint64_t pa[] = {BASE, BASE + 4096};
+	uint8_t *at = guest_window(&w->g, pa, 2, 12);
+
+	w->ram[0] = 1;
+	w->ram[8 * 4096] = 8;
+	assert_int_equal(guest_unmap(&w->g, BASE, SIZE), 0);
+	assert_int_equal(at[0], 0);
+	at[0] = 77; /* lost */
+	assert_int_equal(w->ram[0], 1);
+	assert_int_equal(guest_map(&w->g, BASE, 4096, w->fd, 8 * 4096, true), 0);
+	assert_int_equal(at[0], 8);
+	assert_int_equal(at[4096], 0);
+	assert_int_equal(guest_map(&w->g, BASE + 4096, 4096, w->fd, 0, true), 0);
+	assert_int_equal(at[4096], 1);
+	guest_window_free(&w->g, at);
+}
+
+WORLD(test_truncated_file_reads_as_zeros)
+{
+	const uint64_t pa = BASE + 8 * 4096;
+	uint8_t *at = guest_window(&w->g, &pa, 1, 12), *direct;
+	unsigned int lost;
+
+	guest_catch_sigbus();
+	lost = guest_lost_pages();
+	w->ram[8 * 4096] = 5;
+	direct = guest_at(&w->g, BASE + 20 * 4096, 8, true);
+	assert_int_equal(ftruncate(w->fd, 4096), 0);
+	assert_int_equal(*(volatile uint8_t *)at, 0);
+	*(volatile uint8_t *)direct = 1;
+	assert_int_equal(guest_lost_pages() - lost, 2);
+	guest_window_free(&w->g, at);
+}
+
+TEST_MAIN(0)
