@@ -28,16 +28,24 @@
 #define NOINLINE __attribute__((noinline, noclone))
 #endif
 
+enum op {
+	WRITE8,  /* WRITE of 8 bytes inline */
+	WRITE64, /* WRITE of 64 bytes with one SGE */
+	RECV64,  /* receive with one SGE of 64 bytes; there is no baseline */
+	READ64,  /* READ of 64 bytes; with a device only */
+	SEND8,   /* SEND of 8 bytes inline, with a receive; with a device only */
+	SEND64,  /* SEND of 64 bytes with one SGE, with a receive; with a device only */
+};
+
 struct kernel {
 	const char *name;
 	uint32_t batch;
 	enum baseline_signal sig;
-	bool sge;
+	enum op op;
+	bool blueflame;     /* the queue copies single WQEs to its register */
 	const char *device; /* device specification; NULL if the loop has no device */
 	const char *other;  /* specification of the peer's device; NULL if the peer is on the same
 			       device */
-	bool send;          /* true: SENDs instead of WRITEs */
-	bool recv;          /* true: receives instead of WRITEs; there is no baseline */
 };
 
 /*
@@ -54,30 +62,36 @@ struct kernel {
  */
 #define SHM(us) "soft" us ",shm=bench-count-%d,ip=192.0.2.1" us "/24"
 
+#define ALL  BASELINE_SIGNAL_ALL
+#define LAST BASELINE_SIGNAL_LAST
+
 static const struct kernel kernels[] = {
-	{"inline8/batch1/all", 1, BASELINE_SIGNAL_ALL, false, NULL, NULL, false, false},
-	{"inline8/batch16/all", 16, BASELINE_SIGNAL_ALL, false, NULL, NULL, false, false},
-	{"inline8/batch16/last", 16, BASELINE_SIGNAL_LAST, false, NULL, NULL, false, false},
-	{"inline8/batch32/all", 32, BASELINE_SIGNAL_ALL, false, NULL, NULL, false, false},
-	{"sge64/batch1/all", 1, BASELINE_SIGNAL_ALL, true, NULL, NULL, false, false},
-	{"sge64/batch16/all", 16, BASELINE_SIGNAL_ALL, true, NULL, NULL, false, false},
-	{"sge64/batch32/all", 32, BASELINE_SIGNAL_ALL, true, NULL, NULL, false, false},
-	{"recv64/batch1/all", 1, BASELINE_SIGNAL_ALL, true, NULL, NULL, false, true},
-	{"recv64/batch16/all", 16, BASELINE_SIGNAL_ALL, true, NULL, NULL, false, true},
-	{"recv64/batch32/all", 32, BASELINE_SIGNAL_ALL, true, NULL, NULL, false, true},
-	{"device/batch1/all", 1, BASELINE_SIGNAL_ALL, false, "soft0", NULL, false, false},
-	{"device/batch32/all", 32, BASELINE_SIGNAL_ALL, false, "soft0", NULL, false, false},
-	{"device/batch32/last", 32, BASELINE_SIGNAL_LAST, false, "soft0", NULL, false, false},
-	{"wire/batch1/all", 1, BASELINE_SIGNAL_ALL, false, "soft0,wire=1", NULL, false, false},
-	{"wire/batch32/last", 32, BASELINE_SIGNAL_LAST, false, "soft0,wire=1", NULL, false, false},
-	{"shm/batch1/all", 1, BASELINE_SIGNAL_ALL, false, SHM("0"), SHM("1"), false, false},
-	{"shm/batch32/last", 32, BASELINE_SIGNAL_LAST, false, SHM("0"), SHM("1"), false, false},
-	{"shm/send/batch1/all", 1, BASELINE_SIGNAL_ALL, false, SHM("0"), SHM("1"), true, false},
-	{"shm/send/batch32/last", 32, BASELINE_SIGNAL_LAST, false, SHM("0"), SHM("1"), true, false},
-	{"port/batch1/all", 1, BASELINE_SIGNAL_ALL, false, PORT("0", "1"), PORT("1", "0"), false,
-	 false},
-	{"port/batch32/last", 32, BASELINE_SIGNAL_LAST, false, PORT("0", "1"), PORT("1", "0"),
-	 false, false},
+	{"inline8/batch1/all", 1, ALL, WRITE8, false, NULL, NULL},
+	{"inline8/blueflame/batch1/all", 1, ALL, WRITE8, true, NULL, NULL},
+	{"inline8/batch16/all", 16, ALL, WRITE8, false, NULL, NULL},
+	{"inline8/batch16/last", 16, LAST, WRITE8, false, NULL, NULL},
+	{"inline8/batch32/all", 32, ALL, WRITE8, false, NULL, NULL},
+	{"sge64/batch1/all", 1, ALL, WRITE64, false, NULL, NULL},
+	{"sge64/blueflame/batch1/all", 1, ALL, WRITE64, true, NULL, NULL},
+	{"sge64/batch16/all", 16, ALL, WRITE64, false, NULL, NULL},
+	{"sge64/batch32/all", 32, ALL, WRITE64, false, NULL, NULL},
+	{"sge64/batch32/last", 32, LAST, WRITE64, false, NULL, NULL},
+	{"recv64/batch1/all", 1, ALL, RECV64, false, NULL, NULL},
+	{"recv64/batch16/all", 16, ALL, RECV64, false, NULL, NULL},
+	{"recv64/batch32/all", 32, ALL, RECV64, false, NULL, NULL},
+	{"device/batch1/all", 1, ALL, WRITE8, false, "soft0", NULL},
+	{"device/batch32/all", 32, ALL, WRITE8, false, "soft0", NULL},
+	{"device/batch32/last", 32, LAST, WRITE8, false, "soft0", NULL},
+	{"device/read64/batch32/last", 32, LAST, READ64, false, "soft0", NULL},
+	{"device/send64/batch32/last", 32, LAST, SEND64, false, "soft0", NULL},
+	{"wire/batch1/all", 1, ALL, WRITE8, false, "soft0,wire=1", NULL},
+	{"wire/batch32/last", 32, LAST, WRITE8, false, "soft0,wire=1", NULL},
+	{"shm/batch1/all", 1, ALL, WRITE8, false, SHM("0"), SHM("1")},
+	{"shm/batch32/last", 32, LAST, WRITE8, false, SHM("0"), SHM("1")},
+	{"shm/send/batch1/all", 1, ALL, SEND8, false, SHM("0"), SHM("1")},
+	{"shm/send/batch32/last", 32, LAST, SEND8, false, SHM("0"), SHM("1")},
+	{"port/batch1/all", 1, ALL, WRITE8, false, PORT("0", "1"), PORT("1", "0")},
+	{"port/batch32/last", 32, LAST, WRITE8, false, PORT("0", "1"), PORT("1", "0")},
 };
 
 /*
@@ -107,6 +121,20 @@ count_post_sge(struct rig *r, uint64_t i, uint32_t batch)
 
 	for (k = 0; k < batch; k++)
 		bad += rig_post_sge64(&r->qp, data, i + k, BB_SEND_SIGNALED) != 0;
+	bb_qp_ring(&r->qp);
+	return bad;
+}
+
+static NOINLINE unsigned int
+count_post_sge_last(struct rig *r, uint64_t i, uint32_t batch)
+{
+	const struct rig_data data = rig_data(r);
+	unsigned int bad = 0;
+	uint32_t k;
+
+	for (k = 0; k < batch; k++)
+		bad += rig_post_sge64(&r->qp, data, i + k, k + 1 == batch ? BB_SEND_SIGNALED : 0) !=
+		       0;
 	bb_qp_ring(&r->qp);
 	return bad;
 }
@@ -143,8 +171,8 @@ count_poll(struct rig *r, struct bb_wc *wc, unsigned int n)
 static NOINLINE void
 count_baseline_post(struct rig *r, uint64_t i, const struct kernel *k)
 {
-	if (k->sge)
-		baseline_post_sge64(&r->baseline, k->batch, k->batch);
+	if (k->op == WRITE64)
+		baseline_post_sge64(&r->baseline, k->batch, k->batch, k->sig);
 	else
 		baseline_post_batch(&r->baseline, i, k->batch, k->sig);
 }
@@ -168,17 +196,25 @@ count_list(void)
 static int
 run_bluebell(struct rig *r, const struct kernel *k, uint64_t n)
 {
-	const uint32_t flags = k->sig == BASELINE_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
-	const uint32_t want = k->sig == BASELINE_SIGNAL_ALL ? k->batch : 1;
+	const uint32_t flags = k->sig == ALL ? BB_SEND_SIGNALED : 0;
+	const uint32_t want = k->sig == ALL ? k->batch : 1;
 	struct bb_wc wc[32];
 	uint64_t i;
 
 	for (i = 0; i < n; i += k->batch) {
-		if ((k->recv  ? count_post_recv(r, i, k->batch)
-		     : k->sge ? count_post_sge(r, i, k->batch)
-			      : count_post(r, i, k->batch, flags)) != 0)
+		unsigned int bad;
+
+		if (k->op == RECV64)
+			bad = count_post_recv(r, i, k->batch);
+		else if (k->op == WRITE8)
+			bad = count_post(r, i, k->batch, flags);
+		else if (k->sig == ALL)
+			bad = count_post_sge(r, i, k->batch);
+		else
+			bad = count_post_sge_last(r, i, k->batch);
+		if (bad != 0)
 			return -EIO;
-		if (k->recv)
+		if (k->op == RECV64)
 			baseline_null_recv(&r->dev);
 		else
 			baseline_null_run(&r->dev);
@@ -191,7 +227,7 @@ run_bluebell(struct rig *r, const struct kernel *k, uint64_t n)
 static int
 run_baseline(struct rig *r, const struct kernel *k, uint64_t n)
 {
-	const uint32_t want = k->sig == BASELINE_SIGNAL_ALL ? k->batch : 1;
+	const uint32_t want = k->sig == ALL ? k->batch : 1;
 	uint64_t i;
 
 	for (i = 0; i < n; i += k->batch) {
@@ -260,34 +296,51 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 	return rc;
 }
 
-/* Sends @n SENDs of 8 bytes from @a to @b. Each SEND has a receive. */
+/* Queue pairs of a loop whose requests the functions below post and poll. */
+struct ends {
+	struct soft *from, *to; /* the same device if there is only one */
+	struct bb_qp *qp, *peer;
+};
+
+/* Posts one receive, if the loop's requests are SENDs, and one request. */
 static int
-send8(const struct kernel *k, struct soft *a, struct soft *b, uint64_t n)
+post_op(const struct kernel *k, const struct ends *e, uint64_t wr_id, uint32_t flags)
 {
-	const uint32_t flags = k->sig == BASELINE_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
-	const uint32_t want = k->sig == BASELINE_SIGNAL_ALL ? k->batch : 1;
-	const struct bb_sge sge = {(uintptr_t)b->to, 8, b->dst->lkey};
-	uint32_t i, got, done, idle;
+	const uint32_t len = k->op == SEND8 ? 8 : 64;
+	const struct bb_sge local = {(uintptr_t)e->from->from, len, e->from->src->lkey};
+	const struct bb_sge recv = {(uintptr_t)e->to->to, len, e->to->dst->lkey};
+
+	if (k->op == READ64)
+		return bb_post_read(e->qp, wr_id, &local, 1, e->from->raddr, e->from->rkey, flags);
+	if (bb_post_recv(e->peer, wr_id, &recv, 1) != 0)
+		return -EIO;
+	bb_qp_ring_recv(e->peer);
+	return k->op == SEND8 ? bb_post_send_inline(e->qp, wr_id, e->from->from, len, flags)
+			      : bb_post_send(e->qp, wr_id, &local, 1, flags);
+}
+
+/* Executes @n READs or SENDs. Each SEND has a receive. */
+static int
+run_ops(const struct kernel *k, const struct ends *e, uint64_t n)
+{
+	const uint32_t flags = k->sig == ALL ? BB_SEND_SIGNALED : 0;
+	const uint32_t want = (k->sig == ALL ? k->batch : 1) + (k->op == READ64 ? 0 : k->batch);
+	uint32_t i, done, idle;
 	struct bb_wc wc[64];
 	uint64_t at;
 
 	for (at = 0; at < n; at += k->batch) {
-		for (i = 0; i < k->batch; i++)
-			if (bb_post_recv(b->qps[0], i, &sge, 1) != 0)
-				return -EIO;
-		bb_qp_ring_recv(b->qps[0]);
 		for (i = 1; i <= k->batch; i++)
-			if (bb_post_send_inline(a->qps[0], i, a->from, 8,
-						i == k->batch ? BB_SEND_SIGNALED : flags) != 0)
+			if (post_op(k, e, i, i == k->batch ? BB_SEND_SIGNALED : flags) != 0)
 				return -EIO;
-		bb_qp_ring(a->qps[0]);
-		got = 0;
+		bb_qp_ring(e->qp);
 		done = 0;
-		for (idle = 0; done != want || got != k->batch; idle++) {
+		for (idle = 0; done != want; idle++) {
 			if (idle > 100000000)
 				return -EIO;
-			done += bb_cq_poll(a->cq, wc, RTE_DIM(wc));
-			got += bb_cq_poll(b->cq, wc, RTE_DIM(wc));
+			done += bb_cq_poll(e->from->cq, wc, RTE_DIM(wc));
+			if (e->to != e->from)
+				done += bb_cq_poll(e->to->cq, wc, RTE_DIM(wc));
 		}
 	}
 	return 0;
@@ -297,15 +350,15 @@ static int
 run_two(const struct kernel *k, uint64_t n)
 {
 	struct soft a, b;
-	struct soft_run run = {&a, n, k->batch, k->batch, k->sig == BASELINE_SIGNAL_ALL, &b};
+	struct soft_run run = {&a, n, k->batch, k->batch, k->sig == ALL, &b};
 	int rc;
 
 	cpus_choose();
 	rc = open_two(k, &a, &b);
 	if (rc != 0)
 		return rc;
-	if (k->send)
-		rc = send8(k, &a, &b, n);
+	if (k->op == SEND8)
+		rc = run_ops(k, &(struct ends){&a, &b, a.qps[0], b.qps[0]}, n);
 	else
 		rc = soft_write8(&run) < 0 ? -EIO : 0;
 	soft_close(&b);
@@ -313,19 +366,23 @@ run_two(const struct kernel *k, uint64_t n)
 	return rc;
 }
 
-/* Runs @n WRITEs on the software device. They are posted as in run_bluebell(). */
+/* Runs @n requests on the software device. WRITEs are posted as in run_bluebell(). */
 static int
 run_device(const struct kernel *k, uint64_t n)
 {
 	struct soft s;
-	struct soft_run run = {&s, n, k->batch, k->batch, k->sig == BASELINE_SIGNAL_ALL, NULL};
+	struct soft_run run = {&s, n, k->batch, k->batch, k->sig == ALL, NULL};
 	int rc;
 
 	cpus_choose();
+	soft_recvs = k->op == SEND64 ? 64 : 0;
 	rc = soft_open(&s, k->device, 1, 128, 8192);
 	if (rc != 0)
 		return rc;
-	rc = soft_write8(&run) < 0 ? -EIO : 0;
+	if (k->op != WRITE8)
+		rc = run_ops(k, &(struct ends){&s, &s, s.qps[0], s.qps[1]}, n);
+	else
+		rc = soft_write8(&run) < 0 ? -EIO : 0;
 	soft_close(&s);
 	return rc;
 }
@@ -343,7 +400,7 @@ count_run(const char *name, const char *side, uint64_t n)
 		if (strcmp(kernels[i].name, name) == 0)
 			k = &kernels[i];
 	if (k == NULL ||
-	    (!bluebell && (strcmp(side, "floor") != 0 || k->device != NULL || k->recv))) {
+	    (!bluebell && (strcmp(side, "floor") != 0 || k->device != NULL || k->op == RECV64))) {
 		fprintf(stderr, "bench: no kernel %s of side %s: see --list-kernels\n", name, side);
 		return -EINVAL;
 	}
@@ -357,7 +414,7 @@ count_run(const char *name, const char *side, uint64_t n)
 		return run_two(k, n);
 	if (k->device != NULL)
 		return run_device(k, n);
-	r = rig_new(bluebell);
+	r = k->blueflame && bluebell ? rig_new_blueflame() : rig_new(bluebell);
 	if (r == NULL)
 		return -ENOMEM;
 	rc = bluebell ? run_bluebell(r, k, n) : run_baseline(r, k, n);

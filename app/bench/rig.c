@@ -29,7 +29,7 @@ struct layout {
 };
 
 static int
-rig_bluebell(struct rig *r, struct layout *m)
+rig_bluebell(struct rig *r, struct layout *m, enum bb_db_mode mode)
 {
 	const struct bb_sq_conf conf = {
 		.buf = m->sq,
@@ -42,8 +42,11 @@ rig_bluebell(struct rig *r, struct layout *m)
 		.sig_every = BLOCKS / 8,
 		.dbrec = &m->sq_rec[1],
 		.reg = m->reg,
-		.bf_size = 0,
-		.db_mode = BB_DB_DOORBELL,
+		.bf_size = mode == BB_DB_BLUEFLAME ? sizeof(m->reg) / 2 : 0,
+		.db_mode = mode,
+#ifdef __x86_64__
+		.bf_copy = __builtin_cpu_supports("avx2") ? BB_BF_COPY_AVX2 : BB_BF_COPY_PLAIN,
+#endif
 		.owner = UINT32_MAX,
 	};
 	const struct bb_rq_conf recv = {
@@ -99,8 +102,8 @@ rig_baseline(struct rig *r, struct layout *m)
 		m->cq[i * 64 + 63] = 0xf1;
 }
 
-struct rig *
-rig_new(bool bluebell)
+static struct rig *
+make(bool bluebell, enum bb_db_mode mode)
 {
 	struct rig *r = aligned_alloc(128, (sizeof(*r) + 127) / 128 * 128);
 	struct layout *m = aligned_alloc(4096, (sizeof(*m) + 4095) / 4096 * 4096);
@@ -114,7 +117,7 @@ rig_new(bool bluebell)
 	r->dst = m->dst;
 	if (!bluebell)
 		rig_baseline(r, m);
-	else if (rig_bluebell(r, m) != 0)
+	else if (rig_bluebell(r, m, mode) != 0)
 		goto fail;
 	r->dev = (struct baseline_dev){
 		.sq = m->sq,
@@ -132,6 +135,18 @@ fail:
 	free(m);
 	free(r);
 	return NULL;
+}
+
+struct rig *
+rig_new(bool bluebell)
+{
+	return make(bluebell, BB_DB_DOORBELL);
+}
+
+struct rig *
+rig_new_blueflame(void)
+{
+	return make(true, BB_DB_BLUEFLAME);
 }
 
 void

@@ -15,6 +15,7 @@
 #include "soft.h"
 
 enum bb_db_mode soft_db_mode = BB_DB_DOORBELL;
+uint32_t soft_recvs;
 enum soft_timeout soft_timeout;
 
 static bool
@@ -107,7 +108,8 @@ open_memory(struct soft *s)
 	rc = bb_mr_reg(s->pd, s->from, s->bytes, BB_ACCESS_LOCAL_WRITE, &s->src);
 	if (rc != 0)
 		return rc;
-	return bb_mr_reg(s->pd, s->to, s->bytes, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE,
+	return bb_mr_reg(s->pd, s->to, s->bytes,
+			 BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ,
 			 &s->dst);
 }
 
@@ -169,7 +171,7 @@ soft_connect(struct soft *s, struct bb_qp *qp, const struct bb_qp_addr *own,
 	struct bb_qp_attr attr;
 
 	bb_qp_attr_init(&attr);
-	attr.access = BB_ACCESS_REMOTE_WRITE;
+	attr.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
 	attr.path.sgid_index = s->sgid;
 	if (soft_timeout != SOFT_TIMEOUT_USUAL)
 		attr.timeout = soft_timeout == SOFT_TIMEOUT_NONE ? 0 : 18;
@@ -247,7 +249,7 @@ soft_open(struct soft *s, const char *spec, uint32_t pairs, uint32_t depth, size
 
 	if (rc != 0)
 		return rc;
-	rc = open_all(s, spec, 2 * pairs, 0);
+	rc = open_all(s, spec, 2 * pairs, soft_recvs);
 	for (i = 0; i < pairs && rc == 0; i++)
 		rc = connect_pair(s, s->qps[2 * i], s->qps[2 * i + 1]);
 	return rc == 0 ? 0 : failed(s, spec, 2 * pairs, rc);

@@ -40,6 +40,9 @@ extern enum soft_timeout {
 /* Doorbell mode of queue pairs that soft_open() and soft_open_one() create. Initially DOORBELL. */
 extern enum bb_db_mode soft_db_mode;
 
+/* Receives of each queue pair that soft_open() creates. Initially 0. */
+extern uint32_t soft_recvs;
+
 /*
  * Starts EAL at the first call. Later calls return the result of the first one. Returns 0, or
  * -errno after printing the error on stderr.

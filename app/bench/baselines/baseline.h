@@ -46,9 +46,11 @@ enum baseline_signal {
 /* Builds @n RDMA WRITEs with 8 bytes inline. Rings the doorbell once per @batch. */
 void baseline_post_inline8(struct baseline_qp *q, uint64_t n, uint32_t batch);
 /*
- * Builds @n RDMA WRITEs with one pointer segment of 64 bytes. Rings the doorbell once per @batch.
+ * Builds @n RDMA WRITEs with one pointer segment of 64 bytes, of which each @batch has CQEs as in
+ * @sig. Rings the doorbell once per @batch.
  */
-void baseline_post_sge64(struct baseline_qp *q, uint64_t n, uint32_t batch);
+void baseline_post_sge64(struct baseline_qp *q, uint64_t n, uint32_t batch,
+			 enum baseline_signal sig);
 /* Posts one batch. It contains no loop over batches, so that its instructions can be counted. */
 void baseline_post_batch(struct baseline_qp *q, uint64_t i, uint32_t batch,
 			 enum baseline_signal sig);

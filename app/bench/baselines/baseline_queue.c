@@ -97,7 +97,7 @@ baseline_post_inline8(struct baseline_qp *q, uint64_t n, uint32_t batch)
 }
 
 void
-baseline_post_sge64(struct baseline_qp *q, uint64_t n, uint32_t batch)
+baseline_post_sge64(struct baseline_qp *q, uint64_t n, uint32_t batch, enum baseline_signal sig)
 {
 	struct baseline_qp l = *q;
 	uint64_t i, *w = NULL;
@@ -105,7 +105,8 @@ baseline_post_sge64(struct baseline_qp *q, uint64_t n, uint32_t batch)
 
 	for (i = 0; i < n; i += batch) {
 		for (k = 0; k < batch; k++)
-			w = build_sge64(&l, i + k, CE_CQE);
+			w = build_sge64(&l, i + k,
+					sig == BASELINE_SIGNAL_ALL || k + 1 == batch ? CE_CQE : 0);
 		ring(&l, w);
 	}
 	q->pi = l.pi;

@@ -306,7 +306,7 @@ bb_sq_next_seg(const struct bb_sq *sq, void *seg)
  * them: the compiler must assume that a store to the ring changes these fields.
  * @return the control segment. The first block of a WQE never wraps.
  */
-static inline struct bb_wqe_ctrl *
+static inline __attribute__((always_inline)) struct bb_wqe_ctrl *
 bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint32_t flags,
 	     uint32_t imm)
 {
@@ -419,8 +419,11 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	return 0;
 }
 
-/** Builds a WQE with one non-empty SGE. The queue must have room. */
-static inline void
+/**
+ * Builds a WQE with one non-empty SGE. The queue must have room. Always inlined, so that constant
+ * arguments remove branches.
+ */
+static inline __attribute__((always_inline)) void
 bb_sq_build(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	    const struct bb_sge *sge, uint64_t raddr, uint32_t rkey, uint32_t imm, uint32_t flags)
 {
@@ -477,7 +480,7 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
  * Copies inline data after its 4-byte header; wraps at the end of the ring. The first @p in_block
  * bytes lie in the WQE's first block, which never wraps.
  */
-static inline void
+static inline __attribute__((always_inline)) void
 bb_sq_fill_inline(const struct bb_sq *sq, void *seg, const void *data, uint32_t len,
 		  uint32_t in_block)
 {
@@ -520,7 +523,7 @@ bb_sq_build_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr
 }
 
 /** Posts a SEND or RDMA_WRITE with inline data. @p data may be reused at once. */
-static inline int
+static inline __attribute__((always_inline)) int
 bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 		  const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
 		  uint32_t flags)
