@@ -100,7 +100,6 @@ front_reset(struct front *f)
 	uint32_t uid;
 	int kind, ret;
 
-	f->bell.uar = NULL;
 	for (kind = 0; kind < FRONT_KINDS; kind++)
 		for (o = LIST_FIRST(&f->kinds[kind]); o != NULL; o = next) {
 			next = LIST_NEXT(o, of_kind);
@@ -129,14 +128,13 @@ front_close(struct front *f)
 int
 front_poll(struct front *f)
 {
-	bool copying = front_bell_flush(f, false);
 	struct front_obj *o;
 
 	LIST_FOREACH(o, &f->kinds[FRONT_UAR], of_kind)
 		if (o->progress != NULL)
 			o->progress(o->progress_arg);
 	front_events(f);
-	if (copying || front_now() < f->busy_until)
+	if (front_now() < f->busy_until)
 		return 0;
 	return LIST_EMPTY(&f->kinds[FRONT_QP]) ? -1 : POLL_MS;
 }

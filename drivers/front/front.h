@@ -68,9 +68,10 @@ void front_reset(struct front *f);
 bool front_command(struct front *f, const void *in, uint32_t inlen, void *out, uint32_t outlen);
 
 /*
- * Stores @len bytes at offset @off of register page @uar, in the order of the calls. Ignores stores
- * that belong to no page of a user. The hosting program itself handles the registers of event
- * queues (0x40 to 0x4f).
+ * Stores @len bytes at offset @off of register page @uar, in the order of the calls. A BlueFlame
+ * copy must come as one store of whole blocks of 64 bytes, as the device sees it. The front ignores
+ * stores to pages of no user, and stores that are no doorbell. The program itself handles the
+ * registers of event queues (0x40 to 0x4f).
  */
 void front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len);
 

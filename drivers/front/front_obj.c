@@ -45,10 +45,8 @@ front_obj_publish(struct front *f, struct front_obj *o, uint32_t id)
 }
 
 void
-front_obj_free(struct front *f, struct front_obj *o)
+front_obj_free(struct front_obj *o)
 {
-	if (f->bell.uar == o)
-		f->bell.uar = NULL;
 	if (o->bucket.le_prev != NULL)
 		LIST_REMOVE(o, bucket);
 	LIST_REMOVE(o, of_kind);
@@ -69,6 +67,6 @@ front_obj_destroy(struct front *f, struct front_obj *o)
 	else if (o->uar != NULL)
 		ret = f->cmd->uar_free(ctx, o->uar);
 	if (ret == 0)
-		front_obj_free(f, o);
+		front_obj_free(o);
 	return ret;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The front's own state: users, objects, registers. */
+/* The front's own state: users and objects. */
 #ifndef FRONT_PRIV_H
 #define FRONT_PRIV_H
 
@@ -60,14 +60,6 @@ struct front_obj {
 	LIST_ENTRY(front_obj) of_kind;
 };
 
-/* A doorbell register while stores to it arrive: a write-combined copy of WQEs comes in pieces. */
-struct front_bell {
-	struct front_obj *uar; /* UAR page of the register; NULL if no copy has begun */
-	uint32_t reg, len;
-	uint64_t since; /* time of the last store, ns */
-	uint8_t data[256];
-};
-
 LIST_HEAD(front_objs, front_obj);
 
 struct front {
@@ -82,8 +74,7 @@ struct front {
 	struct front_objs objs[FRONT_BUCKETS];
 	struct front_objs kinds[FRONT_KINDS];
 	uint32_t next_number; /* next number of an object that only the front has */
-	struct front_bell bell;
-	uint64_t busy_until; /* time until which the program polls without a pause, ns */
+	uint64_t busy_until;  /* time until which the program polls without a pause, ns */
 };
 
 /* A command that the front executes. */
@@ -115,7 +106,7 @@ struct front_obj *front_obj_find(struct front *f, enum front_kind kind, uint32_t
 struct front_obj *front_obj_new(struct front *f, enum front_kind kind, struct front_user *user);
 /* Gives the object its number, after which it can be found. */
 void front_obj_publish(struct front *f, struct front_obj *o, uint32_t id);
-void front_obj_free(struct front *f, struct front_obj *o);
+void front_obj_free(struct front_obj *o);
 /* Destroys the device's part, then the object. Returns 0 or a negative errno. */
 int front_obj_destroy(struct front *f, struct front_obj *o);
 
@@ -127,13 +118,6 @@ struct front_user *front_user_of(struct front *f, uint16_t uid);
 /* Returns true if @u may use the objects of @owner. */
 bool front_user_may(const struct front *f, const struct front_user *u,
 		    const struct front_user *owner);
-
-/* ---- front_bell.c */
-/*
- * Passes a BlueFlame copy on to the device if no further store to it came in time, or at once with
- * @now. Returns true if an incomplete copy is still pending.
- */
-bool front_bell_flush(struct front *f, bool now);
 
 /* ---- front_event.c */
 int front_event_watch(struct front_obj *o);

@@ -88,9 +88,11 @@ enum bb_prm_kernel_op {
 #define BB_PRM_QP_ST_REG_UMR 12                     /* MLX5_QP_ST_REG_UMR */
 #define BB_PRM_QPC_XRCD      BB_PRM_F(0x098, 8, 24) /* qpc.xrcd */
 #define BB_PRM_QPC_BLOCK_LB_MC                                                                     \
-	BB_PRM_F(0x004, 1, 1)                              /* qpc.block_lb_mc                      \
-							    */
-#define BB_PRM_QPC_LATENCY_SENSITIVE BB_PRM_F(0x004, 3, 1) /* qpc.latency_sensitive */
+	BB_PRM_F(0x004, 1, 1)                               /* qpc.block_lb_mc                     \
+							     */
+#define BB_PRM_QPC_FRE               BB_PRM_F(0x070, 20, 1) /* qpc.fre */
+#define BB_PRM_QPC_DETH_SQPN         BB_PRM_F(0x080, 8, 24) /* qpc.deth_sqpn */
+#define BB_PRM_QPC_LATENCY_SENSITIVE BB_PRM_F(0x004, 3, 1)  /* qpc.latency_sensitive */
 
 /* RMP: position of the queue in its pages. */
 #define BB_PRM_WQ_PAGE_OFFSET BB_PRM_F(0x004, 11, 5) /* wq.page_offset */
@@ -98,11 +100,12 @@ enum bb_prm_kernel_op {
 /* Device memory: ALLOC_MEMIC, DEALLOC_MEMIC. */
 #define BB_PRM_ALLOC_MEMIC_LOG_ALIGN                                                               \
 	BB_PRM_F(0x00c, 24, 8) /* alloc_memic_in.log_memic_addr_alignment */
-#define BB_PRM_ALLOC_MEMIC_RANGE_START BB_PRM_F(0x010, 0, 64) /* alloc_memic_in.range_start_addr   \
-							       */
-#define BB_PRM_ALLOC_MEMIC_RANGE_SIZE BB_PRM_F(0x018, 0, 32)  /* alloc_memic_in.range_size */
-#define BB_PRM_ALLOC_MEMIC_SIZE       BB_PRM_F(0x01c, 0, 32)  /* alloc_memic_in.memic_size */
-#define BB_PRM_ALLOC_MEMIC_OUT_START  BB_PRM_F(0x008, 0, 64)  /* alloc_memic_out.memic_start_addr */
+#define BB_PRM_ALLOC_MEMIC_RANGE_START                                                             \
+	BB_PRM_F(0x010, 0, 64)                               /* alloc_memic_in.range_start_addr    \
+							      */
+#define BB_PRM_ALLOC_MEMIC_RANGE_SIZE BB_PRM_F(0x018, 0, 32) /* alloc_memic_in.range_size */
+#define BB_PRM_ALLOC_MEMIC_SIZE       BB_PRM_F(0x01c, 0, 32) /* alloc_memic_in.memic_size */
+#define BB_PRM_ALLOC_MEMIC_OUT_START  BB_PRM_F(0x008, 0, 64) /* alloc_memic_out.memic_start_addr */
 #define BB_PRM_DEALLOC_MEMIC_START    BB_PRM_F(0x010, 0, 64) /* dealloc_memic_in.memic_start_addr */
 #define BB_PRM_DEALLOC_MEMIC_SIZE     BB_PRM_F(0x018, 0, 32) /* dealloc_memic_in.memic_size */
 

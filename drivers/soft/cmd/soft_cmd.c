@@ -15,6 +15,7 @@
 #include <rte_common.h>
 #include <rte_log.h>
 
+#include "bb_prm_kernel.h"
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
@@ -65,6 +66,9 @@ static const struct soft_cmd_desc commands[] = {
 	CMD(CREATE_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, soft_cmd_create_rmp, SOFT_CMD_PAGES),
 	CMD(MODIFY_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, soft_cmd_modify_rmp, 0),
 	CMD(DESTROY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_destroy_rmp, 0),
+	CMD(CREATE_UMEM, BB_PRM_SZ_CREATE_UMEM_IN, BB_PRM_SZ_SHORT, soft_cmd_create_umem,
+	    SOFT_CMD_HOST | SOFT_CMD_PAGES),
+	CMD(DESTROY_UMEM, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_destroy_umem, SOFT_CMD_HOST),
 	CMD(QUERY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_RMP, soft_cmd_query_rmp, 0),
 };
 

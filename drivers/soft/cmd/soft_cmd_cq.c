@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "bb_prm_kernel.h"
 #include "soft_ctl.h"
 
 #define SOFT_SYNDROME 0xbb020000u
@@ -16,24 +17,17 @@
 /*
  * Fields that CREATE_CQ accepts. The list does not have the fields of features that the device does
  * not support. These are collapsed CQs, ignored overrun, the enhanced layout of compressed CQEs,
- * and period modes. It does not have page_offset either, because the umem offset replaces it.
+ * and period modes. page_offset belongs to page lists; for a umem its offset takes that place.
  */
 static const struct soft_field create_fields[] = {
-	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0},
-	{BB_PRM_CREATE_CQ_UMEM_ID, 0},
-	{BB_PRM_CREATE_CQ_UMEM_VALID, 0},
-	{BB_PRM_CQC_DBR_UMEM_VALID, CQC_AT},
-	{BB_PRM_CQC_CQE_SZ, CQC_AT},
-	{BB_PRM_CQC_DBR_UMEM_ID, CQC_AT},
-	{BB_PRM_CQC_LOG_CQ_SIZE, CQC_AT},
-	{BB_PRM_CQC_UAR_PAGE, CQC_AT},
-	{BB_PRM_CQC_C_EQN, CQC_AT},
-	{BB_PRM_CQC_LOG_PAGE_SIZE, CQC_AT},
-	{BB_PRM_CQC_DBR_ADDR, CQC_AT},
-	{BB_PRM_CQC_CQE_COMP_EN, CQC_AT},
-	{BB_PRM_CQC_CQ_PERIOD, CQC_AT},
-	{BB_PRM_CQC_CQ_MAX_COUNT, CQC_AT},
-	{BB_PRM_CQC_MINI_CQE_RES_FORMAT, CQC_AT},
+	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0}, {BB_PRM_CREATE_CQ_UMEM_ID, 0},
+	{BB_PRM_CREATE_CQ_UMEM_VALID, 0},  {BB_PRM_CQC_DBR_UMEM_VALID, CQC_AT},
+	{BB_PRM_CQC_CQE_SZ, CQC_AT},       {BB_PRM_CQC_DBR_UMEM_ID, CQC_AT},
+	{BB_PRM_CQC_LOG_CQ_SIZE, CQC_AT},  {BB_PRM_CQC_UAR_PAGE, CQC_AT},
+	{BB_PRM_CQC_C_EQN, CQC_AT},        {BB_PRM_CQC_LOG_PAGE_SIZE, CQC_AT},
+	{BB_PRM_CQC_PAGE_OFFSET, CQC_AT},  {BB_PRM_CQC_DBR_ADDR, CQC_AT},
+	{BB_PRM_CQC_CQE_COMP_EN, CQC_AT},  {BB_PRM_CQC_CQ_PERIOD, CQC_AT},
+	{BB_PRM_CQC_CQ_MAX_COUNT, CQC_AT}, {BB_PRM_CQC_MINI_CQE_RES_FORMAT, CQC_AT},
 };
 
 /*
@@ -64,6 +58,43 @@ create_features(struct soft_cmd *cmd, const void *cqc)
 	return 0;
 }
 
+/* Takes from the mailbox where the ring and the doorbell record are. */
+static void
+cq_mem(const struct soft_cmd *cmd, const void *cqc, struct soft_queue_mem *m)
+{
+	*m = (struct soft_queue_mem){
+		.what = "CQ buffer",
+		.umem_field = "cq_umem_id",
+		.umem_valid = bb_prm_get(cmd->in, BB_PRM_CREATE_CQ_UMEM_VALID) != 0,
+		.umem_id = bb_prm_get(cmd->in, BB_PRM_CREATE_CQ_UMEM_ID),
+		.offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_CQ_UMEM_OFFSET),
+		.log_page_size = bb_prm_get(cqc, BB_PRM_CQC_LOG_PAGE_SIZE),
+		.page_offset = bb_prm_get(cqc, BB_PRM_CQC_PAGE_OFFSET),
+		.list = BB_PRM_CREATE_CQ_PAS,
+		.has_dbr = true,
+		.dbr_valid = bb_prm_get(cqc, BB_PRM_CQC_DBR_UMEM_VALID) != 0,
+		.dbr_id = bb_prm_get(cqc, BB_PRM_CQC_DBR_UMEM_ID),
+		.dbr_addr = bb_prm_get64(cqc, BB_PRM_CQC_DBR_ADDR),
+	};
+}
+
+/* Finds and checks the memory of a CQ. Returns 0, or rejects the command. */
+static int
+open_mem(struct soft_cmd *cmd, struct soft_queue_mem *m, uint32_t log_size)
+{
+	int ret = soft_queue_mem_find(cmd, m);
+
+	if (ret != 0)
+		return ret;
+	if (m->umem_valid && !m->umem->writable)
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"the device cannot write CQEs to umem 0x%x: register the umem with "
+			"LOCAL_WRITE",
+			m->umem_id);
+	return soft_queue_mem_open(cmd, m, (uint64_t)CQE << log_size, CQE);
+}
+
 int
 soft_cmd_create_cq(struct soft_cmd *cmd)
 {
@@ -71,19 +102,15 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	uint32_t log_size = bb_prm_get(cqc, BB_PRM_CQC_LOG_CQ_SIZE);
 	uint32_t cqe_sz = bb_prm_get(cqc, BB_PRM_CQC_CQE_SZ);
 	uint32_t uar_id = bb_prm_get(cqc, BB_PRM_CQC_UAR_PAGE);
-	uint32_t umem_id = bb_prm_get(cmd->in, BB_PRM_CREATE_CQ_UMEM_ID);
-	uint32_t db_umem_id = bb_prm_get(cqc, BB_PRM_CQC_DBR_UMEM_ID);
-	uint64_t offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_CQ_UMEM_OFFSET);
-	uint64_t dbr_addr = bb_prm_get64(cqc, BB_PRM_CQC_DBR_ADDR);
-	struct soft_umem *umem = soft_cmd_umem(cmd, umem_id);
-	struct soft_umem *db_umem = soft_cmd_umem(cmd, db_umem_id);
 	struct soft_uar_page *uar = soft_cmd_uar(cmd, uar_id);
+	struct soft_queue_mem mem;
 	struct soft_cq *cq;
 	int ret;
 
 	ret = soft_cmd_only(cmd, create_fields, RTE_DIM(create_fields));
 	if (ret != 0)
 		return ret;
+	cq_mem(cmd, cqc, &mem);
 	if (cqe_sz != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid cqe_sz %u (0: CQEs of 64 bytes)",
 				   cqe_sz);
@@ -95,37 +122,25 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 		return ret;
 	if (uar == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "UAR page 0x%x does not exist", uar_id);
-	if (umem == NULL)
-		return SOFT_REFUSE(cmd, BAD_RES, "cq_umem_id 0x%x does not exist", umem_id);
-	if (db_umem == NULL)
-		return SOFT_REFUSE(cmd, BAD_RES, "dbr_umem_id 0x%x does not exist", db_umem_id);
-	if (!umem->writable)
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"the device cannot write CQEs to umem 0x%x: register the umem with "
-			"LOCAL_WRITE",
-			umem_id);
-	ret = soft_cmd_page_size(cmd, umem, bb_prm_get(cqc, BB_PRM_CQC_LOG_PAGE_SIZE), offset);
-	if (ret == 0)
-		ret = soft_cmd_umem_range(cmd, "CQ buffer", umem, offset, (uint64_t)CQE << log_size,
-					  CQE);
-	if (ret == 0)
-		ret = soft_cmd_umem_range(cmd, "doorbell record", db_umem, dbr_addr, 8, 8);
+	ret = open_mem(cmd, &mem, log_size);
 	if (ret != 0)
 		return ret;
 
 	cq = calloc(1, sizeof(*cq));
-	if (cq == NULL)
+	if (cq == NULL) {
+		soft_queue_mem_drop(&mem);
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a CQ");
+	}
 	if (soft_ids_alloc(&cmd->dev->ctl->cq_ids, &cq->cqn) != 0) {
+		soft_queue_mem_drop(&mem);
 		free(cq);
 		return SOFT_REFUSE(cmd, NO_RES, "all CQ numbers are in use: destroy some CQs");
 	}
 	cq->uar = uar;
-	cq->umem = umem;
-	cq->db_umem = db_umem;
-	cq->buf = umem->base + offset;
-	cq->dbrec = (uint32_t *)(void *)(db_umem->base + dbr_addr);
+	cq->umem = mem.umem;
+	cq->db_umem = mem.db_umem;
+	cq->buf = mem.umem->base + mem.offset;
+	cq->dbrec = (uint32_t *)(void *)(mem.db_umem->base + mem.dbr_addr);
 	cq->log_size = log_size;
 	cq->eqn = bb_prm_get(cqc, BB_PRM_CQC_C_EQN);
 	cq->obj = cmd->obj;
@@ -137,12 +152,13 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	if (((cq->flags & SOFT_CQ_ZIP) != 0 && soft_zip_init(cq) != 0) || soft_cq_attach(cq) != 0) {
 		soft_zip_fini(cq);
 		soft_ids_free(&cmd->dev->ctl->cq_ids, cq->cqn);
+		soft_queue_mem_drop(&mem);
 		free(cq);
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a CQ");
 	}
 	uar->refs++;
-	umem->refs++;
-	db_umem->refs++;
+	mem.umem->refs++;
+	mem.db_umem->refs++;
 	__atomic_store_n(&cmd->dev->cqs[cq->cqn], cq, __ATOMIC_RELEASE);
 	bb_prm_set(cmd->out, BB_PRM_CREATE_CQ_OUT_CQN, cq->cqn);
 	return 0;
@@ -172,16 +188,16 @@ soft_cmd_destroy_cq(struct soft_cmd *cmd)
 	soft_channel_remove_cq(cmd->dev, cq);
 	soft_ids_free(&cmd->dev->ctl->cq_ids, cqn);
 	cq->uar->refs--;
-	cq->umem->refs--;
-	cq->db_umem->refs--;
+	soft_umem_unref(cq->umem);
+	soft_umem_unref(cq->db_umem);
 	soft_zip_fini(cq);
 	free(cq);
 	return 0;
 }
 
 /*
- * Resizes a CQ. The command has the same fields as in mlx5_ib_resize_cq(), but names a umem instead
- * of pages.
+ * Resizes a CQ. The command has the same fields as in mlx5_ib_resize_cq(), which lists pages; DEVX
+ * names a umem instead.
  */
 static int
 resize(struct soft_cmd *cmd, struct soft_cq *cq)
@@ -196,15 +212,14 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 		{BB_PRM_CQC_CQE_SZ, CQC_AT},
 		{BB_PRM_CQC_LOG_CQ_SIZE, CQC_AT},
 		{BB_PRM_CQC_LOG_PAGE_SIZE, CQC_AT},
+		{BB_PRM_CQC_PAGE_OFFSET, CQC_AT},
 	};
 	const uint32_t all =
 		BB_PRM_CQ_RESIZE_LOG_SIZE | BB_PRM_CQ_RESIZE_PG_OFFSET | BB_PRM_CQ_RESIZE_PG_SIZE;
 	const void *cqc = bb_prm_csub(cmd->in, BB_PRM_MODIFY_CQ_CQC);
 	uint32_t log_size = bb_prm_get(cqc, BB_PRM_CQC_LOG_CQ_SIZE);
-	uint32_t umem_id = bb_prm_get(cmd->in, BB_PRM_CREATE_CQ_UMEM_ID);
-	uint64_t offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_CQ_UMEM_OFFSET);
 	uint32_t select = bb_prm_get(cmd->in, BB_PRM_MODIFY_CQ_FIELD_SELECT);
-	struct soft_umem *umem = soft_cmd_umem(cmd, umem_id);
+	struct soft_queue_mem mem;
 	int ret;
 
 	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
@@ -224,21 +239,15 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 	if (log_size > SOFT_LOG_MAX_CQ_SZ)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_cq_size %u (0 to %d)", log_size,
 				   SOFT_LOG_MAX_CQ_SZ);
-	if (umem == NULL)
-		return SOFT_REFUSE(cmd, BAD_RES, "cq_umem_id 0x%x does not exist", umem_id);
-	if (!umem->writable)
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"the device cannot write CQEs to umem 0x%x: register the umem with "
-			"LOCAL_WRITE",
-			umem_id);
-	ret = soft_cmd_page_size(cmd, umem, bb_prm_get(cqc, BB_PRM_CQC_LOG_PAGE_SIZE), offset);
-	if (ret == 0)
-		ret = soft_cmd_umem_range(cmd, "CQ buffer", umem, offset, (uint64_t)CQE << log_size,
-					  CQE);
+	cq_mem(cmd, cqc, &mem);
+	mem.has_dbr = false; /* the doorbell record stays */
+	ret = open_mem(cmd, &mem, log_size);
 	if (ret != 0)
 		return ret;
-	switch (soft_cq_move(cq, umem->base + offset, log_size)) {
+	ret = soft_cq_move(cq, mem.umem->base + mem.offset, log_size);
+	if (ret != 0)
+		soft_umem_discard(mem.umem);
+	switch (ret) {
 	case 0:
 		break;
 	case -EINVAL:
@@ -261,9 +270,9 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 		return SOFT_REFUSE(cmd, BAD_RES_STATE,
 				   "CQ 0x%x is in the error state: destroy and create it", cq->cqn);
 	}
-	umem->refs++;
-	cq->umem->refs--;
-	cq->umem = umem;
+	mem.umem->refs++;
+	soft_umem_unref(cq->umem);
+	cq->umem = mem.umem;
 	return 0;
 }
 
@@ -291,11 +300,12 @@ moderate(struct soft_cmd *cmd, struct soft_cq *cq)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "invalid field select 0x%x (1 period, 2 count, 3 both)", select);
 	/*
-	 * The kernel sets cq_umem_valid in every MODIFY_CQ. If the field select does not name the
-	 * ring, firmware may or may not use the umem (assumption [A]). Firmware that uses it would
-	 * move the ring, so the device rejects any umem that is not the ring's.
+	 * The kernel sets cq_umem_valid in every MODIFY_CQ of DEVX. If the field select does not
+	 * name the ring, firmware may or may not use the umem (assumption [A]). Firmware that uses
+	 * it would move the ring, so the device rejects any umem that is not the ring's.
 	 */
-	if (umem_id != cq->umem->pub.id || cq->umem->base + offset != cq->buf)
+	if (bb_prm_get(cmd->in, BB_PRM_MODIFY_CQ_UMEM_VALID) != 0 &&
+	    (umem_id != cq->umem->pub.id || cq->umem->base + offset != cq->buf))
 		return SOFT_REFUSE(
 			cmd, BAD_PARAM,
 			"umem 0x%x, offset 0x%" PRIx64

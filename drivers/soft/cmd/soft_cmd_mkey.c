@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "bb_prm_kernel.h"
 #include "soft_ctl.h"
 
 #define SOFT_SYNDROME 0xbb070000u
@@ -163,6 +164,19 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 	return 0;
 }
 
+/*
+ * Returns the type of a memory window, 0 if the key is not one. The kernel makes free keys for
+ * windows only, and lets peers invalidate those of type 2 (mlx5_ib_alloc_mw(), Linux 6.1).
+ */
+static uint8_t
+window_type(const struct soft_cmd *cmd)
+{
+	if (cmd->ctx->host == NULL || cmd->ctx->role != SOFT_ROLE_KERNEL ||
+	    !mkc(cmd, BB_PRM_MKC_FREE) || cmd->dev->opts.no_mw)
+		return 0;
+	return mkc(cmd, BB_PRM_MKC_EN_RINVAL) ? 2 : 1;
+}
+
 int
 soft_cmd_create_mkey(struct soft_cmd *cmd)
 {
@@ -174,6 +188,9 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 	struct soft_mkey *m;
 	int ret;
 
+	if (cmd->ctx->host != NULL && mkc(cmd, BB_PRM_MKC_ACCESS_MODE_4_2) == 0 &&
+	    mkc(cmd, BB_PRM_MKC_ACCESS_MODE) <= BB_PRM_MKC_MODE_MTT)
+		return soft_cmd_create_mtt(cmd);
 	ret = soft_cmd_only(cmd, create_fields, RTE_DIM(create_fields));
 	if (ret == 0)
 		ret = check_kind(cmd);
@@ -204,6 +221,7 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 									    : SOFT_XLT_LIST;
 	ind->umr = mkc(cmd, BB_PRM_MKC_UMR_EN) != 0;
 	ind->en_rinval = mkc(cmd, BB_PRM_MKC_EN_RINVAL) != 0;
+	ind->mw_type = window_type(cmd);
 	ind->free = mkc(cmd, BB_PRM_MKC_FREE) != 0;
 	ind->gate = ind->free ? SOFT_GATE_CLOSED : 0;
 	ind->lw = mkc(cmd, BB_PRM_MKC_LW) != 0;
@@ -225,9 +243,19 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 	cmd->dev->ctl->mkey_variant[id] = (uint8_t)m->key;
 	m->obj = cmd->obj;
 	__atomic_store_n(&cmd->dev->mkeys[id], m, __ATOMIC_RELEASE);
-	pd->mrs++;
+	soft_pd_count_mr(pd, 1);
 	bb_prm_set(cmd->out, BB_PRM_CREATE_MKEY_OUT_INDEX, id);
 	return 0;
+}
+
+/* Drops the reference of a memory window to its MR. */
+static void
+unbind(struct soft_dev *dev, struct soft_mkey *m)
+{
+	rte_ticketlock_lock(&dev->umr_lock);
+	if (m->ind->bound != NULL)
+		m->ind->bound->windows--;
+	rte_ticketlock_unlock(&dev->umr_lock);
 }
 
 int
@@ -236,6 +264,7 @@ soft_cmd_destroy_mkey(struct soft_cmd *cmd)
 	static const struct soft_field fields[] = {{BB_PRM_DESTROY_MKEY_INDEX, 0}};
 	uint32_t id = bb_prm_get(cmd->in, BB_PRM_DESTROY_MKEY_INDEX);
 	struct soft_mkey *m = id < 1u << SOFT_LOG_MAX_MKEY ? cmd->dev->mkeys[id] : NULL;
+	uint32_t pdn;
 	int ret;
 
 	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
@@ -243,10 +272,20 @@ soft_cmd_destroy_mkey(struct soft_cmd *cmd)
 		return ret;
 	if (m == NULL || m->obj == NULL || m->obj->ctx != &cmd->ctx->pub)
 		return SOFT_REFUSE(cmd, BAD_RES, "mkey 0x%x does not exist", id);
-	__atomic_store_n(&cmd->dev->mkeys[id], NULL, __ATOMIC_RELEASE);
-	soft_quiesce();
+	pdn = m->pdn;
+	if (m->ind == NULL) {
+		if (soft_mkey_retire(cmd->dev, m, NULL) != 0)
+			return SOFT_REFUSE(cmd, RES_BUSY,
+					   "memory windows are bound to mkey 0x%x: invalidate them "
+					   "first",
+					   id);
+	} else {
+		__atomic_store_n(&cmd->dev->mkeys[id], NULL, __ATOMIC_RELEASE);
+		soft_quiesce();
+		unbind(cmd->dev, m);
+		soft_indirect_free(m);
+	}
 	soft_draw_give(&cmd->dev->ctl->mkey_draw, id);
-	soft_cmd_pd(cmd, m->pdn)->mrs--;
-	soft_indirect_free(m);
+	soft_pd_count_mr(cmd->dev->ctl->pds[pdn], -1);
 	return 0;
 }

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* QP state transitions: RST2INIT to RTS2RTS, 2ERR, 2RST. */
-#include <arpa/inet.h>
 #include <string.h>
 
+#include "bb_prm_kernel.h"
 #include "soft_ctl.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
@@ -108,6 +108,19 @@ static const struct optional optionals[] = {
 	{BB_PRM_OPTPAR_Q_KEY, UD, QPC(BB_PRM_QPC_Q_KEY)},
 };
 
+/*
+ * Fields that mlx5_ib sets in each transition of a QP that it made with a page list, whatever the
+ * transition is (__mlx5_ib_modify_qp(), Linux 6.1 to 7.2). It repeats the attributes of CREATE_QP.
+ * A card ignores these fields outside the transition to which they belong, so this device does,
+ * too.
+ */
+static const struct soft_field kernel_fields[] = {
+	QPC(BB_PRM_QPC_PD),        QPC(BB_PRM_QPC_CQN_SND),
+	QPC(BB_PRM_QPC_CQN_RCV),   QPC(BB_PRM_QPC_LOG_ACK_REQ_FREQ),
+	QPC(BB_PRM_QPC_DBR_ADDR),  QPC(BB_PRM_QPC_RLKY),
+	QPC(BB_PRM_QPC_DETH_SQPN),
+};
+
 #define ACCESS_BITS (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
 
 /* Fields and mask bits that a transition accepts for one QP type. */
@@ -197,10 +210,11 @@ copy_field(uint8_t *to, const uint8_t *from, const struct soft_field *f)
 
 /* Rejects the command if bits are set outside the fields that the transition accepts or ignores. */
 static int
-check_fields(struct soft_cmd *cmd, const struct transition *t, uint32_t st)
+check_fields(struct soft_cmd *cmd, const struct transition *t, const struct soft_qp *qp)
 {
-	const struct takes *takes = &t->takes[st];
-	struct soft_field all[RTE_DIM(rtr_fields) + RTE_DIM(optionals) + 4];
+	const struct takes *takes = &t->takes[qp->st];
+	struct soft_field
+		all[RTE_DIM(rtr_fields) + RTE_DIM(optionals) + RTE_DIM(kernel_fields) + 4];
 	unsigned int i, n = 0;
 
 	all[n++] = (struct soft_field){BB_PRM_MODIFY_QP_QPN, 0};
@@ -213,10 +227,13 @@ check_fields(struct soft_cmd *cmd, const struct transition *t, uint32_t st)
 		all[n++] = (struct soft_field){BB_PRM_QPC_ST, SOFT_QPC_AT};
 		all[n++] = (struct soft_field){BB_PRM_QPC_PM_STATE, SOFT_QPC_AT};
 		for (i = 0; i < RTE_DIM(optionals); i++)
-			if ((optionals[i].types & 1u << st) != 0)
+			if ((optionals[i].types & 1u << qp->st) != 0)
 				all[n++] = optionals[i].field;
 		for (i = 0; i < takes->n; i++)
 			all[n++] = takes->fields[i];
+		/* A umem without a number holds a page list. */
+		for (i = 0; qp->wq_umem->pub.id == 0 && i < RTE_DIM(kernel_fields); i++)
+			all[n++] = kernel_fields[i];
 		for (i = 4; i < n; i++)
 			all[i].base += SOFT_QPC_AT;
 	}
@@ -231,11 +248,12 @@ check_common(struct soft_cmd *cmd, const struct transition *t, const struct soft
 	uint32_t port = bb_prm_get(in + ADS_IN_QPC, BB_PRM_ADS_VHCA_PORT_NUM);
 	uint32_t pkey = bb_prm_get(image + ADS_IN_QPC, BB_PRM_ADS_PKEY_INDEX);
 	uint32_t atomic = bb_prm_get(image, BB_PRM_QPC_ATOMIC_MODE);
+	uint32_t type = qp->special != 0 ? qp->special : qp->st;
 	bool init = t->op == BB_PRM_OP_RST2INIT_QP;
 
-	if (st != qp->st)
+	if (st != type)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u is not the type of the QP (%u)", st,
-				   qp->st);
+				   type);
 	if (pm != BB_PRM_QP_PM_MIGRATED && (pm != 0 || init))
 		return SOFT_REFUSE(
 			cmd, BAD_PARAM,
@@ -257,76 +275,6 @@ check_common(struct soft_cmd *cmd, const struct transition *t, const struct soft
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "invalid atomic_mode %u (0 to 3: atomics have at most 8 bytes)",
 				   atomic);
-	return 0;
-}
-
-static int
-check_eth_path(struct soft_cmd *cmd, const uint8_t *ads)
-{
-	uint32_t index = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
-	uint32_t sport = bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT);
-	const uint8_t *gid = bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP);
-
-	if (bb_prm_get(ads, BB_PRM_ADS_RLID) != 0 || bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 ||
-	    bb_prm_get(ads, BB_PRM_ADS_SL) != 0 || bb_prm_get(ads, BB_PRM_ADS_MLID) != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "rlid, mlid, grh or sl is set (all 0 on an Ethernet port)");
-	if (index >= SOFT_MAX_GIDS || !cmd->dev->gid_valid[index])
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"src_addr_index %u names an empty GID: choose one that bb_gid_query() "
-			"returns",
-			index);
-	if (bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT) == 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "hop_limit is 0, so no packet would arrive (1 to 255)");
-	if (cmd->dev->gids[index].type == BB_GID_ROCE_V2 && sport < SOFT_MIN_UDP_SPORT)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid udp_sport 0x%x (0x%x to 0xffff)", sport,
-				   SOFT_MIN_UDP_SPORT);
-	if (cmd->dev->gids[index].type == BB_GID_ROCE_V1 && sport != 0)
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"udp_sport 0x%x is set (0: the source GID is of type RoCE v1, which has "
-			"no UDP)",
-			sport);
-	if (soft_gid_empty(gid) || gid[0] == 0xff)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "rgid_rip, the peer's GID, is zero or a multicast GID");
-	return 0;
-}
-
-static int
-check_ib_path(struct soft_cmd *cmd, const uint8_t *ads)
-{
-	uint32_t rlid = bb_prm_get(ads, BB_PRM_ADS_RLID);
-	uint32_t index = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
-
-	if (rlid == 0 || rlid >= 0xc000)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "invalid rlid 0x%x (unicast LIDs: 0x1 to 0xbfff)", rlid);
-	if (bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT) != 0 ||
-	    bb_prm_get(ads, BB_PRM_ADS_RMAC_47_32) != 0 ||
-	    bb_prm_get(ads, BB_PRM_ADS_RMAC_31_0) != 0 ||
-	    bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO) != 0 || bb_prm_get(ads, BB_PRM_ADS_DSCP) != 0 ||
-	    bb_prm_get(ads, BB_PRM_ADS_ECN) != 0)
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"udp_sport, rmac, eth_prio, dscp or ecn is set (all 0 on an InfiniBand "
-			"port)");
-	if (bb_prm_get(ads, BB_PRM_ADS_GRH) == 0 && cmd->dev->opts.grh_required)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "grh is 0, but the port requires a GRH (option grh_required)");
-	if (bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 &&
-	    (index >= SOFT_MAX_GIDS || !cmd->dev->gid_valid[index]))
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"src_addr_index %u names an empty GID: choose one that bb_gid_query() "
-			"returns",
-			index);
-	if (bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 &&
-	    soft_gid_empty(bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP)))
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "grh is 1, but rgid_rip, the peer's GID, is zero");
 	return 0;
 }
 
@@ -353,8 +301,7 @@ check_rtr(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 				   SOFT_LOG_MAX_RA);
 	if (qp->st == BB_PRM_QP_ST_UD)
 		return 0;
-	return cmd->dev->opts.link_ib ? check_ib_path(cmd, image + ADS_IN_QPC)
-				      : check_eth_path(cmd, image + ADS_IN_QPC);
+	return soft_cmd_check_path(cmd, image + ADS_IN_QPC);
 }
 
 static int
@@ -366,67 +313,6 @@ check_rts(struct soft_cmd *cmd, const uint8_t *image)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_sra_max %u (0 to %u)", log_sra,
 				   SOFT_LOG_MAX_RA);
 	return 0;
-}
-
-/*
- * Looks up the peer's device. If no device has the address, or the MAC is wrong, only logs it: the
- * transition succeeds, and messages to the peer are lost.
- */
-static struct soft_dev *
-find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
-{
-	const uint8_t *ads = image + ADS_IN_QPC;
-	const uint8_t *gid = bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP);
-	char text[INET6_ADDRSTRLEN];
-	struct soft_dev *peer;
-	uint8_t mac[6];
-
-	if (cmd->dev->opts.link_ib) {
-		peer = soft_dev_by_lid((uint16_t)bb_prm_get(ads, BB_PRM_ADS_RLID));
-		if (peer == NULL)
-			SOFT_LOG(WARNING,
-				 "%s: QP 0x%x: the peer's LID 0x%x is unknown, so messages will be "
-				 "lost: open the peer's device first",
-				 cmd->dev->name, qp->qpn, bb_prm_get(ads, BB_PRM_ADS_RLID));
-		return peer;
-	}
-	if (cmd->dev->shm != NULL) {
-		/*
-		 * Ignores an error, because the process of the peer may start later; the
-		 * shared-memory connection is then set up later.
-		 */
-		(void)soft_shm_reach(cmd->dev, gid, true);
-		return NULL;
-	}
-	/* The peer on a port may be on any host, so there is no device to look up. */
-	if (cmd->dev->netif != NULL)
-		return NULL;
-	peer = soft_dev_by_gid(gid, false);
-	if (peer == NULL) {
-		inet_ntop(AF_INET6, gid, text, sizeof(text));
-		SOFT_LOG(WARNING,
-			 "%s: QP 0x%x: the peer's GID %s is unknown, so messages will be lost: "
-			 "open the peer's device first",
-			 cmd->dev->name, qp->qpn, text);
-		return NULL;
-	}
-	if (peer->opts.wire != cmd->dev->opts.wire) {
-		SOFT_LOG(WARNING,
-			 "%s: QP 0x%x: %s and %s use different transports, so messages will be "
-			 "lost: set the option wire=1 on both devices or on neither",
-			 cmd->dev->name, qp->qpn, cmd->dev->name, peer->name);
-		return NULL;
-	}
-	memcpy(mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
-	if (memcmp(mac, peer->mac, 6) != 0) {
-		SOFT_LOG(WARNING,
-			 "%s: QP 0x%x: rmac %02x:%02x:%02x:%02x:%02x:%02x is not the MAC of the "
-			 "peer's device %s, so messages will be lost: set rmac to that MAC",
-			 cmd->dev->name, qp->qpn, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
-			 peer->name);
-		return NULL;
-	}
-	return peer;
 }
 
 /* Copies the fields of the QP context to the QP. Call it under the engine's lock. */
@@ -517,7 +403,8 @@ next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_q
 	if (ret == 0 && t->op == BB_PRM_OP_RTR2RTS_QP)
 		ret = check_rts(cmd, image);
 	if (ret == 0 && t->op == BB_PRM_OP_INIT2RTR_QP)
-		*peer = qp->st == BB_PRM_QP_ST_UD ? NULL : find_peer(cmd, qp, image);
+		*peer = qp->st == BB_PRM_QP_ST_UD ? NULL
+						  : soft_cmd_find_peer(cmd, qp, image + ADS_IN_QPC);
 	return ret;
 }
 
@@ -535,7 +422,7 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 		t++;
 	if (qp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
-	ret = check_fields(cmd, t, qp->st);
+	ret = check_fields(cmd, t, qp);
 	if (ret != 0)
 		return ret;
 	memcpy(image, qp->qpc, sizeof(image));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bb_prm_kernel.h"
 #include "soft_ctl.h"
 #include "soft_shm.h"
 
@@ -37,15 +38,27 @@ static const struct soft_field create_fields[] = {
 	{BB_PRM_QPC_CS_REQ, SOFT_QPC_AT},         {BB_PRM_QPC_CS_RES, SOFT_QPC_AT},
 };
 
+/*
+ * Fields that a kernel's driver sets in addition, in QPs with a page list, which it makes for
+ * itself and for verbs (create_user_qp() and create_kernel_qp() of mlx5_ib, Linux 6.1). The device
+ * needs none but page_offset: XRC is not supported, so xrcd is a placeholder; all lkeys are real
+ * keys.
+ */
+static const struct soft_field kernel_fields[] = {
+	{BB_PRM_QPC_XRCD, SOFT_QPC_AT},        {BB_PRM_QPC_PAGE_OFFSET, SOFT_QPC_AT},
+	{BB_PRM_QPC_RLKY, SOFT_QPC_AT},        {BB_PRM_QPC_FRE, SOFT_QPC_AT},
+	{BB_PRM_QPC_BLOCK_LB_MC, SOFT_QPC_AT}, {BB_PRM_QPC_LATENCY_SENSITIVE, SOFT_QPC_AT},
+	{BB_PRM_QPC_DETH_SQPN, SOFT_QPC_AT},
+};
+
 /* Objects that a QP refers to. Each object has a reference count of its QPs. */
 struct parts {
 	struct soft_pd *pd;
 	struct soft_cq *scq, *rcq;
 	struct soft_uar_page *uar;
-	struct soft_umem *umem, *db_umem;
+	struct soft_queue_mem mem;
 	struct soft_rmp *rmp;
 	uint32_t counter_set;
-	uint64_t offset, dbr_addr;
 	/*
 	 * Lengths of the queues in bytes. The RQ comes first in memory, and the SQ follows
 	 * directly.
@@ -60,11 +73,12 @@ find_parts(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	uint32_t scqn = bb_prm_get(qpc, BB_PRM_QPC_CQN_SND);
 	uint32_t rcqn = bb_prm_get(qpc, BB_PRM_QPC_CQN_RCV);
 	uint32_t uar_id = bb_prm_get(qpc, BB_PRM_QPC_UAR_PAGE);
-	uint32_t umem_id = bb_prm_get(cmd->in, BB_PRM_CREATE_QP_WQ_UMEM_ID);
-	uint32_t db_umem_id = bb_prm_get(qpc, BB_PRM_QPC_DBR_UMEM_ID);
+	int ret;
 
 	p->pd = soft_cmd_pd(cmd, pdn);
-	if (p->pd == NULL)
+	/* The QP that posts UMRs for the kernel has no PD: create_kernel_qp() of mlx5_ib,
+	 * Linux 6.1. */
+	if (p->pd == NULL && (bb_prm_get(qpc, BB_PRM_QPC_ST) != BB_PRM_QP_ST_REG_UMR || pdn != 0))
 		return SOFT_REFUSE(cmd, BAD_RES, "PD 0x%x does not exist", pdn);
 	p->scq = soft_cmd_cq(cmd, scqn);
 	if (p->scq == NULL)
@@ -77,18 +91,40 @@ find_parts(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	p->uar = soft_cmd_uar(cmd, uar_id);
 	if (p->uar == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "UAR page 0x%x does not exist", uar_id);
-	p->umem = soft_cmd_umem(cmd, umem_id);
-	if (p->umem == NULL)
-		return SOFT_REFUSE(cmd, BAD_RES, "wq_umem_id 0x%x does not exist", umem_id);
-	p->db_umem = soft_cmd_umem(cmd, db_umem_id);
-	if (p->db_umem == NULL)
-		return SOFT_REFUSE(cmd, BAD_RES, "dbr_umem_id 0x%x does not exist", db_umem_id);
+	p->mem = (struct soft_queue_mem){
+		.what = "queue buffer (RQ, then SQ)",
+		.umem_field = "wq_umem_id",
+		.umem_valid = bb_prm_get(cmd->in, BB_PRM_CREATE_QP_WQ_UMEM_VALID) != 0,
+		.umem_id = bb_prm_get(cmd->in, BB_PRM_CREATE_QP_WQ_UMEM_ID),
+		.offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET),
+		.log_page_size = bb_prm_get(qpc, BB_PRM_QPC_LOG_PAGE_SIZE),
+		.page_offset = bb_prm_get(qpc, BB_PRM_QPC_PAGE_OFFSET),
+		.list = BB_PRM_CREATE_QP_PAS,
+		.has_dbr = true,
+		.dbr_valid = bb_prm_get(qpc, BB_PRM_QPC_DBR_UMEM_VALID) != 0,
+		.dbr_id = bb_prm_get(qpc, BB_PRM_QPC_DBR_UMEM_ID),
+		.dbr_addr = bb_prm_get64(qpc, BB_PRM_QPC_DBR_ADDR),
+	};
+	ret = soft_queue_mem_find(cmd, &p->mem);
+	if (ret != 0)
+		return ret;
 	p->counter_set = bb_prm_get(qpc, BB_PRM_QPC_COUNTER_SET_ID);
 	if (p->counter_set != 0 &&
 	    !soft_ctx_may_use(cmd->ctx, cmd->dev->ctl->counter_ctx[p->counter_set]))
 		return SOFT_REFUSE(cmd, BAD_RES, "counter_set_id %u does not exist",
 				   p->counter_set);
 	return 0;
+}
+
+/*
+ * Returns true if only a kernel has QPs of type @st: QP0 and QP1 for management datagrams, and the
+ * QP that posts UMRs. The engine runs these as UD QPs.
+ */
+static bool
+kernels_own(const struct soft_cmd *cmd, uint32_t st)
+{
+	return cmd->ctx->host != NULL && cmd->ctx->role == SOFT_ROLE_KERNEL &&
+	       (st == BB_PRM_QP_ST_QP0 || st == BB_PRM_QP_ST_QP1 || st == BB_PRM_QP_ST_REG_UMR);
 }
 
 static int
@@ -101,7 +137,8 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 	uint32_t cs_req = bb_prm_get(qpc, BB_PRM_QPC_CS_REQ);
 	uint32_t cs_res = bb_prm_get(qpc, BB_PRM_QPC_CS_RES);
 
-	if (st != BB_PRM_QP_ST_RC && st != BB_PRM_QP_ST_UC && st != BB_PRM_QP_ST_UD)
+	if (st != BB_PRM_QP_ST_RC && st != BB_PRM_QP_ST_UC && st != BB_PRM_QP_ST_UD &&
+	    !kernels_own(cmd, st))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid st %u (0 RC, 1 UC, 2 UD)", st);
 	if (pm != BB_PRM_QP_PM_MIGRATED)
 		return SOFT_REFUSE(
@@ -159,7 +196,9 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 		p->rmp = soft_cmd_rmp(cmd, srqn);
 		if (p->rmp == NULL)
 			return SOFT_REFUSE(cmd, BAD_RES, "RMP 0x%x does not exist", srqn);
-	} else if (srqn != 0) {
+	} else if (srqn != 0 && p->mem.umem_valid) {
+		/* mlx5_ib names placeholders in a QP of its own without an SRQ (create_user_qp()).
+		 */
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "srqn 0x%x is set, but rq_type is %u (1 for an RMP)", srqn,
 				   rq_type);
@@ -186,35 +225,21 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	return 0;
 }
 
-static int
-check_memory(struct soft_cmd *cmd, const void *qpc, struct parts *p)
-{
-	int ret;
-
-	p->offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET);
-	p->dbr_addr = bb_prm_get64(qpc, BB_PRM_QPC_DBR_ADDR);
-	ret = soft_cmd_page_size(cmd, p->umem, bb_prm_get(qpc, BB_PRM_QPC_LOG_PAGE_SIZE),
-				 p->offset);
-	if (ret == 0)
-		ret = soft_cmd_umem_range(cmd, "queue buffer (RQ, then SQ)", p->umem, p->offset,
-					  p->rq_bytes + p->sq_bytes, BB_WQE_BB);
-	if (ret == 0)
-		ret = soft_cmd_umem_range(cmd, "doorbell record", p->db_umem, p->dbr_addr, 8, 8);
-	return ret;
-}
-
 /* Adds @change (1 or -1) to the reference counts of the objects that a QP refers to. */
 static void
 count_parts(struct soft_qp *qp, int change)
 {
 	uint32_t by = (uint32_t)change;
 
-	qp->pd->qps += by;
+	if (qp->pd != NULL)
+		qp->pd->qps += by;
 	qp->scq->refs += by;
 	qp->rcq->refs += by;
 	qp->uar->refs += by;
 	qp->wq_umem->refs += by;
 	qp->db_umem->refs += by;
+	soft_umem_discard(qp->wq_umem);
+	soft_umem_discard(qp->db_umem);
 	if (qp->rmp != NULL)
 		qp->rmp->refs += by;
 	qp->dev->ctl->counter_refs[qp->counter_set] += by;
@@ -223,21 +248,25 @@ count_parts(struct soft_qp *qp, int change)
 static void
 fill_qp(struct soft_cmd *cmd, const void *qpc, const struct parts *p, struct soft_qp *qp)
 {
-	uint8_t *buf = p->umem->base + p->offset;
+	uint8_t *buf = p->mem.umem->base + p->mem.offset;
 
 	qp->dev = cmd->dev;
 	qp->obj = cmd->obj;
 	qp->pd = p->pd;
-	qp->pdn = p->pd->pub.pdn;
+	qp->pdn = p->pd != NULL ? p->pd->pub.pdn : 0;
 	qp->st = bb_prm_get(qpc, BB_PRM_QPC_ST);
+	if (qp->st > BB_PRM_QP_ST_UD) {
+		qp->special = (uint8_t)qp->st;
+		qp->st = BB_PRM_QP_ST_UD;
+	}
 	qp->user_index = bb_prm_get(qpc, BB_PRM_QPC_USER_INDEX);
 	qp->state = BB_PRM_QP_RST;
 	qp->uar = p->uar;
 	qp->engine = p->uar->engine;
 	qp->scq = p->scq;
 	qp->rcq = p->rcq;
-	qp->wq_umem = p->umem;
-	qp->db_umem = p->db_umem;
+	qp->wq_umem = p->mem.umem;
+	qp->db_umem = p->mem.db_umem;
 	qp->has_rq = p->rq_bytes != 0;
 	qp->rq = buf;
 	qp->log_rq = bb_prm_get(qpc, BB_PRM_QPC_LOG_RQ_SIZE);
@@ -245,12 +274,26 @@ fill_qp(struct soft_cmd *cmd, const void *qpc, const struct parts *p, struct sof
 	qp->has_sq = p->sq_bytes != 0;
 	qp->sq = buf + p->rq_bytes;
 	qp->log_sq = bb_prm_get(qpc, BB_PRM_QPC_LOG_SQ_SIZE);
-	qp->dbrec = (uint32_t *)(void *)(p->db_umem->base + p->dbr_addr);
+	qp->dbrec = (uint32_t *)(void *)(p->mem.db_umem->base + p->mem.dbr_addr);
 	qp->rmp = p->rmp;
 	qp->cs_req = bb_prm_get(qpc, BB_PRM_QPC_CS_REQ) != 0;
 	qp->cs_res = bb_prm_get(qpc, BB_PRM_QPC_CS_RES) != 0;
 	qp->counter_set = p->counter_set;
 	memcpy(qp->qpc, qpc, sizeof(qp->qpc));
+}
+
+static int
+check_fields(struct soft_cmd *cmd)
+{
+	struct soft_field all[RTE_DIM(create_fields) + RTE_DIM(kernel_fields)];
+	uint32_t n = RTE_DIM(create_fields);
+
+	memcpy(all, create_fields, sizeof(create_fields));
+	if (bb_prm_get(cmd->in, BB_PRM_CREATE_QP_WQ_UMEM_VALID) == 0) {
+		memcpy(all + n, kernel_fields, sizeof(kernel_fields));
+		n += RTE_DIM(kernel_fields);
+	}
+	return soft_cmd_only(cmd, all, n);
 }
 
 int
@@ -262,7 +305,7 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 	struct soft_qp *qp;
 	int ret;
 
-	ret = soft_cmd_only(cmd, create_fields, RTE_DIM(create_fields));
+	ret = check_fields(cmd);
 	if (ret == 0)
 		ret = check_kind(cmd, qpc);
 	if (ret == 0)
@@ -270,14 +313,18 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 	if (ret == 0)
 		ret = check_sizes(cmd, qpc, &parts);
 	if (ret == 0)
-		ret = check_memory(cmd, qpc, &parts);
+		ret = soft_queue_mem_open(cmd, &parts.mem, parts.rq_bytes + parts.sq_bytes,
+					  BB_WQE_BB);
 	if (ret != 0)
 		return ret;
 
 	qp = calloc(1, sizeof(*qp));
-	if (qp == NULL)
+	if (qp == NULL) {
+		soft_queue_mem_drop(&parts.mem);
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a QP");
+	}
 	if (soft_draw_take(&dev->ctl->qp_draw, &dev->ctl->random, &qp->qpn) != 0) {
+		soft_queue_mem_drop(&parts.mem);
 		free(qp);
 		return SOFT_REFUSE(cmd, NO_RES, "all QP numbers are in use: destroy some QPs");
 	}
@@ -288,6 +335,7 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 		soft_quiesce();
 		soft_draw_give(&dev->ctl->qp_draw, qp->qpn);
 		soft_wire_destroy(qp->wire);
+		soft_queue_mem_drop(&parts.mem);
 		free(qp);
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for the QP in the engine");
 	}

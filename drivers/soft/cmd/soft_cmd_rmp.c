@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bb_prm_kernel.h"
 #include "soft_ctl.h"
 
 #define SOFT_SYNDROME 0xbb060000u
@@ -19,17 +20,17 @@
 #define BITMASK_AT 0x10
 
 /*
- * Fields that CREATE_RMP accepts. Not accepted: signatures, striding, header split, page_offset in
- * addition to a umem offset.
+ * Fields that CREATE_RMP accepts. Not accepted: signatures, striding, header split.
  */
 static const struct soft_field create_fields[] = {
-	{BB_PRM_RMPC_STATE, CTX_AT},   {BB_PRM_RMPC_BASIC_CYCLIC, CTX_AT},
-	{BB_PRM_WQ_TYPE, WQ_AT},       {BB_PRM_WQ_LWM, WQ_AT},
-	{BB_PRM_WQ_PD, WQ_AT},         {BB_PRM_WQ_DBR_ADDR, WQ_AT},
-	{BB_PRM_WQ_LOG_STRIDE, WQ_AT}, {BB_PRM_WQ_LOG_PG_SZ, WQ_AT},
-	{BB_PRM_WQ_LOG_SZ, WQ_AT},     {BB_PRM_WQ_DBR_UMEM_VALID, WQ_AT},
-	{BB_PRM_WQ_UMEM_VALID, WQ_AT}, {BB_PRM_WQ_DBR_UMEM_ID, WQ_AT},
-	{BB_PRM_WQ_UMEM_ID, WQ_AT},    {BB_PRM_WQ_UMEM_OFFSET, WQ_AT},
+	{BB_PRM_RMPC_STATE, CTX_AT},    {BB_PRM_RMPC_BASIC_CYCLIC, CTX_AT},
+	{BB_PRM_WQ_TYPE, WQ_AT},        {BB_PRM_WQ_LWM, WQ_AT},
+	{BB_PRM_WQ_PD, WQ_AT},          {BB_PRM_WQ_DBR_ADDR, WQ_AT},
+	{BB_PRM_WQ_LOG_STRIDE, WQ_AT},  {BB_PRM_WQ_LOG_PG_SZ, WQ_AT},
+	{BB_PRM_WQ_LOG_SZ, WQ_AT},      {BB_PRM_WQ_DBR_UMEM_VALID, WQ_AT},
+	{BB_PRM_WQ_UMEM_VALID, WQ_AT},  {BB_PRM_WQ_DBR_UMEM_ID, WQ_AT},
+	{BB_PRM_WQ_UMEM_ID, WQ_AT},     {BB_PRM_WQ_UMEM_OFFSET, WQ_AT},
+	{BB_PRM_WQ_PAGE_OFFSET, WQ_AT},
 };
 
 struct soft_rmp *
@@ -86,34 +87,44 @@ static int
 check_memory(struct soft_cmd *cmd, const void *wq, struct soft_rmp *rmp)
 {
 	uint32_t pdn = bb_prm_get(wq, BB_PRM_WQ_PD);
-	uint32_t umem_id = bb_prm_get(wq, BB_PRM_WQ_UMEM_ID);
-	uint32_t db_umem_id = bb_prm_get(wq, BB_PRM_WQ_DBR_UMEM_ID);
-	uint64_t offset = bb_prm_get64(wq, BB_PRM_WQ_UMEM_OFFSET);
-	uint64_t dbr_addr = bb_prm_get64(wq, BB_PRM_WQ_DBR_ADDR);
+	struct soft_queue_mem m = {
+		.what = "queue buffer",
+		.umem_field = "wq_umem_id",
+		.umem_valid = bb_prm_get(wq, BB_PRM_WQ_UMEM_VALID) != 0,
+		.umem_id = bb_prm_get(wq, BB_PRM_WQ_UMEM_ID),
+		.offset = bb_prm_get64(wq, BB_PRM_WQ_UMEM_OFFSET),
+		.log_page_size = bb_prm_get(wq, BB_PRM_WQ_LOG_PG_SZ),
+		.page_offset = bb_prm_get(wq, BB_PRM_WQ_PAGE_OFFSET),
+		.list = WQ_AT + BB_PRM_WQ_PAS,
+		.has_dbr = true,
+		.dbr_valid = bb_prm_get(wq, BB_PRM_WQ_DBR_UMEM_VALID) != 0,
+		.dbr_id = bb_prm_get(wq, BB_PRM_WQ_DBR_UMEM_ID),
+		.dbr_addr = bb_prm_get64(wq, BB_PRM_WQ_DBR_ADDR),
+	};
 	int ret;
 
 	rmp->pd = soft_cmd_pd(cmd, pdn);
 	if (rmp->pd == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "PD 0x%x does not exist", pdn);
-	rmp->umem = soft_cmd_umem(cmd, umem_id);
-	if (rmp->umem == NULL)
-		return SOFT_REFUSE(cmd, BAD_RES, "wq_umem_id 0x%x does not exist", umem_id);
-	rmp->db_umem = soft_cmd_umem(cmd, db_umem_id);
-	if (rmp->db_umem == NULL)
-		return SOFT_REFUSE(cmd, BAD_RES, "dbr_umem_id 0x%x does not exist", db_umem_id);
-	ret = soft_cmd_page_size(cmd, rmp->umem, bb_prm_get(wq, BB_PRM_WQ_LOG_PG_SZ), offset);
+	ret = soft_queue_mem_find(cmd, &m);
 	if (ret == 0)
-		ret = soft_cmd_umem_range(cmd, "queue buffer", rmp->umem, offset,
-					  UINT64_C(1) << (rmp->log_size + rmp->log_stride),
+		ret = soft_queue_mem_open(cmd, &m, UINT64_C(1) << (rmp->log_size + rmp->log_stride),
 					  BB_WQE_BB);
-	if (ret == 0)
-		ret = soft_cmd_umem_range(cmd, "doorbell record", rmp->db_umem, dbr_addr, 8, 8);
 	if (ret != 0)
 		return ret;
 	rmp->pdn = pdn;
-	rmp->buf = rmp->umem->base + offset;
-	rmp->dbrec = (uint32_t *)(void *)(rmp->db_umem->base + dbr_addr);
+	rmp->umem = m.umem;
+	rmp->db_umem = m.db_umem;
+	rmp->buf = m.umem->base + m.offset;
+	rmp->dbrec = (uint32_t *)(void *)(m.db_umem->base + m.dbr_addr);
 	return 0;
+}
+
+static void
+drop_memory(struct soft_rmp *rmp)
+{
+	soft_umem_discard(rmp->umem);
+	soft_umem_discard(rmp->db_umem);
 }
 
 int
@@ -132,10 +143,13 @@ soft_cmd_create_rmp(struct soft_cmd *cmd)
 	if (ret != 0)
 		return ret;
 	rmp = calloc(1, sizeof(*rmp));
-	if (rmp == NULL)
+	if (rmp == NULL) {
+		drop_memory(&found);
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for an RMP");
+	}
 	*rmp = found;
 	if (soft_ids_alloc(&cmd->dev->ctl->rmp_ids, &rmp->rmpn) != 0) {
+		drop_memory(&found);
 		free(rmp);
 		return SOFT_REFUSE(cmd, NO_RES, "all RMP numbers are in use: destroy some RMPs");
 	}
@@ -244,8 +258,8 @@ soft_cmd_destroy_rmp(struct soft_cmd *cmd)
 	cmd->dev->ctl->rmps[rmpn] = NULL;
 	soft_ids_free(&cmd->dev->ctl->rmp_ids, rmpn);
 	rmp->pd->rmps--;
-	rmp->umem->refs--;
-	rmp->db_umem->refs--;
+	soft_umem_unref(rmp->umem);
+	soft_umem_unref(rmp->db_umem);
 	free(rmp);
 	return 0;
 }

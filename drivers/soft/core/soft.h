@@ -45,6 +45,7 @@
 #include "bb_wqe.h"
 #include "mlx5_cmd.h"
 #include "soft_counters.h"
+#include "soft_key.h"
 #include "soft_opts.h"
 
 #define SOFT_LOG_MAX_QP     17
@@ -86,76 +87,6 @@ void soft_wire_destroy(struct soft_wire *w);
  */
 void soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in);
 
-/* Layout of an indirect key over the memory of other keys. */
-enum soft_xlt_kind {
-	SOFT_XLT_LIST,    /* entries of any length, one after the other (KLM) */
-	SOFT_XLT_FIXED,   /* entries of 2^log_entity bytes each (KSM) */
-	SOFT_XLT_STRIDED, /* blocks of a repeating pattern */
-};
-
-/* One entry of an indirect key. */
-struct soft_xlt {
-	uint64_t addr;
-	uint64_t len; /* bytes of this entry; LIST and STRIDED only */
-	uint32_t key;
-	uint32_t stride;
-};
-
-/*
- * Extension of an indirect key. Without UMR the key never changes. With UMR an engine changes the
- * key in place, under soft_dev.umr_lock. It first closes the gate, so that new accesses are
- * rejected. The gate cannot be closed while an access uses the key: the engine then retries the
- * whole change later. So an access with the old layout has ended when the UMR or the invalidation
- * completes.
- */
-struct soft_indirect {
-	uint32_t gate; /* accesses that use the key now, or-ed with SOFT_GATE_CLOSED; __atomic */
-	bool umr, en_rinval;
-	bool free;       /* the key is unusable until a UMR changes it */
-	uint8_t mw_type; /* 1 or 2: type of a window; 0: the key is not a window */
-	bool lw, rr, rw, atomic;
-	enum soft_xlt_kind kind;
-	uint32_t qpn; /* QP that may use the key; BB_MKEY_ANY_QP: any QP */
-	uint64_t start, len;
-	uint64_t round;  /* STRIDED: bytes of one repetition of the pattern */
-	uint32_t repeat; /* STRIDED: repetitions of the pattern */
-	uint32_t log_entity;
-	struct soft_mkey *bound; /* MR to which a window is bound */
-	uint32_t n, cap; /* entries used; entries allocated (a strided pattern takes n + 1) */
-	struct soft_xlt x[];
-};
-#define SOFT_GATE_CLOSED 0x80000000u
-
-/*
- * Detour: a direct key whose memory needs special access. Its field len is 0, so that the check for
- * plain keys fails for it at no extra cost. soft_mem_refuse() then handles the key.
- */
-enum soft_detour {
-	SOFT_DETOUR_NONE,
-	SOFT_DETOUR_PAGED,   /* ON_DEMAND: any page may be missing; only peers use the key */
-	SOFT_DETOUR_RELAXED, /* RELAXED_ORDERING: writes of peers become visible in any order */
-};
-
-/*
- * Registered memory, or an indirect key. Immutable once published in soft_dev.mkeys, except that
- * UMR may change the low byte of the key, and that the field "windows" changes. An indirect key has
- * len 0, so that the check for direct keys always fails.
- */
-struct soft_mkey {
-	uint32_t key; /* index << 8 | variant */
-	uint32_t pdn;
-	uint64_t start; /* address of the first byte in requests (the iova) */
-	uint64_t len;
-	uint8_t *base; /* process address of the first byte */
-	bool lw, rr, rw, atomic;
-	bool mw_bind;              /* memory windows may be bound to the key */
-	uint32_t windows;          /* number of windows bound to the key; under soft_dev.umr_lock */
-	struct soft_indirect *ind; /* NULL for a direct key */
-	const struct mlx5_obj *obj; /* handle that CREATE_MKEY returned */
-	enum soft_detour detour;
-	uint64_t detour_len; /* length of the memory in bytes; valid only if detour is not NONE */
-};
-
 /* Mapping of a dma-buf; start is NULL if nothing is mapped. */
 struct soft_map {
 	uint8_t *start;
@@ -165,6 +96,7 @@ struct soft_map {
 
 /*
  * A umem: memory of the process that the device may read and write, for rings and doorbell records.
+ * The pages that a mailbox lists for one queue are a umem with number 0, which no command can name.
  */
 struct soft_umem {
 	struct mlx5_umem pub;
@@ -174,7 +106,8 @@ struct soft_umem {
 	bool writable;
 	uint32_t refs; /* number of objects that use the umem */
 	struct soft_ctx *ctx;
-	struct soft_map map; /* mapping of the dma-buf, if the umem is one */
+	struct soft_map map;       /* mapping of the dma-buf, if the umem is one */
+	struct soft_window window; /* pages of a guest, if the umem is made of these */
 };
 
 /* A register page, mapped by one or two struct mlx5_uar. */
@@ -308,8 +241,9 @@ struct soft_qp {
 					 * (the mailbox has 4 less) */
 	bool has_sq, has_rq;
 	struct soft_rmp *rmp; /* supplies the receives; NULL if the QP has a receive queue */
-	bool cs_req, cs_res;  /* up to 32 bytes of payload go into CQEs: requests, receives */
-	uint32_t *dbrec;      /* word 0: receive queue; word 1: send queue */
+	uint8_t special; /* 7 QP0, 8 QP1, 12 UMR: a QP of the kernel, which st says is UD; else 0 */
+	bool cs_req, cs_res; /* up to 32 bytes of payload go into CQEs: requests, receives */
+	uint32_t *dbrec;     /* word 0: receive queue; word 1: send queue */
 	uint32_t counter_set;
 	struct mlx5_obj *obj;
 

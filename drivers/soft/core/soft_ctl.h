@@ -128,7 +128,8 @@ struct soft_obj {
 struct soft_pd {
 	struct mlx5_pd pub;
 	struct soft_ctx *ctx;
-	uint32_t mrs, qps, rmps;
+	uint32_t mrs; /* __atomic */
+	uint32_t qps, rmps;
 };
 
 struct soft_mr {
@@ -309,6 +310,32 @@ int soft_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
 int soft_umem_reg_dmabuf(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len, uint32_t access,
 			 uint64_t pgsz_bitmap, struct mlx5_umem **umem);
 int soft_umem_dereg(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
+/* Enters a umem in the table under a new number. Returns 0 or -ENOMEM. Under soft_dev.lock. */
+int soft_umem_enter(struct soft_ctx *ctx, struct soft_umem *u);
+/* Removes a umem without references from the table. Under soft_dev.lock. */
+void soft_umem_leave(struct soft_umem *u);
+
+/* ---- soft_pages.c: page lists of mailboxes, big-endian entries of 8 bytes */
+
+/*
+ * Makes @n pages of 2^@log_sz bytes at @list accessible. @ctx has a host. Returns 0, -ENOMEM, or
+ * -EFAULT if a page is not memory of the guest.
+ */
+int soft_window_open(const struct soft_ctx *ctx, const uint8_t *list, uint32_t n,
+		     unsigned int log_sz, struct soft_window *w);
+void soft_window_close(struct soft_window *w);
+/* Returns true if each entry of a list gives the right to write. */
+bool soft_pages_writable(const uint8_t *list, uint32_t n);
+/*
+ * Makes a umem of pages, from offset @off of the first page on. It has number 0 and no reference.
+ * Returns as soft_window_open().
+ */
+int soft_umem_of_pages(struct soft_ctx *ctx, const uint8_t *list, uint32_t n, unsigned int log_sz,
+		       uint64_t off, bool writable, struct soft_umem **umem);
+/* Frees a umem with number 0 that has no references. Does nothing with any other, or with NULL. */
+void soft_umem_discard(struct soft_umem *u);
+/* Drops a reference, and discards the umem. */
+void soft_umem_unref(struct soft_umem *u);
 
 /* ---- soft_mem.c: the functions of struct mlx5_cmd_if */
 
@@ -324,6 +351,8 @@ int soft_mem_range(const char *name, const char *what, const void *addr, size_t 
 int soft_mem_check(const char *name, const char *what, const void *addr, size_t len, bool write);
 int soft_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
 int soft_pd_free(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
+/* Adds @change, 1 or -1, to the number of keys of a PD, which a UMR may also change. */
+void soft_pd_count_mr(struct soft_pd *pd, int change);
 
 /* ---- soft_mr.c */
 int soft_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
@@ -331,6 +360,21 @@ int soft_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_a
 int soft_mr_dereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr);
 int soft_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx5_pd *pd,
 		  void *addr, uint64_t len, uint32_t access);
+
+/* Publishes a key of the table to other processes, if the device shares keys. */
+void soft_mkey_share(struct soft_dev *dev, const struct soft_mkey *m);
+/*
+ * Replaces @m by @next (may be NULL) for all engines at once, and frees @m. Returns 0, or -EBUSY if
+ * windows are bound to @m (man ibv_dereg_mr, NOTES; the errno is an assumption [A]).
+ */
+int soft_mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next);
+/* Frees a key of any kind, which is not in the table. */
+void soft_mkey_free(struct soft_mkey *m);
+
+/* ---- soft_phys.c */
+/* Makes the windows of a key over physical addresses. Returns NULL if out of memory. */
+struct soft_phys *soft_phys_make(const struct soft_host *host);
+void soft_phys_free(struct soft_phys *p);
 
 /* ---- soft_mkey.c */
 int soft_mw_alloc(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type, struct mlx5_mw **mw);
@@ -453,6 +497,33 @@ int soft_cmd_umem_range(struct soft_cmd *cmd, const char *what, const struct sof
 int soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t log_page_size,
 		       uint64_t offset);
 
+/* ---- soft_cmd_pages.c */
+
+/* Ring and doorbell record of a queue that a mailbox creates. */
+struct soft_queue_mem {
+	const char *what, *umem_field; /* names of the ring and of its umem's field, for the log */
+	/* From the mailbox: the ring is in a umem if umem_valid, else in the pages from list on. */
+	bool umem_valid, dbr_valid;
+	uint32_t umem_id, dbr_id;
+	uint64_t offset; /* offset of the ring in the umem, bytes */
+	uint32_t log_page_size, page_offset;
+	uint32_t list;     /* offset of the page list in the mailbox */
+	bool has_dbr;      /* the mailbox names a doorbell record */
+	uint64_t dbr_addr; /* offset of the record in its umem; or address in the guest */
+	/* Result: dbr_addr is then an offset in db_umem. */
+	struct soft_umem *umem, *db_umem;
+};
+/* Looks up the umems that the mailbox names. Returns 0, or rejects the command. */
+int soft_queue_mem_find(struct soft_cmd *cmd, struct soft_queue_mem *m);
+/*
+ * Checks that the ring of @bytes, aligned to @align, and the record are inside the umems, or opens
+ * their pages. Returns 0, or rejects the command. The caller takes references to both umems, or
+ * calls soft_queue_mem_drop().
+ */
+int soft_queue_mem_open(struct soft_cmd *cmd, struct soft_queue_mem *m, uint64_t bytes,
+			uint64_t align);
+void soft_queue_mem_drop(struct soft_queue_mem *m);
+
 /* The functions of struct mlx5_cmd_if. */
 int soft_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen);
 int soft_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen,
@@ -471,11 +542,15 @@ int soft_cmd_destroy_qp(struct soft_cmd *cmd);
 int soft_cmd_query_qp(struct soft_cmd *cmd);
 int soft_cmd_modify_qp(struct soft_cmd *cmd);
 int soft_cmd_create_mkey(struct soft_cmd *cmd);
+/* CREATE_MKEY for keys over pages, and over physical addresses: only with a host. */
+int soft_cmd_create_mtt(struct soft_cmd *cmd);
 int soft_cmd_destroy_mkey(struct soft_cmd *cmd);
 int soft_cmd_alloc_q_counter(struct soft_cmd *cmd);
 int soft_cmd_dealloc_q_counter(struct soft_cmd *cmd);
 int soft_cmd_query_q_counter(struct soft_cmd *cmd);
 int soft_cmd_query_cong_statistics(struct soft_cmd *cmd);
+int soft_cmd_create_umem(struct soft_cmd *cmd);
+int soft_cmd_destroy_umem(struct soft_cmd *cmd);
 int soft_cmd_create_rmp(struct soft_cmd *cmd);
 int soft_cmd_modify_rmp(struct soft_cmd *cmd);
 int soft_cmd_query_rmp(struct soft_cmd *cmd);
@@ -484,6 +559,17 @@ int soft_cmd_attach_to_mcg(struct soft_cmd *cmd);
 int soft_cmd_detach_from_mcg(struct soft_cmd *cmd);
 /* Returns true if the QP is attached to a multicast group. */
 bool soft_mcg_busy(const struct soft_dev *dev, const struct soft_qp *qp);
+
+/* ---- soft_cmd_path.c: @ads is the address path of INIT2RTR */
+
+/* Checks the path to a peer. Returns 0, or rejects the command. */
+int soft_cmd_check_path(struct soft_cmd *cmd, const uint8_t *ads);
+/*
+ * Returns the device of a peer in this process. If no device has the address, or the MAC is wrong,
+ * logs it and returns NULL: the transition succeeds, and messages to the peer are lost.
+ */
+struct soft_dev *soft_cmd_find_peer(struct soft_cmd *cmd, const struct soft_qp *qp,
+				    const uint8_t *ads);
 
 /* Offsets of the QP context and of its address path in a mailbox. */
 #define SOFT_QPC_AT 0x18

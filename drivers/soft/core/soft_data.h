@@ -565,6 +565,8 @@ soft_defect_psn_mask(const struct soft_engine *e)
 #define SOFT_SYN_AGAIN 0xff /* not a syndrome: the key is in use, so retry */
 /* Executes the UMR WQE in @r. Returns 0, a syndrome with r->why, or SOFT_SYN_AGAIN. */
 uint8_t soft_umr_execute(struct soft_qp *qp, struct soft_req *r);
+/* Does the same for a QP of type REG_UMR, which changes MRs: soft_umr_kernel.c. */
+uint8_t soft_umr_kernel(struct soft_qp *qp, struct soft_req *r);
 /*
  * Returns true if a card would execute this WQE only after the QP's last UMR. A card may start
  * other WQEs before the UMR has ended (assumption [A]).

@@ -10,6 +10,7 @@
  * IBTA vol. 1, 10.10.2). A card may check the rules in another order (so the behaviour here is an
  * assumption, [A]).
  */
+#include "bb_prm_kernel.h"
 #include "soft_access.h"
 #include "soft_ud.h"
 
@@ -106,10 +107,15 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 	return 0;
 }
 
-/* Returns true if a QP of type @st, UC or UD, supports the operation (man ibv_post_send). */
+/*
+ * Returns true if a QP of type UC or UD supports the operation (man ibv_post_send). Of the kernel's
+ * QPs, those of management datagrams send, and the one for UMRs posts nothing else.
+ */
 static bool
-soft_req_type_does(uint32_t st, uint8_t opcode)
+soft_req_type_does(const struct soft_qp *qp, uint8_t opcode)
 {
+	if (qp->special == BB_PRM_QP_ST_REG_UMR)
+		return opcode == BB_WQE_NOP || opcode == BB_WQE_UMR;
 	switch (opcode) {
 	case BB_WQE_NOP:
 	case BB_WQE_SEND:
@@ -119,7 +125,7 @@ soft_req_type_does(uint32_t st, uint8_t opcode)
 	case BB_WQE_RDMA_WRITE:
 	case BB_WQE_RDMA_WRITE_IMM:
 	case BB_WQE_UMR:
-		return st == BB_PRM_QP_ST_UC;
+		return qp->st == BB_PRM_QP_ST_UC;
 	default:
 		return false;
 	}
@@ -225,7 +231,7 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	bb_dma_rmb();
 
 	memcpy(&r->imm, r->wqe + 12, sizeof(r->imm));
-	if (unlikely(qp->st != BB_PRM_QP_ST_RC) && !soft_req_type_does(qp->st, r->d.opcode)) {
+	if (unlikely(qp->st != BB_PRM_QP_ST_RC) && !soft_req_type_does(qp, r->d.opcode)) {
 		e->qp_op_fault = SOFT_VEND_QP_TYPE;
 		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
 				       "the QP's type does not support this opcode");

@@ -407,8 +407,11 @@ uint8_t
 soft_umr_execute(struct soft_qp *qp, struct soft_req *r)
 {
 	struct umr u = {.qp = qp, .r = r, .key = bb_be32(r->imm)};
-	uint8_t synd = decode(&u);
+	uint8_t synd;
 
+	if (qp->special != 0)
+		return soft_umr_kernel(qp, r);
+	synd = decode(&u);
 	if (synd != 0)
 		return synd;
 	rte_ticketlock_lock(&qp->dev->umr_lock);

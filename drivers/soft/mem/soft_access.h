@@ -70,6 +70,20 @@ soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, u
 	return soft_mem_refuse(e, m, pdn, addr, len, right, why);
 }
 
+/* ---- soft_mem.c */
+/*
+ * Moves a key over a guest's pages to PD @pdn of the same host. Call it with umr_lock held. Returns
+ * false if there is no such PD.
+ */
+bool soft_mkey_move(struct soft_dev *dev, struct soft_mkey *m, uint32_t pdn);
+
+/* ---- soft_phys.c */
+/*
+ * Returns the memory at physical address @pa of a guest, and reduces *len to the bytes that are
+ * contiguous. NULL if there is none.
+ */
+uint8_t *soft_phys_find(struct soft_phys *p, uint64_t pa, uint64_t *len);
+
 /* ---- soft_xlt.c */
 /* Slow path of soft_mem_map(), taken if the key is indirect or refused, or the list is full. */
 bool soft_xlt_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,

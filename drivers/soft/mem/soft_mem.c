@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft_access.h"
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
@@ -82,6 +83,7 @@ soft_pd_free(struct mlx5_ctx *ctx_, struct mlx5_pd *pd)
 	struct soft_ctx *ctx = soft_ctx(ctx_);
 	struct soft_pd *p = (struct soft_pd *)pd;
 	struct soft_dev *dev = ctx->dev;
+	bool busy;
 
 	if (p->ctx != ctx) {
 		SOFT_LOG(ERR, "%s: PD 0x%x belongs to another device context", dev->name,
@@ -89,7 +91,13 @@ soft_pd_free(struct mlx5_ctx *ctx_, struct mlx5_pd *pd)
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
-	if (p->mrs != 0 || p->qps != 0 || p->rmps != 0) {
+	/* A UMR may move a key to the PD meanwhile, under umr_lock. */
+	rte_ticketlock_lock(&dev->umr_lock);
+	busy = p->mrs != 0 || p->qps != 0 || p->rmps != 0;
+	if (!busy)
+		dev->ctl->pds[p->pub.pdn] = NULL;
+	rte_ticketlock_unlock(&dev->umr_lock);
+	if (busy) {
 		pthread_mutex_unlock(&dev->lock);
 		SOFT_LOG(ERR,
 			 "%s: cannot free PD 0x%x: it has %u MRs, %u QPs and %u RMPs: destroy them "
@@ -97,10 +105,28 @@ soft_pd_free(struct mlx5_ctx *ctx_, struct mlx5_pd *pd)
 			 dev->name, p->pub.pdn, p->mrs, p->qps, p->rmps);
 		return -EBUSY;
 	}
-	dev->ctl->pds[p->pub.pdn] = NULL;
 	soft_ids_free(&dev->ctl->pd_ids, p->pub.pdn);
 	ctx->pds--;
 	pthread_mutex_unlock(&dev->lock);
 	free(p);
 	return 0;
+}
+
+void
+soft_pd_count_mr(struct soft_pd *pd, int change)
+{
+	__atomic_fetch_add(&pd->mrs, (uint32_t)change, __ATOMIC_RELAXED);
+}
+
+bool
+soft_mkey_move(struct soft_dev *dev, struct soft_mkey *m, uint32_t pdn)
+{
+	struct soft_pd *to = pdn < 1u << SOFT_LOG_MAX_PD ? dev->ctl->pds[pdn] : NULL;
+
+	if (to == NULL || to->ctx->host != m->window.host)
+		return false;
+	soft_pd_count_mr(dev->ctl->pds[m->pdn], -1);
+	soft_pd_count_mr(to, 1);
+	__atomic_store_n(&m->pdn, pdn, __ATOMIC_RELAXED);
+	return true;
 }

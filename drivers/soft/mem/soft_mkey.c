@@ -30,7 +30,20 @@ soft_indirect_make(uint32_t entries)
 void
 soft_indirect_free(struct soft_mkey *m)
 {
+	if (m->ind->kind == SOFT_XLT_PHYS)
+		soft_phys_free(m->ind->phys);
 	free(m->ind);
+	free(m);
+}
+
+void
+soft_mkey_free(struct soft_mkey *m)
+{
+	if (m->ind != NULL) {
+		soft_indirect_free(m);
+		return;
+	}
+	soft_window_close(&m->window);
 	free(m);
 }
 
@@ -93,7 +106,7 @@ soft_mw_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, uint32_t type, struct m
 	if (ret == 0) {
 		w->pub.rkey = w->mkey->key;
 		__atomic_store_n(&dev->mkeys[w->pub.rkey >> 8], w->mkey, __ATOMIC_RELEASE);
-		p->mrs++;
+		soft_pd_count_mr(p, 1);
 		ctx->mrs++;
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -138,7 +151,7 @@ soft_mw_free(struct mlx5_ctx *ctx_, struct mlx5_mw *mw)
 		w->mkey->ind->bound->windows--;
 	rte_ticketlock_unlock(&dev->umr_lock);
 	soft_draw_give(&dev->ctl->mkey_draw, id);
-	w->pd->mrs--;
+	soft_pd_count_mr(w->pd, -1);
 	ctx->mrs--;
 	pthread_mutex_unlock(&dev->lock);
 	soft_indirect_free(w->mkey);

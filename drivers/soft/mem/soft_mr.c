@@ -15,9 +15,8 @@
 /* Number of pages of the smallest key that the kernel caches (mlx5_mkey_cache_init()). */
 #define MIN_ROOM 4u
 
-/* Publishes a key of the table to other processes, if the device shares keys. */
-static void
-mkey_share(struct soft_dev *dev, const struct soft_mkey *m)
+void
+soft_mkey_share(struct soft_dev *dev, const struct soft_mkey *m)
 {
 	if (dev->share != NULL)
 		dev->share->key_add(dev, m);
@@ -41,7 +40,7 @@ mkey_add(struct soft_dev *dev, struct soft_mkey *m)
 	if (ret != 0)
 		return ret;
 	__atomic_store_n(&dev->mkeys[m->key >> 8], m, __ATOMIC_RELEASE);
-	mkey_share(dev, m);
+	soft_mkey_share(dev, m);
 	return 0;
 }
 
@@ -56,12 +55,8 @@ has_windows(struct soft_dev *dev, const struct soft_mkey *m)
 	return has;
 }
 
-/*
- * Replaces @m by @next (may be NULL) for all engines at once, and frees @m. Returns 0, or -EBUSY if
- * windows are bound to @m (man ibv_dereg_mr, NOTES; the errno is an assumption [A]).
- */
-static int
-mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
+int
+soft_mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 {
 	uint32_t id = m->key >> 8;
 
@@ -70,14 +65,14 @@ mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 		mkey_wait(dev, id);
 		if (!has_windows(dev, m)) {
 			if (next != NULL)
-				mkey_share(dev, next);
-			free(m);
+				soft_mkey_share(dev, next);
+			soft_mkey_free(m);
 			return 0;
 		}
 		/* A window was bound to the key during the wait, so the key is published again. */
 		__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
 		soft_quiesce();
-		mkey_share(dev, m);
+		soft_mkey_share(dev, m);
 	}
 	SOFT_LOG(ERR,
 		 "%s: cannot deregister or re-register MR 0x%x: memory windows are bound to it: "
@@ -274,7 +269,7 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr
 	if (ret == 0) {
 		m->pub.lkey = m->mkey->key;
 		m->pub.rkey = m->mkey->key;
-		p->mrs++;
+		soft_pd_count_mr(p, 1);
 		ctx->mrs++;
 		if (m->dm != NULL)
 			m->dm->mrs++;
@@ -312,10 +307,10 @@ soft_mr_dereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr)
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
-	ret = mkey_retire(dev, m->mkey, NULL);
+	ret = soft_mkey_retire(dev, m->mkey, NULL);
 	if (ret == 0) {
 		soft_draw_give(&dev->ctl->mkey_draw, id);
-		m->pd->mrs--;
+		soft_pd_count_mr(m->pd, -1);
 		ctx->mrs--;
 		if (m->dm != NULL)
 			m->dm->mrs--;
@@ -394,7 +389,7 @@ static int
 rereg_same_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
 {
 	m->key = old->key;
-	return mkey_retire(dev, old, m);
+	return soft_mkey_retire(dev, old, m);
 }
 
 /*
@@ -411,7 +406,7 @@ rereg_other_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m
 		no_key_left(dev);
 		return -ENOMEM;
 	}
-	ret = mkey_retire(dev, old, NULL);
+	ret = soft_mkey_retire(dev, old, NULL);
 	if (ret != 0) {
 		id = m->key >> 8;
 		__atomic_store_n(&dev->mkeys[id], NULL, __ATOMIC_RELEASE);
@@ -471,8 +466,8 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 			m->room = room_of(&to);
 		m->pub.lkey = key->key;
 		m->pub.rkey = key->key;
-		m->pd->mrs--;
-		p->mrs++;
+		soft_pd_count_mr(m->pd, -1);
+		soft_pd_count_mr(p, 1);
 		m->pd = p;
 	}
 	pthread_mutex_unlock(&dev->lock);

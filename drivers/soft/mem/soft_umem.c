@@ -32,22 +32,39 @@ choose_page(const char *name, uint64_t addr, uint64_t len, uint64_t real_page, u
 	return -EINVAL;
 }
 
-/* Allocates a number for @u and enters @u in the table. On an error the caller still owns @u. */
+int
+soft_umem_enter(struct soft_ctx *ctx, struct soft_umem *u)
+{
+	uint32_t id;
+
+	if (soft_ids_alloc(&ctx->dev->ctl->umem_ids, &id) != 0)
+		return -ENOMEM;
+	u->ctx = ctx;
+	u->pub.id = id;
+	ctx->dev->ctl->umems[id] = u;
+	ctx->umems++;
+	return 0;
+}
+
+void
+soft_umem_leave(struct soft_umem *u)
+{
+	struct soft_ctl *ctl = u->ctx->dev->ctl;
+
+	ctl->umems[u->pub.id] = NULL;
+	soft_ids_free(&ctl->umem_ids, u->pub.id);
+	u->ctx->umems--;
+}
+
+/* Enters @u in the table. On an error the caller still owns @u. */
 static int
 publish(struct soft_ctx *ctx, struct soft_umem *u, struct mlx5_umem **umem)
 {
 	struct soft_dev *dev = ctx->dev;
-	uint32_t id;
 	int ret;
 
-	u->ctx = ctx;
 	pthread_mutex_lock(&dev->lock);
-	ret = soft_ids_alloc(&dev->ctl->umem_ids, &id);
-	if (ret == 0) {
-		u->pub.id = id;
-		dev->ctl->umems[id] = u;
-		ctx->umems++;
-	}
+	ret = soft_umem_enter(ctx, u);
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0) {
 		SOFT_LOG(ERR, "%s: all %u umems are in use: deregister some", dev->name,
@@ -173,9 +190,7 @@ soft_umem_dereg(struct mlx5_ctx *ctx_, struct mlx5_umem *umem)
 			 dev->name, u->pub.id, u->refs);
 		return -EBUSY;
 	}
-	dev->ctl->umems[u->pub.id] = NULL;
-	soft_ids_free(&dev->ctl->umem_ids, u->pub.id);
-	ctx->umems--;
+	soft_umem_leave(u);
 	pthread_mutex_unlock(&dev->lock);
 	soft_dmabuf_unmap(&u->map);
 	free(u);

@@ -190,6 +190,23 @@ walk_strided(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint
 }
 
 static bool
+walk_phys(struct walk *w, const struct soft_indirect *ind, uint64_t addr, uint64_t len)
+{
+	while (len != 0) {
+		uint64_t part = len;
+		uint8_t *p = soft_phys_find(ind->phys, addr, &part);
+
+		if (p == NULL)
+			return refuse(w, SOFT_KEY_RANGE, "the guest has no memory at the address");
+		if (!add(w, p, part))
+			return false;
+		addr += part;
+		len -= part;
+	}
+	return true;
+}
+
+static bool
 ind_allows(const struct soft_indirect *ind, enum soft_right right)
 {
 	switch (right) {
@@ -241,6 +258,8 @@ walk_indirect(struct walk *w, const struct soft_mkey *m, uint32_t key, uint64_t 
 		return walk_fixed(w, ind, addr, len, below, depth + 1);
 	case SOFT_XLT_STRIDED:
 		return walk_strided(w, ind, addr, len, below, depth + 1);
+	case SOFT_XLT_PHYS:
+		return walk_phys(w, ind, addr, len);
 	default:
 		return walk_list(w, ind, addr, len, below, depth + 1);
 	}

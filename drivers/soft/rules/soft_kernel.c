@@ -5,7 +5,7 @@
 
 #include <rte_common.h>
 
-#include "bb_prm.h"
+#include "bb_prm_kernel.h"
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
@@ -268,6 +268,9 @@ soft_kernel_obj_id(const void *in, const void *out)
 	case BB_PRM_OP_CREATE_RMP:
 		num = bb_prm_get(out, BB_PRM_CREATE_RMP_OUT_RMPN);
 		break;
+	case BB_PRM_OP_CREATE_UMEM:
+		num = bb_prm_get(out, BB_PRM_CREATE_UMEM_OUT_ID);
+		break;
 	case BB_PRM_OP_ATTACH_TO_MCG:
 		num = bb_prm_get(in, BB_PRM_ATTACH_TO_MCG_QPN);
 		break;
@@ -302,6 +305,10 @@ soft_kernel_destroy_cmd(const void *create, uint64_t obj_id, void *in)
 	case BB_PRM_OP_CREATE_RMP:
 		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_RMP);
 		bb_prm_set(in, BB_PRM_DESTROY_RMP_RMPN, num);
+		break;
+	case BB_PRM_OP_CREATE_UMEM:
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_UMEM);
+		bb_prm_set(in, BB_PRM_DESTROY_UMEM_ID, num);
 		break;
 	case BB_PRM_OP_ATTACH_TO_MCG:
 		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DETACH_FROM_MCG);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Memory keys: registered memory, and indirect keys over the memory of other keys. */
+#ifndef SOFT_KEY_H
+#define SOFT_KEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mlx5_cmd.h"
+
+struct soft_host;
+struct soft_mkey;
+struct soft_phys;
+
+/* Layout of an indirect key over the memory of other keys. */
+enum soft_xlt_kind {
+	SOFT_XLT_LIST,    /* entries of any length, one after the other (KLM) */
+	SOFT_XLT_FIXED,   /* entries of 2^log_entity bytes each (KSM) */
+	SOFT_XLT_STRIDED, /* blocks of a repeating pattern */
+	SOFT_XLT_PHYS,    /* no entries: physical addresses of a guest */
+};
+
+/* One entry of an indirect key. */
+struct soft_xlt {
+	uint64_t addr;
+	uint64_t len; /* bytes of this entry; LIST and STRIDED only */
+	uint32_t key;
+	uint32_t stride;
+};
+
+/*
+ * Extension of an indirect key. Without UMR the key never changes. With UMR an engine changes the
+ * key in place, under soft_dev.umr_lock. It first closes the gate, so that new accesses are
+ * rejected. The gate cannot be closed while an access uses the key: the engine then retries the
+ * whole change later. So an access with the old layout has ended when the UMR or the invalidation
+ * completes.
+ */
+struct soft_indirect {
+	uint32_t gate; /* accesses that use the key now, or-ed with SOFT_GATE_CLOSED; __atomic */
+	bool umr, en_rinval;
+	bool free;       /* the key is unusable until a UMR changes it */
+	uint8_t mw_type; /* 1 or 2: type of a window; 0: the key is not a window */
+	bool lw, rr, rw, atomic;
+	enum soft_xlt_kind kind;
+	uint32_t qpn; /* QP that may use the key; BB_MKEY_ANY_QP: any QP */
+	uint64_t start, len;
+	uint64_t round;  /* STRIDED: bytes of one repetition of the pattern */
+	uint32_t repeat; /* STRIDED: repetitions of the pattern */
+	uint32_t log_entity;
+	struct soft_mkey *bound; /* MR to which a window is bound */
+	struct soft_phys *phys;  /* PHYS only: windows to the guest's memory */
+	uint32_t n, cap; /* entries used; entries allocated (a strided pattern takes n + 1) */
+	struct soft_xlt x[];
+};
+#define SOFT_GATE_CLOSED 0x80000000u
+
+/*
+ * Detour: a direct key whose memory needs special access. Its field len is 0, so that the check for
+ * plain keys fails for it at no extra cost. soft_mem_refuse() then handles the key.
+ */
+enum soft_detour {
+	SOFT_DETOUR_NONE,
+	SOFT_DETOUR_PAGED,   /* ON_DEMAND: any page may be missing; only peers use the key */
+	SOFT_DETOUR_RELAXED, /* RELAXED_ORDERING: writes of peers become visible in any order */
+};
+
+/* Pages of a host's guest as one range of the process: soft_host.h. at is NULL if there is none. */
+struct soft_window {
+	const struct soft_host *host;
+	void *at;
+	uint32_t n;
+	unsigned int log_sz;
+};
+
+/*
+ * Registered memory, or an indirect key. Immutable once published in soft_dev.mkeys, except that
+ * UMR may change the low byte of the key, and that the field "windows" changes. An indirect key has
+ * len 0, so that the check for direct keys always fails.
+ */
+struct soft_mkey {
+	uint32_t key; /* index << 8 | variant */
+	uint32_t pdn;
+	uint64_t start; /* address of the first byte in requests (the iova) */
+	uint64_t len;
+	uint8_t *base; /* process address of the first byte */
+	bool lw, rr, rw, atomic;
+	bool mw_bind;              /* memory windows may be bound to the key */
+	uint32_t windows;          /* number of windows bound to the key; under soft_dev.umr_lock */
+	struct soft_indirect *ind; /* NULL for a direct key */
+	const struct mlx5_obj *obj; /* handle that CREATE_MKEY returned */
+	enum soft_detour detour;
+	uint64_t detour_len; /* length of the memory in bytes; valid only if detour is not NONE */
+	struct soft_window window; /* pages of a guest; none if the memory is of this process */
+	bool umr_en;               /* UMRs of the kernel may change a key over such pages */
+};
+
+#endif

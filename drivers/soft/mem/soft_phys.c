@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Keys over the physical addresses of a guest, which the kernel's own queues use.
+ *
+ * The memory is mapped in windows as it is used. A window stays until the key goes, because
+ * requests in flight may use it. So there are at most as many windows as the guest's memory has
+ * pieces. Engines of one host run in the thread of its program, which is also the only one that
+ * changes the guest's memory map; so the list needs no lock.
+ */
+#include <stdlib.h>
+
+#include "soft_access.h"
+#include "soft_ctl.h"
+
+#define LOG_LARGE 21u
+#define LOG_SMALL 12u
+#define BUCKETS   64u
+#define MAX       16384u /* windows of one key */
+
+struct window {
+	struct window *next;
+	uint64_t pa;
+	unsigned int log_sz;
+	uint8_t *at;
+};
+
+struct soft_phys {
+	const struct soft_host *host;
+	uint32_t n;
+	struct window *buckets[BUCKETS];
+};
+
+struct soft_phys *
+soft_phys_make(const struct soft_host *host)
+{
+	struct soft_phys *p = calloc(1, sizeof(*p));
+
+	if (p != NULL)
+		p->host = host;
+	return p;
+}
+
+void
+soft_phys_free(struct soft_phys *p)
+{
+	uint32_t i;
+
+	for (i = 0; p != NULL && i < BUCKETS; i++)
+		while (p->buckets[i] != NULL) {
+			struct window *w = p->buckets[i];
+
+			p->buckets[i] = w->next;
+			p->host->unwindow(p->host->arg, w->at, 1, w->log_sz);
+			free(w);
+		}
+	free(p);
+}
+
+static struct window **
+bucket(struct soft_phys *p, uint64_t pa, unsigned int log_sz)
+{
+	return &p->buckets[((pa >> log_sz) ^ log_sz) % BUCKETS];
+}
+
+/* Returns the window of 2^@log_sz bytes that contains @pa, and maps it if @make. NULL if none. */
+static struct window *
+get(struct soft_phys *p, uint64_t pa, unsigned int log_sz, bool make)
+{
+	struct window **b = bucket(p, pa, log_sz), *w;
+
+	pa &= ~((UINT64_C(1) << log_sz) - 1);
+	for (w = *b; w != NULL; w = w->next)
+		if (w->pa == pa && w->log_sz == log_sz)
+			return w;
+	if (!make || p->n == MAX)
+		return NULL;
+	w = malloc(sizeof(*w));
+	if (w == NULL)
+		return NULL;
+	w->at = p->host->window(p->host->arg, &pa, 1, log_sz);
+	if (w->at == NULL) {
+		free(w);
+		return NULL;
+	}
+	w->pa = pa;
+	w->log_sz = log_sz;
+	w->next = *b;
+	*b = w;
+	p->n++;
+	return w;
+}
+
+uint8_t *
+soft_phys_find(struct soft_phys *p, uint64_t pa, uint64_t *len)
+{
+	struct window *w = get(p, pa, LOG_LARGE, false);
+	uint64_t off, room;
+
+	if (w == NULL)
+		w = get(p, pa, LOG_SMALL, false);
+	if (w == NULL)
+		w = get(p, pa, LOG_LARGE, true);
+	if (w == NULL)
+		w = get(p, pa, LOG_SMALL, true);
+	if (w == NULL)
+		return NULL;
+	off = pa - w->pa;
+	room = (UINT64_C(1) << w->log_sz) - off;
+	*len = RTE_MIN(*len, room);
+	return w->at + off;
+}
