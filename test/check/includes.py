@@ -36,6 +36,8 @@ RULES = [
     ('lib', [PUBLIC]),
     ('drivers/soft', ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/include/bb_barrier.h',
                       'lib/tel/bb_tel.h', 'drivers/mlx5/mlx5_cmd.h']),
+    ('drivers/front/uverbs', ['drivers/soft/core/soft_hooks.h', 'drivers/soft/core/soft_host.h',
+                              'drivers/mlx5/mlx5_cmd.h', 'lib/format/*', PUBLIC]),
     ('drivers/front', ['drivers/front/*', 'drivers/soft/core/soft_host.h', 'drivers/mlx5/mlx5_cmd.h',
                        'lib/format/*']),
     ('drivers/ibv', [PUBLIC]),
@@ -45,7 +47,10 @@ RULES = [
     ('app/perf', [PUBLIC, 'app/perf/*', 'app/common/*']),
     ('app/hca', [PUBLIC, 'app/hca/*', 'app/common/*', 'lib/format/*', 'drivers/front/front.h',
                  'drivers/mlx5/mlx5_cmd.h']),
-    ('app/bench', [PUBLIC, 'app/bench/*', 'app/common/*']),
+    ('app/bench', [PUBLIC, 'app/bench/*', 'app/common/*', 'drivers/front/uverbs/uverbs_cmd.h']),
+    # Takes the place of a kernel, so it hosts the device.
+    ('app/verbs', [PUBLIC, 'app/verbs/*', 'app/common/*', 'drivers/front/uverbs/uverbs.h',
+                   'drivers/soft/core/soft_hooks.h', 'drivers/soft/core/soft_host.h', 'drivers/mlx5/mlx5_cmd.h']),
     ('app', [PUBLIC, 'app/common/*']),
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
 ]
@@ -61,9 +66,10 @@ CLOSED = {
 # Headers of other projects: pattern of the name, files that may include it, the reason.
 FOREIGN = [
     ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*', 'drivers/ibv/*',
-                      'app/bench/peers/*'],
-     'only the command interface on rdma-core, and peers, know ibverbs'),
-    ('rdma/*', ['lib/connect/*', 'app/bench/peers/*'], 'only lib/connect knows librdmacm'),
+                      'drivers/front/uverbs/*', 'app/verbs/*', 'app/bench/peers/*'],
+     'only the command interface on rdma-core, what stands beneath rdma-core, and peers, know ibverbs'),
+    ('rdma/*', ['lib/connect/*', 'drivers/front/uverbs/*', 'app/verbs/*', 'app/bench/peers/*'],
+     'only lib/connect knows librdmacm, and what stands beneath rdma-core the ABI of the kernel'),
     ('*ethdev*.h', ['drivers/soft/*', 'app/bench/baselines/*'],
      'only the ports of the software device, and baselines, know ethdev'),
     ('*_driver.h', [], 'the driver headers of DPDK are not part of its API'),

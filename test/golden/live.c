@@ -119,7 +119,7 @@ create_srq(const struct uverbs_cmd *c)
 }
 
 static int
-answer(uint32_t command, const struct uverbs_cmd *c)
+answer(const struct uverbs_cmd *c)
 {
 	const struct ib_uverbs_reg_mr_resp mr = {1, live.key, live.key};
 	const struct ib_uverbs_alloc_mw_resp mw = {1, live.key};
@@ -129,7 +129,7 @@ answer(uint32_t command, const struct uverbs_cmd *c)
 	struct ib_uverbs_ex_create_qp ex;
 	struct ib_uverbs_create_qp qp;
 
-	switch (command) {
+	switch (c->command) {
 	case IB_USER_VERBS_CMD_GET_CONTEXT:
 		return get_context(c);
 	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_QUERY_DEVICE:

@@ -46,12 +46,6 @@ uverbs_start(const struct uverbs_kernel *with)
 	return peer_sysfs_start();
 }
 
-int
-uverbs_fd(void)
-{
-	return device;
-}
-
 const struct uverbs_created *
 uverbs_created(void)
 {
@@ -59,40 +53,6 @@ uverbs_created(void)
 }
 
 /* ---- Commands */
-
-int
-uverbs_reply(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
-	     size_t drv_len)
-{
-	if (c->out == NULL || c->out_len < core_len)
-		return EINVAL;
-	memset(c->out, 0, c->out_len);
-	memcpy(c->out, core, core_len);
-	if (drv_len > c->out_len - core_len)
-		drv_len = c->out_len - core_len;
-	memcpy(c->out + core_len, drv, drv_len);
-	return 0;
-}
-
-void
-uverbs_context(struct mlx5_ib_alloc_ucontext_resp *resp)
-{
-	*resp = (struct mlx5_ib_alloc_ucontext_resp){
-		.qp_tab_size = 1 << 18,
-		.bf_reg_size = 512,
-		.cache_line_size = 64,
-		.max_sq_desc_sz = 1008,
-		.max_rq_desc_sz = 512,
-		.max_send_wqebb = 32768,
-		.max_recv_wr = 32768,
-		.max_srq_recv_wr = 32767,
-		.num_ports = 1,
-		.response_length = sizeof(*resp),
-		.cqe_version = 1,
-		.log_uar_size = 12,
-		.num_uars_per_page = 1,
-	};
-}
 
 static int
 get_context(const struct uverbs_cmd *c)
@@ -152,19 +112,9 @@ create_qp(const struct uverbs_cmd *c, size_t caps_at, bool ex)
 	return uverbs_reply(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
-/* Splits a command into its body and the part that the provider adds. */
-static void
-split(struct uverbs_cmd *c, size_t body)
-{
-	if (body > c->in_len)
-		body = c->in_len;
-	c->drv_in = c->in + body;
-	c->drv_len = c->in_len - body;
-}
-
 /* Executes a command with the default response. Returns 0 or an errno. */
 static int
-execute(uint32_t command, struct uverbs_cmd *c)
+execute(struct uverbs_cmd *c)
 {
 	struct ib_uverbs_create_cq cq = {0};
 	struct ib_uverbs_ex_create_cq excq = {0};
@@ -172,7 +122,7 @@ execute(uint32_t command, struct uverbs_cmd *c)
 	const struct mlx5_ib_alloc_pd_resp pdn = {.pdn = 7};
 	const struct ib_uverbs_ex_modify_qp_resp modified = {.response_length = sizeof(modified)};
 
-	switch (command) {
+	switch (c->command) {
 	case IB_USER_VERBS_CMD_GET_CONTEXT:
 		return get_context(c);
 	case IB_USER_VERBS_CMD_ALLOC_PD:
@@ -184,7 +134,7 @@ execute(uint32_t command, struct uverbs_cmd *c)
 		memcpy(&excq, c->in, c->in_len < sizeof(excq) ? c->in_len : sizeof(excq));
 		return create_cq(c, excq.cqe, true);
 	case IB_USER_VERBS_CMD_CREATE_QP:
-		split(c, sizeof(struct ib_uverbs_create_qp));
+		uverbs_cmd_split(c, sizeof(struct ib_uverbs_create_qp));
 		return create_qp(c, offsetof(struct ib_uverbs_create_qp, max_send_wr), false);
 	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_CREATE_QP:
 		return create_qp(c, offsetof(struct ib_uverbs_ex_create_qp, max_send_wr), true);
@@ -197,45 +147,19 @@ execute(uint32_t command, struct uverbs_cmd *c)
 	}
 }
 
-static ssize_t
+static int
 command(const uint8_t *buf, size_t len)
 {
-	struct ib_uverbs_ex_cmd_hdr ex;
-	struct ib_uverbs_cmd_hdr hdr;
-	struct uverbs_cmd c = {0};
-	uint64_t to;
-	int rc;
+	struct uverbs_cmd c;
+	int rc = uverbs_cmd_parse(&c, buf, len);
 
-	if (len < sizeof(hdr))
-		return EINVAL;
-	memcpy(&hdr, buf, sizeof(hdr));
-	c.in = buf + sizeof(hdr);
-	c.in_len = len - sizeof(hdr);
-	if ((hdr.command & IB_USER_VERBS_CMD_FLAG_EXTENDED) != 0) {
-		if (c.in_len < sizeof(ex))
-			return EINVAL;
-		memcpy(&ex, c.in, sizeof(ex));
-		c.in += sizeof(ex);
-		c.in_len -= sizeof(ex);
-		c.out = (uint8_t *)(uintptr_t)ex.response;
-		c.out_len = (hdr.out_words + (size_t)ex.provider_out_words) * 8;
-		if (hdr.in_words * (size_t)8 > c.in_len)
-			return EINVAL;
-		split(&c, hdr.in_words * (size_t)8);
-	} else {
-		split(&c, c.in_len);
-		/* A command with a response begins with the address of the response buffer. */
-		if (hdr.out_words != 0 && c.in_len >= sizeof(to)) {
-			memcpy(&to, c.in, sizeof(to));
-			c.out = (uint8_t *)(uintptr_t)to;
-			c.out_len = hdr.out_words * (size_t)4;
-		}
-	}
-	rc = kernel != NULL ? kernel->write(hdr.command, &c) : ENOSYS;
+	if (rc != 0)
+		return rc;
+	rc = kernel != NULL ? kernel->write(&c) : ENOSYS;
 	if (rc == ENOSYS)
-		rc = execute(hdr.command, &c);
+		rc = execute(&c);
 	if (getenv("UVERBS_TRACE") != NULL)
-		fprintf(stderr, "uverbs: command 0x%x: %s\n", hdr.command, strerror(rc));
+		fprintf(stderr, "uverbs: command 0x%x: %s\n", c.command, strerror(rc));
 	return rc;
 }
 
@@ -288,15 +212,10 @@ STAT(stat64)
 ssize_t
 write(int fd, const void *buf, size_t len)
 {
-	ssize_t rc;
-
 	if (fd != device || fd < 0)
 		return syscall(SYS_write, fd, buf, len);
-	rc = command(buf, len);
-	if (rc == 0)
-		return (ssize_t)len;
-	errno = (int)rc;
-	return -1;
+	errno = command(buf, len);
+	return errno == 0 ? (ssize_t)len : -1;
 }
 
 /*
@@ -306,13 +225,7 @@ write(int fd, const void *buf, size_t len)
 #define MMAP(name, offset_t)                                                                       \
 	void *name(void *addr, size_t len, int prot, int flags, int fd, offset_t offset)           \
 	{                                                                                          \
-		void *at = NULL;                                                                   \
-                                                                                                   \
 		if (fd == device && fd >= 0) {                                                     \
-			if (kernel != NULL && kernel->map != NULL)                                 \
-				at = kernel->map(offset);                                          \
-			if (at != NULL)                                                            \
-				return at;                                                         \
 			flags = MAP_SHARED | MAP_ANONYMOUS;                                        \
 			fd = -1;                                                                   \
 			offset = 0;                                                                \

@@ -35,14 +35,13 @@ page_create(struct soft_ctx *ctx, bool bf, struct soft_uar_page **page)
 	p = calloc(1, sizeof(*p));
 	if (p == NULL)
 		goto no_memory;
-	p->base = aligned_alloc(SOFT_UAR_PAGE, SOFT_UAR_PAGE);
-	if (p->base == NULL)
-		goto no_memory;
-	memset(p->base, 0, SOFT_UAR_PAGE);
 	p->bf = bf;
 	p->ctx = ctx;
 	if (soft_ids_alloc(&dev->ctl->uar_ids, &p->id) != 0)
 		goto no_memory;
+	p->base = soft_node_uar(dev, p->id);
+	if (p->base == NULL)
+		goto free_id;
 	p->engine = dev->engine != NULL ? dev->engine : soft_engine_create(dev);
 	if (p->engine == NULL)
 		goto free_id;
@@ -58,11 +57,11 @@ free_engine:
 		soft_engine_destroy(p->engine);
 free_id:
 	soft_ids_free(&dev->ctl->uar_ids, p->id);
+	if (p->base != NULL)
+		soft_node_uar_free(dev, p->base);
 no_memory:
 	SOFT_LOG(ERR, "%s: cannot create a UAR page: out of memory, or all page numbers are in use",
 		 dev->name);
-	if (p != NULL)
-		free(p->base);
 	free(p);
 	return ret;
 }
@@ -154,7 +153,7 @@ soft_uar_free(struct mlx5_ctx *ctx_, struct mlx5_uar *uar)
 		if (dev->engine == NULL)
 			soft_engine_destroy(engine);
 		soft_ids_free(&dev->ctl->uar_ids, page->id);
-		free(page->base);
+		soft_node_uar_free(dev, page->base);
 		free(page);
 	}
 	ctx->uars--;

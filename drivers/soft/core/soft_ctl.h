@@ -9,6 +9,7 @@
 #define SOFT_CTL_H
 
 #include "soft.h"
+#include "soft_hooks.h"
 #include "soft_host.h"
 #include "soft_mcg.h"
 
@@ -94,6 +95,7 @@ struct soft_ctl {
 	struct soft_ctx *counter_ctx[SOFT_MAX_COUNTER_SETS];
 	uint32_t counter_refs[SOFT_MAX_COUNTER_SETS]; /* number of QPs that use each counter set */
 	struct soft_memic memic;
+	int node_fd; /* file of the pages that programs map, -1 without the option mmap */
 
 	/* Protects events. Last in the lock order, because engines take this lock, too. */
 	pthread_mutex_t event_lock;
@@ -112,6 +114,8 @@ struct soft_ctx {
 	LIST_ENTRY(soft_ctx) link;
 
 	/* Protected by soft_ctl.event_lock. */
+	void (*sink)(void *arg, const struct mlx5_cmd_event *event); /* NULL: events are queued */
+	void *sink_arg;
 	struct mlx5_cmd_event events[SOFT_EVENT_QUEUE];
 	uint32_t event_head, event_count;
 	bool event_lost;
@@ -289,6 +293,15 @@ void soft_dmabuf_unmap(struct soft_map *map);
 /* Checks an MR over a dma-buf and maps it. Returns 0 or a negative errno (logged). */
 int soft_dmabuf_mr(const struct soft_dev *dev, const struct mlx5_mr_attr *attr,
 		   struct soft_map *map);
+
+/* ---- soft_node.c */
+int soft_node_start(struct soft_dev *dev);
+void soft_node_stop(struct soft_dev *dev);
+/* Returns the zeroed page of UAR @id, NULL if there is no memory. */
+uint8_t *soft_node_uar(struct soft_dev *dev, uint32_t id);
+void soft_node_uar_free(struct soft_dev *dev, uint8_t *base);
+/* Returns @pages pages for device memory, which munmap() frees; NULL if there is no memory. */
+uint8_t *soft_node_dm(struct soft_dev *dev, uint32_t pages);
 
 /* ---- soft_dm.c */
 int soft_dm_start(struct soft_dev *dev);

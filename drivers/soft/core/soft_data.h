@@ -235,8 +235,10 @@ struct soft_engine {
 	uint64_t now;                    /* TSC of the current work: time stamp of CQEs */
 	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be delayed */
 	uint64_t work; /* number of doorbells and turns; an unchanged value shows an idle thread */
-	uint64_t counted;                 /* value of work at the end of the previous poll */
-	uint32_t idle;                    /* polls in a row without work, up to SOFT_IDLE_POLLS */
+	uint64_t counted;  /* value of work at the end of the previous poll */
+	uint32_t idle;     /* polls in a row without work, up to SOFT_IDLE_POLLS */
+	uint32_t assisted; /* turns by soft_assist(); the device's thread sleeps meanwhile; __atomic
+			    */
 	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
 	TAILQ_HEAD(, soft_wire) storing;  /* QPs with out-of-order packets, by waiting time */
 	/* Counts of served requests, not yet added to the counter set. */

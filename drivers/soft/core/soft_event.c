@@ -33,23 +33,32 @@ soft_event_remove(struct soft_ctx *ctx, struct mlx5_obj *obj)
 static void
 deliver(struct soft_ctx *ctx, uint16_t type, uint64_t cookie)
 {
-	struct mlx5_cmd_event *event;
+	struct mlx5_cmd_event event = {.type = type, .cookie = cookie};
 
-	if (ctx->event_count == SOFT_EVENT_QUEUE) {
-		ctx->event_lost = true;
-		return;
+	if (type == BB_PRM_EVENT_PORT_CHANGE) {
+		event.port = SOFT_PORT;
+		event.change = __atomic_load_n(&ctx->dev->port_down, __ATOMIC_ACQUIRE)
+				       ? BB_PRM_PORT_CHANGE_DOWN
+				       : BB_PRM_PORT_CHANGE_ACTIVE;
 	}
-	event = &ctx->events[(ctx->event_head + ctx->event_count++) % SOFT_EVENT_QUEUE];
-	event->type = type;
-	event->cookie = cookie;
-	event->port = 0;
-	event->change = 0;
-	if (type != BB_PRM_EVENT_PORT_CHANGE)
-		return;
-	event->port = SOFT_PORT;
-	event->change = __atomic_load_n(&ctx->dev->port_down, __ATOMIC_ACQUIRE)
-				? BB_PRM_PORT_CHANGE_DOWN
-				: BB_PRM_PORT_CHANGE_ACTIVE;
+	if (ctx->sink != NULL)
+		ctx->sink(ctx->sink_arg, &event);
+	else if (ctx->event_count == SOFT_EVENT_QUEUE)
+		ctx->event_lost = true;
+	else
+		ctx->events[(ctx->event_head + ctx->event_count++) % SOFT_EVENT_QUEUE] = event;
+}
+
+void
+soft_event_sink(struct mlx5_ctx *ctx_, void (*fn)(void *arg, const struct mlx5_cmd_event *event),
+		void *arg)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+
+	pthread_mutex_lock(&ctx->dev->ctl->event_lock);
+	ctx->sink = fn;
+	ctx->sink_arg = arg;
+	pthread_mutex_unlock(&ctx->dev->ctl->event_lock);
 }
 
 void

@@ -15,6 +15,8 @@
 
 #define SOFT_CAPTURE_PATH 256 /* bytes of the name of a capture file, including the final zero */
 
+#define SOFT_NAP_US 50 /* default of the option nap, and the first sleep of an idle thread */
+
 enum soft_progress {
 	SOFT_PROGRESS_INLINE,
 	SOFT_PROGRESS_LCORE,
@@ -25,6 +27,8 @@ enum soft_progress {
 struct soft_opts {
 	enum soft_progress progress;
 	uint32_t lcore; /* lcore that runs the engine with progress=lcore */
+	uint32_t nap;   /* us of the longest sleep of the idle thread with progress=thread */
+	bool mmap;      /* pages that programs map are in one file: soft_node.c */
 	bool shuffle;   /* write the lines of a payload in shuffled order */
 	uint32_t scan;  /* doorbell records read per poll after doorbells that may have merged */
 	uint64_t seed;

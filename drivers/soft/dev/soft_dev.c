@@ -155,11 +155,11 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 		SOFT_LOG(ERR, "%s: no DEVX: option no_devx is set", dev->name);
 		return -EOPNOTSUPP;
 	}
-	/* Lcores and control threads exist only after EAL is initialized. */
-	if (opts->progress != SOFT_PROGRESS_INLINE && rte_lcore_count() == 0) {
+	/* Lcores exist only after EAL is initialized. */
+	if (opts->progress == SOFT_PROGRESS_LCORE && rte_lcore_count() == 0) {
 		SOFT_LOG(ERR,
-			 "%s: progress=lcore and progress=thread need rte_eal_init() first: call "
-			 "it, or give progress=inline",
+			 "%s: progress=lcore needs rte_eal_init() first: call it, or give "
+			 "progress=inline or progress=thread",
 			 dev->name);
 		return -EINVAL;
 	}
@@ -187,9 +187,12 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	ret = net_start(dev);
 	if (ret != 0)
 		return ret;
-	ret = soft_dm_start(dev);
+	ret = soft_node_start(dev);
 	if (ret != 0)
 		goto close_netif;
+	ret = soft_dm_start(dev);
+	if (ret != 0)
+		goto stop_pages;
 	if (opts->capture[0] != '\0') {
 		ret = soft_capture_open(dev, opts->capture, opts->capture_mib, &dev->capture);
 		if (ret != 0)
@@ -225,6 +228,8 @@ close_capture:
 	dev->capture = NULL;
 stop_dm:
 	soft_dm_stop(dev);
+stop_pages:
+	soft_node_stop(dev);
 close_netif:
 	soft_netif_close(dev);
 	return ret;
@@ -247,6 +252,7 @@ dev_stop(struct soft_dev *dev)
 	soft_capture_close(dev->capture);
 	dev->capture = NULL;
 	soft_dm_stop(dev);
+	soft_node_stop(dev);
 	soft_netif_close(dev);
 }
 

@@ -19,6 +19,7 @@ soft_opts_default(struct soft_opts *opts)
 	*opts = (struct soft_opts){
 		.progress = SOFT_PROGRESS_INLINE,
 		.lcore = LCORE_ID_ANY,
+		.nap = SOFT_NAP_US,
 		.scan = 16,
 		.seed = 1,
 		.log_max_msg = 30,
@@ -31,6 +32,8 @@ soft_opts_default(struct soft_opts *opts)
 
 static const char *const keys[] = {"progress",
 				   "lcore",
+				   "nap",
+				   "mmap",
 				   "shuffle",
 				   "scan",
 				   "seed",
@@ -103,7 +106,8 @@ static const char *const keys[] = {"progress",
 	     "_delay=MICROSECONDS, " dir_ "_full=PACKETS[:MS], "
 /* All options, in the form that soft_port_opt_syntax() reads. */
 #define KNOWN                                                                                      \
-	"progress=inline|lcore|thread, lcore=N, shuffle, scan=1..65536, seed=N, link=eth|ib, "     \
+	"progress=inline|lcore|thread, lcore=N, nap=50..100000, mmap, shuffle, "                   \
+	"scan=1..65536, seed=N, link=eth|ib, "                                                     \
 	"grh_required, log_max_msg=0..31, uar_share, no_atomic, no_ext_atomic, no_bf, "            \
 	"no_counters, no_devx, bf_copy=none|plain|neon|avx2|avx512|movdir64b, no_dm, no_dmabuf, "  \
 	"no_srq, no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, no_mw, "                  \
@@ -232,6 +236,10 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_flag(value, &opts->grh_required);
 	if (strcmp(key, "lcore") == 0)
 		return parse_u32(value, 0, UINT32_MAX - 1, &opts->lcore);
+	if (strcmp(key, "nap") == 0)
+		return parse_u32(value, SOFT_NAP_US, 100000, &opts->nap);
+	if (strcmp(key, "mmap") == 0)
+		return parse_flag(value, &opts->mmap);
 	if (strcmp(key, "scan") == 0)
 		return parse_u32(value, 1, 65536, &opts->scan);
 	if (strcmp(key, "log_max_msg") == 0)

@@ -27,16 +27,13 @@ soft_dm_start(struct soft_dev *dev)
 	if (m->pages == 0)
 		return 0;
 	m->used = calloc(m->pages, 1);
-	m->mem = mmap(NULL, (size_t)m->pages * SOFT_KERNEL_PAGE, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (m->used != NULL && m->mem != MAP_FAILED)
+	m->mem = soft_node_dm(dev, m->pages);
+	if (m->used != NULL && m->mem != NULL)
 		return 0;
 	SOFT_LOG(ERR,
 		 "%s: cannot open the device: out of memory for %u bytes of device memory (option "
 		 "dm)",
 		 dev->name, dev->opts.dm);
-	if (m->mem == MAP_FAILED)
-		m->mem = NULL;
 	soft_dm_stop(dev);
 	return -ENOMEM;
 }

@@ -280,8 +280,8 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_second_open_shares_
 	OK(soft_cmd_if.close(a));
 }
 
-/* Without EAL there are neither lcores nor control threads; inline progress needs none. */
-TEST_WITH(log_setup, log_teardown, test_progress_without_eal_is_inline_only)
+/* Without EAL there are no lcores; the device's thread is then one of the process. */
+TEST_WITH(log_setup, log_teardown, test_progress_without_eal_needs_no_lcore)
 {
 	void (*fn)(void *arg) = NULL;
 	struct mlx5_ctx *ctx = NULL;
@@ -289,8 +289,15 @@ TEST_WITH(log_setup, log_teardown, test_progress_without_eal_is_inline_only)
 	void *arg = NULL;
 
 	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=1", &ctx), -EINVAL);
-	assert_int_equal(soft_cmd_if.open("soft0", "progress=thread", &ctx), -EINVAL);
 	assert_null(ctx);
+
+	OK(soft_cmd_if.open("soft0", "progress=thread,nap=1000", &ctx));
+	OK(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &uar));
+	soft_cmd_if.progress_of(ctx, uar, &fn, &arg);
+	assert_null(fn);
+	soft_assist(ctx);
+	OK(soft_cmd_if.uar_free(ctx, uar));
+	OK(soft_cmd_if.close(ctx));
 
 	OK(soft_cmd_if.open("soft0", NULL, &ctx));
 	OK(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &uar));

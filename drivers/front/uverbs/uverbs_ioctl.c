@@ -4,7 +4,6 @@
 /* Calls of libmlx5 by ioctl(). */
 #include <errno.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -12,7 +11,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
-#include "kernel.h"
+#include "uverbs_priv.h"
 
 /* ---- attributes of an ioctl() */
 
@@ -81,23 +80,26 @@ out_num(struct ib_uverbs_ioctl_hdr *h, uint16_t id, uint64_t v)
 		memcpy(p, &v, len < sizeof(v) ? len : sizeof(v));
 }
 
-/* Returns the handle of a new object to the caller. */
+/* Returns the handle of a new object to the caller; destroys the object if that fails. */
 static int
-out_handle(struct ib_uverbs_ioctl_hdr *h, uint16_t id, enum kernel_kind kind, void *p)
+out_handle(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h, uint16_t id, enum uverbs_kind kind,
+	   void *p)
 {
 	struct ib_uverbs_attr *a = attr(h, id);
-	uint32_t handle = a != NULL ? kernel_keep(kind, p) : 0;
+	uint32_t handle = a != NULL ? uverbs_keep(f, kind, p) : 0;
 
-	if (handle == 0)
-		return ENOMEM;
-	a->data = handle;
-	return 0;
+	if (handle != 0) {
+		a->data = handle;
+		return 0;
+	}
+	(void)uverbs_end(f, kind, p);
+	return a != NULL ? ENOMEM : EINVAL;
 }
 
 /* ---- methods */
 
 static int
-devx_other(struct ib_uverbs_ioctl_hdr *h)
+devx_other(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	size_t inlen, outlen;
 	const void *cmd = in(h, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, &inlen);
@@ -105,11 +107,11 @@ devx_other(struct ib_uverbs_ioctl_hdr *h)
 
 	if (cmd == NULL || res == NULL)
 		return EINVAL;
-	return -kernel_soft->cmd->general(kernel_soft, cmd, inlen, res, outlen);
+	return -f->soft->cmd->general(f->soft, cmd, inlen, res, outlen);
 }
 
 static int
-obj_create(struct ib_uverbs_ioctl_hdr *h)
+obj_create(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	size_t inlen, outlen;
 	const void *cmd = in(h, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, &inlen);
@@ -119,18 +121,18 @@ obj_create(struct ib_uverbs_ioctl_hdr *h)
 
 	if (cmd == NULL || res == NULL)
 		return EINVAL;
-	ret = kernel_soft->cmd->obj_create(kernel_soft, cmd, inlen, res, outlen, &obj);
+	ret = f->soft->cmd->obj_create(f->soft, cmd, inlen, res, outlen, &obj);
 	if (ret != 0)
 		return -ret;
-	return out_handle(h, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, OBJ, obj);
+	return out_handle(f, h, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, UV_OBJ, obj);
 }
 
 static int
-obj_change(struct ib_uverbs_ioctl_hdr *h, bool modify)
+obj_change(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h, bool modify)
 {
 	const uint16_t base =
 		modify ? MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE : MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE;
-	struct mlx5_obj *obj = kernel_get(OBJ, in_handle(h, base));
+	struct mlx5_obj *obj = uverbs_find(f, UV_OBJ, in_handle(h, base));
 	size_t inlen, outlen;
 	const void *cmd = in(h, base + 1, &inlen);
 	void *res = out(h, base + 2, &outlen);
@@ -138,12 +140,12 @@ obj_change(struct ib_uverbs_ioctl_hdr *h, bool modify)
 	if (obj == NULL || cmd == NULL || res == NULL)
 		return EINVAL;
 	if (modify)
-		return -kernel_soft->cmd->obj_modify(obj, cmd, inlen, res, outlen);
-	return -kernel_soft->cmd->obj_query(obj, cmd, inlen, res, outlen);
+		return -f->soft->cmd->obj_modify(obj, cmd, inlen, res, outlen);
+	return -f->soft->cmd->obj_query(obj, cmd, inlen, res, outlen);
 }
 
 static int
-umem_reg(struct ib_uverbs_ioctl_hdr *h)
+umem_reg(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	const uint64_t addr = in_u64(h, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
 	const uint64_t len = in_u64(h, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
@@ -156,34 +158,31 @@ umem_reg(struct ib_uverbs_ioctl_hdr *h)
 	if (attr(h, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP) != NULL)
 		pages = in_u64(h, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP);
 	if (fd != NULL)
-		ret = kernel_soft->cmd->umem_reg_dmabuf(kernel_soft, (int)fd->data_s64, addr, len,
-							access, pages, &umem);
+		ret = f->soft->cmd->umem_reg_dmabuf(f->soft, (int)fd->data_s64, addr, len, access,
+						    pages, &umem);
 	else
-		ret = kernel_soft->cmd->umem_reg(kernel_soft, (void *)(uintptr_t)addr, len, access,
-						 pages, &umem);
+		ret = f->soft->cmd->umem_reg(f->soft, (void *)(uintptr_t)addr, len, access, pages,
+					     &umem);
 	if (ret != 0)
 		return -ret;
 	out_num(h, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem->id);
-	return out_handle(h, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, UMEM, umem);
+	return out_handle(f, h, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, UV_UMEM, umem);
 }
 
 static int
-dm_alloc(struct ib_uverbs_ioctl_hdr *h)
+dm_alloc(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	struct mlx5_dm *dm;
-	int ret = kernel_soft->cmd->dm_alloc(kernel_soft, in_u64(h, UVERBS_ATTR_ALLOC_DM_LENGTH),
-					     (uint32_t)in_u64(h, UVERBS_ATTR_ALLOC_DM_ALIGNMENT),
-					     &dm);
+	int ret = f->soft->cmd->dm_alloc(f->soft, in_u64(h, UVERBS_ATTR_ALLOC_DM_LENGTH),
+					 (uint32_t)in_u64(h, UVERBS_ATTR_ALLOC_DM_ALIGNMENT), &dm);
 
 	if (ret == 0)
-		ret = -out_handle(h, UVERBS_ATTR_ALLOC_DM_HANDLE, DM, dm);
+		ret = -out_handle(f, h, UVERBS_ATTR_ALLOC_DM_HANDLE, UV_DM, dm);
 	if (ret != 0)
 		return -ret;
 	/* Offset in the mapped page. */
-	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET,
-		(uintptr_t)((struct soft_dm *)(void *)dm)->base % (uint64_t)sysconf(_SC_PAGESIZE));
-	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX,
-		in_handle(h, UVERBS_ATTR_ALLOC_DM_HANDLE));
+	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, 0);
+	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, soft_dm_page(dm));
 	return 0;
 }
 
@@ -193,38 +192,39 @@ struct mr_ids {
 };
 
 static int
-make_mr(struct ib_uverbs_ioctl_hdr *h, const struct mlx5_mr_attr *a, const struct mr_ids *ids)
+make_mr(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h, const struct mlx5_mr_attr *a,
+	const struct mr_ids *ids)
 {
-	struct mlx5_pd *pd = kernel_get(PD, in_handle(h, ids->pd));
+	struct mlx5_pd *pd = uverbs_find(f, UV_PD, in_handle(h, ids->pd));
 	struct mlx5_mr *mr;
-	int ret = pd != NULL ? kernel_soft->cmd->mr_reg(kernel_soft, pd, a, &mr) : -EINVAL;
+	int ret = pd != NULL ? f->soft->cmd->mr_reg(f->soft, pd, a, &mr) : -EINVAL;
 
 	if (ret != 0)
 		return -ret;
 	out_num(h, ids->lkey, mr->lkey);
 	out_num(h, ids->rkey, mr->rkey);
-	return out_handle(h, ids->handle, MR, mr);
+	return out_handle(f, h, ids->handle, UV_MR, mr);
 }
 
 static int
-dm_mr(struct ib_uverbs_ioctl_hdr *h)
+dm_mr(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	static const struct mr_ids ids = {
 		UVERBS_ATTR_REG_DM_MR_HANDLE, UVERBS_ATTR_REG_DM_MR_PD_HANDLE,
 		UVERBS_ATTR_REG_DM_MR_RESP_LKEY, UVERBS_ATTR_REG_DM_MR_RESP_RKEY};
 	const struct mlx5_mr_attr a = {
 		.kind = MLX5_MR_DM,
-		.dm = kernel_get(DM, in_handle(h, UVERBS_ATTR_REG_DM_MR_DM_HANDLE)),
+		.dm = uverbs_find(f, UV_DM, in_handle(h, UVERBS_ATTR_REG_DM_MR_DM_HANDLE)),
 		.offset = in_u64(h, UVERBS_ATTR_REG_DM_MR_OFFSET),
 		.len = in_u64(h, UVERBS_ATTR_REG_DM_MR_LENGTH),
 		.access = (uint32_t)in_u64(h, UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS),
 	};
 
-	return a.dm != NULL ? make_mr(h, &a, &ids) : EINVAL;
+	return a.dm != NULL ? make_mr(f, h, &a, &ids) : EINVAL;
 }
 
 static int
-dmabuf_mr(struct ib_uverbs_ioctl_hdr *h)
+dmabuf_mr(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	static const struct mr_ids ids = {
 		UVERBS_ATTR_REG_DMABUF_MR_HANDLE, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE,
@@ -238,37 +238,35 @@ dmabuf_mr(struct ib_uverbs_ioctl_hdr *h)
 		.access = (uint32_t)in_u64(h, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS),
 	};
 
-	return make_mr(h, &a, &ids);
+	return make_mr(f, h, &a, &ids);
 }
 
 /* The handle finds the mapping of a page again. */
 static int
-uar_alloc(struct ib_uverbs_ioctl_hdr *h)
+uar_alloc(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	const bool nc =
 		in_u64(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE) == MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC;
 	struct mlx5_uar *uar;
-	int ret = kernel_soft->cmd->uar_alloc(kernel_soft, nc ? MLX5_UAR_NC : MLX5_UAR_BF, &uar);
+	int ret = f->soft->cmd->uar_alloc(f->soft, nc ? MLX5_UAR_NC : MLX5_UAR_BF, &uar);
 
 	if (ret != 0)
 		return -ret;
-	ret = out_handle(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, UAR, uar);
+	ret = out_handle(f, h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, UV_UAR, uar);
 	if (ret != 0)
 		return ret;
-	out_num(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET,
-		KERNEL_MAP_UAR | in_handle(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE)
-					 << KERNEL_MAP_SHIFT);
+	out_num(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, soft_uar_offset(uar));
 	out_num(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, (uint64_t)sysconf(_SC_PAGESIZE));
 	out_num(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->page_id);
 	return 0;
 }
 
 static int
-query_eqn(struct ib_uverbs_ioctl_hdr *h)
+query_eqn(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	uint32_t eqn;
-	int ret = kernel_soft->cmd->query_eqn(
-		kernel_soft, (uint32_t)in_u64(h, MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC), &eqn);
+	int ret = f->soft->cmd->query_eqn(
+		f->soft, (uint32_t)in_u64(h, MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC), &eqn);
 
 	if (ret == 0)
 		out_num(h, MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN, eqn);
@@ -276,7 +274,7 @@ query_eqn(struct ib_uverbs_ioctl_hdr *h)
 }
 
 static int
-query_gid(struct ib_uverbs_ioctl_hdr *h)
+query_gid(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	const uint32_t port = (uint32_t)in_u64(h, UVERBS_ATTR_QUERY_GID_ENTRY_PORT);
 	const uint32_t index = (uint32_t)in_u64(h, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
@@ -284,7 +282,7 @@ query_gid(struct ib_uverbs_ioctl_hdr *h)
 	struct bb_gid gid;
 	size_t len;
 	void *to = out(h, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &len);
-	int ret = kernel_soft->cmd->gid_query(kernel_soft, port, index, &gid);
+	int ret = f->soft->cmd->gid_query(f->soft, port, index, &gid);
 
 	if (ret == -ENOENT) /* an empty entry */
 		return ENODATA;
@@ -296,12 +294,43 @@ query_gid(struct ib_uverbs_ioctl_hdr *h)
 	return 0;
 }
 
+/* As ib_uverbs_handler_UVERBS_METHOD_QUERY_GID_TABLE: all entries that are in use. */
 static int
-event_fd(struct ib_uverbs_ioctl_hdr *h)
+query_gids(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
+{
+	const uint64_t size = in_u64(h, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
+	struct ib_uverbs_gid_entry e;
+	struct mlx5_port port;
+	struct bb_gid gid;
+	uint64_t n = 0;
+	uint32_t i;
+	size_t len;
+	uint8_t *to = out(h, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, &len);
+
+	if (to == NULL || size == 0 || size > len ||
+	    f->soft->cmd->port_query(f->soft, 1, &port) != 0)
+		return EINVAL;
+	for (i = 0; i < port.gids; i++) {
+		if (f->soft->cmd->gid_query(f->soft, 1, i, &gid) != 0)
+			continue;
+		if (n == len / size)
+			return EINVAL;
+		e = (struct ib_uverbs_gid_entry){
+			.gid_index = i, .port_num = 1, .gid_type = (uint32_t)gid.type};
+		memcpy(e.gid, gid.raw, sizeof(gid.raw));
+		memcpy(to + n * size, &e, size < sizeof(e) ? size : sizeof(e));
+		n++;
+	}
+	out_num(h, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, n);
+	return 0;
+}
+
+static int
+event_fd(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	struct ib_uverbs_attr *a = attr(h, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE);
 	const bool no_data = in_u64(h, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS) != 0;
-	int fd = a != NULL ? kernel_channel(no_data ? CHANNEL : EVENTS) : -EINVAL;
+	int fd = a != NULL ? uverbs_events_new(f, no_data ? UV_CHANNEL : UV_DEVX) : -EINVAL;
 
 	if (fd < 0)
 		return -fd;
@@ -310,13 +339,13 @@ event_fd(struct ib_uverbs_ioctl_hdr *h)
 }
 
 static int
-subscribe(struct ib_uverbs_ioctl_hdr *h)
+subscribe(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	struct ib_uverbs_attr *fd = attr(h, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE);
 	struct ib_uverbs_attr *o = attr(h, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE);
-	struct mlx5_obj *obj = o != NULL ? kernel_get(OBJ, o->data) : NULL;
+	struct mlx5_obj *obj = o != NULL ? uverbs_find(f, UV_OBJ, o->data) : NULL;
 	const uint64_t cookie = in_u64(h, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE);
-	struct kernel_handle *to = fd != NULL ? kernel_by_fd((int)fd->data_s64) : NULL;
+	struct uverbs_events *to = fd != NULL ? uverbs_events_find(f, (int)fd->data_s64) : NULL;
 	size_t len;
 	const void *list = in(h, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, &len);
 	uint16_t types[16];
@@ -324,50 +353,51 @@ subscribe(struct ib_uverbs_ioctl_hdr *h)
 	if (to == NULL || list == NULL || len > sizeof(types) || (o != NULL && obj == NULL))
 		return EINVAL;
 	memcpy(types, list, len);
-	if (to->kind == CHANNEL)
-		return -kernel_soft->cmd->channel_subscribe(to->p, obj, cookie);
-	return -kernel_soft->cmd->event_subscribe(kernel_soft, obj, types, (unsigned int)(len / 2),
-						  cookie);
+	return uverbs_subscribe(f, to, obj, types, (unsigned int)(len / 2), cookie);
 }
 
 int
-kernel_ioctl(struct ib_uverbs_ioctl_hdr *h)
+uverbs_method(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {
 	switch (h->object_id << 16 | h->method_id) {
 	case MLX5_IB_OBJECT_DEVX << 16 | MLX5_IB_METHOD_DEVX_OTHER:
-		return devx_other(h);
+		return devx_other(f, h);
 	case MLX5_IB_OBJECT_DEVX << 16 | MLX5_IB_METHOD_DEVX_QUERY_EQN:
-		return query_eqn(h);
+		return query_eqn(f, h);
 	case MLX5_IB_OBJECT_DEVX << 16 | MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT:
-		return subscribe(h);
+		return subscribe(f, h);
 	case MLX5_IB_OBJECT_DEVX_OBJ << 16 | MLX5_IB_METHOD_DEVX_OBJ_CREATE:
-		return obj_create(h);
+		return obj_create(f, h);
 	case MLX5_IB_OBJECT_DEVX_OBJ << 16 | MLX5_IB_METHOD_DEVX_OBJ_MODIFY:
-		return obj_change(h, true);
+		return obj_change(f, h, true);
 	case MLX5_IB_OBJECT_DEVX_OBJ << 16 | MLX5_IB_METHOD_DEVX_OBJ_QUERY:
-		return obj_change(h, false);
+		return obj_change(f, h, false);
 	case MLX5_IB_OBJECT_DEVX_OBJ << 16 | MLX5_IB_METHOD_DEVX_OBJ_DESTROY:
-		return kernel_destroy(OBJ, in_handle(h, MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE));
+		return uverbs_destroy(f, UV_OBJ,
+				      in_handle(h, MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE));
 	case MLX5_IB_OBJECT_DEVX_UMEM << 16 | MLX5_IB_METHOD_DEVX_UMEM_REG:
-		return umem_reg(h);
+		return umem_reg(f, h);
 	case MLX5_IB_OBJECT_DEVX_UMEM << 16 | MLX5_IB_METHOD_DEVX_UMEM_DEREG:
-		return kernel_destroy(UMEM, in_handle(h, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE));
+		return uverbs_destroy(f, UV_UMEM,
+				      in_handle(h, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE));
 	case MLX5_IB_OBJECT_UAR << 16 | MLX5_IB_METHOD_UAR_OBJ_ALLOC:
-		return uar_alloc(h);
+		return uar_alloc(f, h);
 	case MLX5_IB_OBJECT_UAR << 16 | MLX5_IB_METHOD_UAR_OBJ_DESTROY:
-		return kernel_destroy(UAR, in_handle(h, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE));
+		return uverbs_destroy(f, UV_UAR, in_handle(h, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE));
 	case MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD << 16 | MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC:
-		return event_fd(h);
+		return event_fd(f, h);
 	case UVERBS_OBJECT_DM << 16 | UVERBS_METHOD_DM_ALLOC:
-		return dm_alloc(h);
+		return dm_alloc(f, h);
 	case UVERBS_OBJECT_DM << 16 | UVERBS_METHOD_DM_FREE:
-		return kernel_destroy(DM, in_handle(h, UVERBS_ATTR_FREE_DM_HANDLE));
+		return uverbs_destroy(f, UV_DM, in_handle(h, UVERBS_ATTR_FREE_DM_HANDLE));
 	case UVERBS_OBJECT_MR << 16 | UVERBS_METHOD_DM_MR_REG:
-		return dm_mr(h);
+		return dm_mr(f, h);
 	case UVERBS_OBJECT_MR << 16 | UVERBS_METHOD_REG_DMABUF_MR:
-		return dmabuf_mr(h);
+		return dmabuf_mr(f, h);
+	case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_TABLE:
+		return query_gids(f, h);
 	case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_ENTRY:
-		return query_gid(h);
+		return query_gid(f, h);
 	default:
 		/* The kernel's errno for an unknown method: libibverbs then tries write(). */
 		return EPROTONOSUPPORT;

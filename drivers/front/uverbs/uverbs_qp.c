@@ -12,7 +12,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "bb_prm.h"
-#include "kernel_queue.h"
+#include "uverbs_queue.h"
 
 #define QKEY_OPTPAR(mask) (((mask)&IBV_QP_QKEY) != 0 ? BB_PRM_OPTPAR_Q_KEY : 0)
 
@@ -49,8 +49,9 @@ scatter_to_cqe(const struct ib_uverbs_create_qp *a, const struct mlx5_ib_create_
 		bb_prm_set(qpc, BB_PRM_QPC_CS_REQ, 0x11); /* MLX5_REQ_SCAT_DATA32_CQE */
 }
 
-int
-kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a, bool ex)
+static int
+create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a,
+       bool ex)
 {
 	static const uint16_t types[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
 					 BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
@@ -59,13 +60,13 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	void *qpc = bb_prm_sub(in, BB_PRM_CREATE_QP_QPC);
 	struct ib_uverbs_ex_create_qp_resp core = {.response_length = sizeof(core)};
 	struct mlx5_ib_create_qp_resp drv = {0};
-	const struct kernel_queue *scq = kernel_get(CQ, a->send_cq_handle);
-	const struct kernel_queue *rcq = kernel_get(CQ, a->recv_cq_handle);
-	const struct kernel_queue *srq = a->is_srq ? kernel_get(SRQ, a->srq_handle) : NULL;
-	struct mlx5_pd *pd = kernel_get(PD, a->pd_handle);
+	const struct uverbs_queue *scq = uverbs_find(f, UV_CQ, a->send_cq_handle);
+	const struct uverbs_queue *rcq = uverbs_find(f, UV_CQ, a->recv_cq_handle);
+	const struct uverbs_queue *srq = a->is_srq ? uverbs_find(f, UV_SRQ, a->srq_handle) : NULL;
+	struct mlx5_pd *pd = uverbs_find(f, UV_PD, a->pd_handle);
 	struct mlx5_ib_create_qp q = {0};
 	uint64_t ring_at, rec_at;
-	struct kernel_queue *qp;
+	struct uverbs_queue *qp;
 	int ret;
 
 	memcpy(&q, c->drv_in, c->drv_len < sizeof(q) ? c->drv_len : sizeof(q));
@@ -74,10 +75,13 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	if (service(a->qp_type) < 0 || (q.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) == 0 ||
 	    (q.flags & MLX5_QP_FLAG_SIGNATURE) != 0)
 		return EOPNOTSUPP;
-	qp = kernel_queue_begin(q.buf_addr,
-				((uint64_t)q.rq_wqe_count << q.rq_wqe_shift) +
-					(uint64_t)q.sq_wqe_count * 64,
-				q.db_addr, &ring_at, &rec_at);
+	if (q.rq_wqe_count != 0 && (q.rq_wqe_shift < 4 || q.rq_wqe_shift > 16))
+		return EINVAL;
+	qp = uverbs_queue_begin(
+		f, q.buf_addr,
+		(q.rq_wqe_count != 0 ? (uint64_t)q.rq_wqe_count << q.rq_wqe_shift : 0) +
+			(uint64_t)q.sq_wqe_count * 64,
+		q.db_addr, &ring_at, &rec_at);
 	if (qp == NULL)
 		return ENOMEM;
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_QP);
@@ -91,16 +95,16 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	 * MLX5_TIMESTAMP_FORMAT_FREE_RUNNING if the device has it, else _DEFAULT:
 	 * get_qp_ts_format()
 	 */
-	bb_prm_set(qpc, BB_PRM_QPC_TS_FORMAT, kernel_clock_page() == NULL);
+	bb_prm_set(qpc, BB_PRM_QPC_TS_FORMAT, !uverbs_has_clock(f));
 	if (q.sq_wqe_count != 0)
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_SQ_SIZE, kernel_log2(q.sq_wqe_count));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_SQ_SIZE, uverbs_log2(q.sq_wqe_count));
 	else
 		bb_prm_set(qpc, BB_PRM_QPC_NO_SQ, 1);
 	if (srq != NULL) {
 		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_SRQ);
 		bb_prm_set(qpc, BB_PRM_QPC_SRQN_RMPN_XRQN, srq->num);
 	} else if (q.rq_wqe_count != 0) {
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_SIZE, kernel_log2(q.rq_wqe_count));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_SIZE, uverbs_log2(q.rq_wqe_count));
 		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_STRIDE, q.rq_wqe_shift - 4);
 		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_REGULAR);
 	} else {
@@ -114,18 +118,19 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_VALID, 1);
 	bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_ID, qp->ring->id);
 	bb_prm_set64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET, ring_at);
-	ret = kernel_soft->cmd->obj_create(kernel_soft, in, sizeof(in), out, sizeof(out), &qp->obj);
+	ret = f->soft->cmd->obj_create(f->soft, in, sizeof(in), out, sizeof(out), &qp->obj);
 	if (ret != 0) {
-		(void)kernel_end_queue(qp);
+		(void)uverbs_queue_end(f, qp);
 		return EINVAL;
 	}
 	qp->num = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 	qp->type = a->qp_type;
 	qp->pd = pd;
 	qp->element = a->user_handle;
-	core.base.qp_handle = kernel_queue_born(QP, qp, types, 5);
+	qp->made = *a;
+	core.base.qp_handle = uverbs_queue_born(f, UV_QP, qp, types, 5);
 	if (core.base.qp_handle == 0) {
-		(void)kernel_end_queue(qp);
+		(void)uverbs_queue_end(f, qp);
 		return ENOMEM;
 	}
 	core.base.qpn = qp->num;
@@ -139,23 +144,83 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	return uverbs_reply(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
-static int
-path(const struct kernel_queue *qp, const struct ib_uverbs_qp_dest *d, void *ads)
+int
+uverbs_create_qp(struct uverbs_file *f, const struct uverbs_cmd *c)
 {
+	struct ib_uverbs_create_qp q;
+
+	memcpy(&q, c->in, sizeof(q));
+	return create(f, c, &q, false);
+}
+
+int
+uverbs_create_qp_ex(struct uverbs_file *f, const struct uverbs_cmd *c)
+{
+	struct ib_uverbs_create_qp q = {0};
+	struct ib_uverbs_ex_create_qp e;
+
+	memcpy(&e, c->in, sizeof(e));
+	q.user_handle = e.user_handle;
+	q.pd_handle = e.pd_handle;
+	q.send_cq_handle = e.send_cq_handle;
+	q.recv_cq_handle = e.recv_cq_handle;
+	q.max_send_wr = e.max_send_wr;
+	q.max_recv_wr = e.max_recv_wr;
+	q.max_send_sge = e.max_send_sge;
+	q.max_recv_sge = e.max_recv_sge;
+	q.max_inline_data = e.max_inline_data;
+	q.sq_sig_all = e.sq_sig_all;
+	q.qp_type = e.qp_type;
+	q.is_srq = e.is_srq;
+	q.srq_handle = e.srq_handle;
+	return create(f, c, &q, true);
+}
+
+static void
+ib_path(const struct ib_uverbs_qp_dest *d, void *ads)
+{
+	bb_prm_set(ads, BB_PRM_ADS_RLID, d->dlid);
+	bb_prm_set(ads, BB_PRM_ADS_MLID, d->src_path_bits & 0x7f);
+	bb_prm_set(ads, BB_PRM_ADS_SL, d->sl & 0xf);
+	bb_prm_set(ads, BB_PRM_ADS_VHCA_PORT_NUM, d->port_num);
+	if (d->is_global == 0)
+		return;
+	bb_prm_set(ads, BB_PRM_ADS_GRH, 1);
+	bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, d->sgid_index);
+	bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, d->hop_limit);
+	bb_prm_set(ads, BB_PRM_ADS_TCLASS, d->traffic_class);
+	bb_prm_set(ads, BB_PRM_ADS_FLOW_LABEL, d->flow_label & 0xfffff);
+	memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), d->dgid, sizeof(d->dgid));
+}
+
+/* As mlx5_set_path(): RoCE needs a GRH, whose GID gives the MAC. Returns 0 or an errno. */
+static int
+path(struct uverbs_file *f, const struct uverbs_queue *qp, const struct ib_uverbs_qp_dest *d,
+     void *ads)
+{
+	struct mlx5_port port;
 	struct mlx5_av av;
 	struct bb_gid gid;
-	int ret = kernel_soft->cmd->gid_query(kernel_soft, d->port_num, d->sgid_index, &gid);
+	int ret = f->soft->cmd->port_query(f->soft, d->port_num, &port);
 
+	if (ret == 0 && port.link_layer != BB_LINK_ETHERNET) {
+		ib_path(d, ads);
+		return 0;
+	}
+	if (ret == 0 && d->is_global == 0)
+		ret = -EINVAL;
 	if (ret == 0)
-		ret = kernel_soft->cmd->av_resolve(kernel_soft, qp->pd, d->port_num, d->sgid_index,
-						   d->dgid, &av);
+		ret = f->soft->cmd->gid_query(f->soft, d->port_num, d->sgid_index, &gid);
+	if (ret == 0)
+		ret = f->soft->cmd->av_resolve(f->soft, qp->pd, d->port_num, d->sgid_index, d->dgid,
+					       &av);
 	if (ret != 0)
 		return -ret;
 	bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)av.dmac[0] << 8 | av.dmac[1]);
 	bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0,
 		   (uint32_t)av.dmac[2] << 24 | (uint32_t)av.dmac[3] << 16 |
 			   (uint32_t)av.dmac[4] << 8 | av.dmac[5]);
-	bb_prm_set(ads, BB_PRM_ADS_ETH_PRIO, d->sl);
+	bb_prm_set(ads, BB_PRM_ADS_ETH_PRIO, d->sl & 7);
 	if (gid.type == BB_GID_ROCE_V2) {
 		bb_prm_set(ads, BB_PRM_ADS_DSCP, d->traffic_class >> 2);
 		bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, 0xc000);
@@ -179,7 +244,7 @@ path(const struct kernel_queue *qp, const struct ib_uverbs_qp_dest *d, void *ads
 #define RTS_RC (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
 static bool
-allowed(const struct kernel_queue *qp, uint8_t to, uint32_t mask)
+allowed(const struct uverbs_queue *qp, uint8_t to, uint32_t mask)
 {
 	static const struct {
 		uint8_t from, to, type;
@@ -220,7 +285,7 @@ allowed(const struct kernel_queue *qp, uint8_t to, uint32_t mask)
 }
 
 static void
-rights(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, void *qpc)
+rights(const struct uverbs_queue *qp, const struct ib_uverbs_modify_qp *m, void *qpc)
 {
 	const uint32_t access = m->qp_access_flags;
 
@@ -237,8 +302,8 @@ rights(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, void 
  * errno.
  */
 static int
-fill(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t to, void *qpc,
-     uint32_t *opt)
+fill(struct uverbs_file *f, const struct uverbs_queue *qp, const struct ib_uverbs_modify_qp *m,
+     uint8_t to, void *qpc, uint32_t *opt)
 {
 	void *ads = bb_prm_sub(qpc, BB_PRM_QPC_ADS);
 	const uint32_t mask = m->attr_mask;
@@ -274,7 +339,7 @@ fill(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t
 	if (to == IBV_QPS_RTR) {
 		if (qp->type == IBV_QPT_UD)
 			return BB_PRM_OP_INIT2RTR_QP;
-		rc = path(qp, &m->dest, ads);
+		rc = path(f, qp, &m->dest, ads);
 		if (rc != 0)
 			return -rc;
 		bb_prm_set(qpc, BB_PRM_QPC_MTU, m->path_mtu);
@@ -282,7 +347,7 @@ fill(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t
 		bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, m->dest_qp_num);
 		bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, m->rq_psn);
 		bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, m->min_rnr_timer);
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, kernel_log2(m->max_dest_rd_atomic));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, uverbs_log2(m->max_dest_rd_atomic));
 		return BB_PRM_OP_INIT2RTR_QP;
 	}
 	if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) {
@@ -297,17 +362,17 @@ fill(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t
 		bb_prm_set(ads, BB_PRM_ADS_ACK_TIMEOUT, m->timeout);
 		bb_prm_set(qpc, BB_PRM_QPC_RETRY_COUNT, m->retry_cnt);
 		bb_prm_set(qpc, BB_PRM_QPC_RNR_RETRY, m->rnr_retry);
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_SRA_MAX, kernel_log2(m->max_rd_atomic));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_SRA_MAX, uverbs_log2(m->max_rd_atomic));
 	}
 	return BB_PRM_OP_RTR2RTS_QP;
 }
 
-int
-kernel_modify_qp(const struct ib_uverbs_modify_qp *m)
+static int
+modify(struct uverbs_file *f, const struct ib_uverbs_modify_qp *m)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
 	void *qpc = bb_prm_sub(in, BB_PRM_MODIFY_QP_QPC);
-	struct kernel_queue *qp = kernel_get(QP, m->qp_handle);
+	struct uverbs_queue *qp = uverbs_find(f, UV_QP, m->qp_handle);
 	size_t len = sizeof(in);
 	uint32_t opt = 0;
 	uint8_t to;
@@ -326,17 +391,35 @@ kernel_modify_qp(const struct ib_uverbs_modify_qp *m)
 	} else {
 		bb_prm_set(qpc, BB_PRM_QPC_ST, (uint32_t)service(qp->type));
 		bb_prm_set(qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
-		op = fill(qp, m, to, qpc, &opt);
+		op = fill(f, qp, m, to, qpc, &opt);
 		if (op < 0)
 			return -op;
 		bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, opt);
 	}
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, (uint32_t)op);
 	bb_prm_set(in, BB_PRM_MODIFY_QP_QPN, qp->num);
-	if (kernel_soft->cmd->obj_modify(qp->obj, in, len, out, sizeof(out)) != 0)
+	if (f->soft->cmd->obj_modify(qp->obj, in, len, out, sizeof(out)) != 0)
 		return EINVAL;
 	qp->state = to;
 	return 0;
+}
+
+int
+uverbs_modify_qp(struct uverbs_file *f, const struct uverbs_cmd *c)
+{
+	struct ib_uverbs_modify_qp q;
+
+	memcpy(&q, c->in, sizeof(q));
+	return modify(f, &q);
+}
+
+int
+uverbs_modify_qp_ex(struct uverbs_file *f, const struct uverbs_cmd *c)
+{
+	const struct ib_uverbs_ex_modify_qp_resp core = {.response_length = sizeof(core)};
+	int rc = uverbs_modify_qp(f, c);
+
+	return rc != 0 ? rc : uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }
 
 static uint8_t
@@ -357,21 +440,31 @@ state_of(uint32_t prm)
 }
 
 int
-kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle)
+uverbs_query_qp(struct uverbs_file *f, const struct uverbs_cmd *c)
 {
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT] = {0};
 	const void *qpc = bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC);
 	const void *ads = bb_prm_csub(qpc, BB_PRM_QPC_ADS);
-	struct kernel_queue *qp = kernel_get(QP, handle);
 	struct ib_uverbs_query_qp_resp r = {0};
+	struct ib_uverbs_query_qp q;
+	struct uverbs_queue *qp;
 
+	memcpy(&q, c->in, sizeof(q));
+	qp = uverbs_find(f, UV_QP, q.qp_handle);
 	if (qp == NULL)
 		return EINVAL;
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_QP);
 	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, qp->num);
-	if (kernel_soft->cmd->obj_query(qp->obj, in, sizeof(in), out, sizeof(out)) != 0)
+	if (f->soft->cmd->obj_query(qp->obj, in, sizeof(in), out, sizeof(out)) != 0)
 		return EINVAL;
 	qp->state = state_of(bb_prm_get(qpc, BB_PRM_QPC_STATE));
+	r.max_send_wr = qp->made.max_send_wr;
+	r.max_recv_wr = qp->made.max_recv_wr;
+	r.max_send_sge = qp->made.max_send_sge;
+	r.max_recv_sge = qp->made.max_recv_sge;
+	r.max_inline_data = qp->made.max_inline_data;
+	r.sq_sig_all = qp->made.sq_sig_all;
+	r.path_mig_state = IBV_MIG_MIGRATED;
 	r.qp_state = qp->state;
 	r.cur_qp_state = qp->state;
 	r.path_mtu = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_MTU);
@@ -397,6 +490,11 @@ kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle)
 	r.dest.flow_label = bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL);
 	r.dest.sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO);
 	r.dest.port_num = r.port_num;
-	r.dest.is_global = 1;
+	r.dest.dlid = (uint16_t)bb_prm_get(ads, BB_PRM_ADS_RLID);
+	r.dest.src_path_bits = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_MLID);
+	/* A path on Ethernet has no LID, and always a GRH. */
+	r.dest.is_global = r.dest.dlid == 0 || bb_prm_get(ads, BB_PRM_ADS_GRH) != 0;
+	if (r.dest.dlid != 0)
+		r.dest.sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_SL);
 	return uverbs_reply(c, &r, sizeof(r), NULL, 0);
 }

@@ -15,7 +15,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "kernel.h"
+#include <rte_cycles.h>
+
+#include "clock.h"
 
 #if defined(__x86_64__)
 
@@ -50,7 +52,7 @@ static void
 caught(int sig, siginfo_t *info, void *context)
 {
 	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
-	uint64_t now = 0;
+	uint64_t now;
 
 	if (sig == SIGTRAP && (*flags & TRAP_FLAG) != 0) {
 		(void)mprotect(seen, page, PROT_NONE);
@@ -61,7 +63,7 @@ caught(int sig, siginfo_t *info, void *context)
 		pass_on(sig, info, context);
 		return;
 	}
-	(void)kernel_soft->cmd->clock(kernel_soft, &now);
+	now = rte_rdtsc(); /* as the software device */
 	own[0] = htobe32((uint32_t)(now >> 32));
 	own[1] = htobe32((uint32_t)now);
 	(void)mprotect(seen, page, PROT_READ);
@@ -69,7 +71,7 @@ caught(int sig, siginfo_t *info, void *context)
 }
 
 void *
-kernel_clock_page(void)
+clock_page(void)
 {
 	struct sigaction to = {.sa_sigaction = caught, .sa_flags = SA_SIGINFO};
 	int fd;
@@ -89,10 +91,22 @@ kernel_clock_page(void)
 	return seen;
 }
 
+void *
+clock_page_mapped(void)
+{
+	return seen;
+}
+
 #else
 
 void *
-kernel_clock_page(void)
+clock_page(void)
+{
+	return NULL;
+}
+
+void *
+clock_page_mapped(void)
 {
 	return NULL;
 }

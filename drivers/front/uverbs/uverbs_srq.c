@@ -13,12 +13,12 @@
 
 #include "bb_prm.h"
 #include "bb_wqe.h"
-#include "kernel_queue.h"
+#include "uverbs_queue.h"
 
-#define MAX_SGE 31u /* max_srq_sge of kernel_write.c */
+#define MAX_SGE 31u /* max_srq_sge of uverbs_query.c */
 
 int
-kernel_create_srq(const struct uverbs_cmd *c)
+uverbs_create_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 {
 	static const uint16_t types[] = {BB_PRM_EVENT_SRQ_RQ_LIMIT, BB_PRM_EVENT_SRQ_CATAS_ERROR};
 	uint8_t in[BB_PRM_SZ_RMP] = {0}, out[BB_PRM_SZ_SHORT] = {0};
@@ -29,25 +29,22 @@ kernel_create_srq(const struct uverbs_cmd *c)
 	struct mlx5_ib_create_srq d = {0};
 	struct ib_uverbs_create_srq q;
 	uint64_t ring_at, rec_at;
-	struct kernel_queue *srq;
+	struct uverbs_queue *srq;
 	uint32_t wqes, log_stride;
 	struct mlx5_pd *pd;
 
-	if (c->in_len < sizeof(q))
-		return EINVAL;
 	memcpy(&q, c->in, sizeof(q));
-	memcpy(&d, c->in + sizeof(q),
-	       c->in_len - sizeof(q) < sizeof(d) ? c->in_len - sizeof(q) : sizeof(d));
-	pd = kernel_get(PD, q.pd_handle);
+	memcpy(&d, c->drv_in, c->drv_len < sizeof(d) ? c->drv_len : sizeof(d));
+	pd = uverbs_find(f, UV_PD, q.pd_handle);
 	if (pd == NULL || q.max_wr == 0 || q.max_wr >= 1u << 16 || q.max_sge == 0 ||
 	    q.max_sge > MAX_SGE)
 		return EINVAL;
 	if ((d.flags & MLX5_SRQ_FLAG_SIGNATURE) != 0)
 		return EOPNOTSUPP;
 	/* The library has sized its ring as powers of two above these numbers. */
-	wqes = 1u << (kernel_log2(q.max_wr) + 1);
-	log_stride = kernel_log2((1 + q.max_sge) * BB_WQE_SEG - 1) + 1;
-	srq = kernel_queue_begin(d.buf_addr, (uint64_t)wqes << log_stride, d.db_addr, &ring_at,
+	wqes = 1u << (uverbs_log2(q.max_wr) + 1);
+	log_stride = uverbs_log2((1 + q.max_sge) * BB_WQE_SEG - 1) + 1;
+	srq = uverbs_queue_begin(f, d.buf_addr, (uint64_t)wqes << log_stride, d.db_addr, &ring_at,
 				 &rec_at);
 	if (srq == NULL)
 		return ENOMEM;
@@ -56,7 +53,7 @@ kernel_create_srq(const struct uverbs_cmd *c)
 	bb_prm_set(wq, BB_PRM_WQ_TYPE, BB_PRM_WQ_TYPE_LIST);
 	bb_prm_set(wq, BB_PRM_WQ_PD, pd->pdn);
 	bb_prm_set(wq, BB_PRM_WQ_LOG_STRIDE, log_stride);
-	bb_prm_set(wq, BB_PRM_WQ_LOG_SZ, kernel_log2(wqes));
+	bb_prm_set(wq, BB_PRM_WQ_LOG_SZ, uverbs_log2(wqes));
 	bb_prm_set(wq, BB_PRM_WQ_LWM, q.srq_limit);
 	bb_prm_set(wq, BB_PRM_WQ_DBR_UMEM_VALID, 1);
 	bb_prm_set(wq, BB_PRM_WQ_DBR_UMEM_ID, srq->rec->id);
@@ -64,18 +61,17 @@ kernel_create_srq(const struct uverbs_cmd *c)
 	bb_prm_set(wq, BB_PRM_WQ_UMEM_VALID, 1);
 	bb_prm_set(wq, BB_PRM_WQ_UMEM_ID, srq->ring->id);
 	bb_prm_set64(wq, BB_PRM_WQ_UMEM_OFFSET, ring_at);
-	if (kernel_soft->cmd->obj_create(kernel_soft, in, sizeof(in), out, sizeof(out),
-					 &srq->obj) != 0) {
-		(void)kernel_end_queue(srq);
+	if (f->soft->cmd->obj_create(f->soft, in, sizeof(in), out, sizeof(out), &srq->obj) != 0) {
+		(void)uverbs_queue_end(f, srq);
 		return EINVAL;
 	}
 	srq->num = bb_prm_get(out, BB_PRM_CREATE_RMP_OUT_RMPN);
 	srq->element = q.user_handle;
 	srq->entries = wqes;
 	srq->max_sge = q.max_sge;
-	core.srq_handle = kernel_queue_born(SRQ, srq, types, 2);
+	core.srq_handle = uverbs_queue_born(f, UV_SRQ, srq, types, 2);
 	if (core.srq_handle == 0) {
-		(void)kernel_end_queue(srq);
+		(void)uverbs_queue_end(f, srq);
 		return ENOMEM;
 	}
 	core.max_wr = wqes - 1;
@@ -87,17 +83,15 @@ kernel_create_srq(const struct uverbs_cmd *c)
 
 /* As arm_rmp_cmd(). SRQs are not resized. */
 int
-kernel_modify_srq(const struct uverbs_cmd *c)
+uverbs_modify_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 {
 	uint8_t in[BB_PRM_SZ_RMP] = {0}, out[BB_PRM_SZ_SHORT] = {0};
 	void *ctx = bb_prm_sub(in, BB_PRM_MODIFY_RMP_CTX);
-	const struct kernel_queue *srq;
+	const struct uverbs_queue *srq;
 	struct ib_uverbs_modify_srq q;
 
-	if (c->in_len < sizeof(q))
-		return EINVAL;
 	memcpy(&q, c->in, sizeof(q));
-	srq = kernel_get(SRQ, q.srq_handle);
+	srq = uverbs_find(f, UV_SRQ, q.srq_handle);
 	if (srq == NULL || (q.attr_mask & IBV_SRQ_MAX_WR) != 0)
 		return EINVAL;
 	if ((q.attr_mask & IBV_SRQ_LIMIT) == 0)
@@ -110,29 +104,26 @@ kernel_modify_srq(const struct uverbs_cmd *c)
 	bb_prm_set(bb_prm_sub(in, BB_PRM_MODIFY_RMP_BITMASK), BB_PRM_RMP_BITMASK_LWM, 1);
 	bb_prm_set(ctx, BB_PRM_RMPC_STATE, BB_PRM_RMPC_RDY);
 	bb_prm_set(bb_prm_sub(ctx, BB_PRM_RMPC_WQ), BB_PRM_WQ_LWM, q.srq_limit);
-	return kernel_soft->cmd->obj_modify(srq->obj, in, sizeof(in), out, sizeof(out)) != 0
-		       ? EINVAL
-		       : 0;
+	return f->soft->cmd->obj_modify(srq->obj, in, sizeof(in), out, sizeof(out)) != 0 ? EINVAL
+											 : 0;
 }
 
 int
-kernel_query_srq(const struct uverbs_cmd *c)
+uverbs_query_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 {
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_RMP] = {0};
 	const void *ctx = bb_prm_csub(out, BB_PRM_QUERY_RMP_OUT_CTX);
 	struct ib_uverbs_query_srq_resp core = {0};
-	const struct kernel_queue *srq;
+	const struct uverbs_queue *srq;
 	struct ib_uverbs_query_srq q;
 
-	if (c->in_len < sizeof(q))
-		return EINVAL;
 	memcpy(&q, c->in, sizeof(q));
-	srq = kernel_get(SRQ, q.srq_handle);
+	srq = uverbs_find(f, UV_SRQ, q.srq_handle);
 	if (srq == NULL)
 		return EINVAL;
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_RMP);
 	bb_prm_set(in, BB_PRM_QUERY_RMP_RMPN, srq->num);
-	if (kernel_soft->cmd->obj_query(srq->obj, in, sizeof(in), out, sizeof(out)) != 0)
+	if (f->soft->cmd->obj_query(srq->obj, in, sizeof(in), out, sizeof(out)) != 0)
 		return EINVAL;
 	core.max_wr = srq->entries - 1;
 	core.max_sge = srq->max_sge;

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+#define MAX_FDS 65536u
+
+static uint8_t kinds[MAX_FDS]; /* enum fd_kind; atomic */
+static void *files[MAX_FDS];
+static unsigned int end; /* after the highest descriptor that was ever in the table; atomic */
+static pid_t owner;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool
+fds_maybe(int fd)
+{
+	return fd >= 0 && (unsigned int)fd < MAX_FDS &&
+	       __atomic_load_n(&kinds[fd], __ATOMIC_RELAXED) != FD_NONE;
+}
+
+/* Holds the lock over fork(), so that the child finds the table whole. */
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void
+in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The device is its parent's: the child's descriptors do nothing but close. */
+static void
+in_child(void)
+{
+	unsigned int fd;
+
+	for (fd = 0; fd < end; fd++)
+		if (kinds[fd] != FD_NONE)
+			kinds[fd] = FD_ORPHAN;
+	owner = getpid();
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * Returns true in a child of vfork() or clone(), which runs in its parent's memory: the table is
+ * then not its own.
+ */
+static bool
+foreign(void)
+{
+	return getpid() != owner;
+}
+
+struct fd_ref
+fds_get(int fd)
+{
+	struct fd_ref ref = {FD_NONE, NULL};
+
+	if (!fds_maybe(fd) || foreign())
+		return ref;
+	pthread_mutex_lock(&lock);
+	ref.kind = (enum fd_kind)kinds[fd];
+	ref.p = files[fd];
+	if (ref.kind == FD_NODE)
+		uverbs_get(ref.p);
+	else if (ref.kind == FD_EVENTS)
+		uverbs_events_get(ref.p);
+	pthread_mutex_unlock(&lock);
+	return ref;
+}
+
+void
+fds_put(const struct fd_ref *ref)
+{
+	if (ref->kind == FD_NODE)
+		uverbs_put(ref->p);
+	else if (ref->kind == FD_EVENTS)
+		uverbs_events_put(ref->p);
+}
+
+bool
+fds_set(int fd, enum fd_kind kind, void *p)
+{
+	static bool registered;
+
+	if (fd < 0 || (unsigned int)fd >= MAX_FDS)
+		return false;
+	pthread_mutex_lock(&lock);
+	if (!registered) {
+		registered = true;
+		owner = getpid();
+		(void)pthread_atfork(before_fork, in_parent, in_child);
+	}
+	files[fd] = p;
+	__atomic_store_n(&kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED);
+	if ((unsigned int)fd >= end)
+		__atomic_store_n(&end, (unsigned int)fd + 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+void
+fds_close(int fd)
+{
+	struct fd_ref ref;
+
+	if (!fds_maybe(fd) || foreign())
+		return;
+	pthread_mutex_lock(&lock);
+	ref = (struct fd_ref){(enum fd_kind)kinds[fd], files[fd]};
+	__atomic_store_n(&kinds[fd], FD_NONE, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
+	if (ref.kind == FD_NODE)
+		uverbs_close(ref.p);
+	else if (ref.kind == FD_EVENTS)
+		uverbs_events_close(ref.p);
+}
+
+void
+fds_close_range(unsigned int first, unsigned int last)
+{
+	const unsigned int stop = __atomic_load_n(&end, __ATOMIC_RELAXED);
+	unsigned int fd;
+
+	for (fd = first; fd < stop && fd <= last; fd++)
+		fds_close((int)fd);
+}

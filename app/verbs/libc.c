@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The calls of libc by which libibverbs and libmlx5 reach the kernel, on descriptors. Calls for
+ * other files go to libc. Each entry finds libc's function at its first use, because constructors
+ * of other libraries call it before those of this one.
+ */
+#define _GNU_SOURCE
+#undef _FILE_OFFSET_BITS /* it would rename calls of libc */
+#include <errno.h>
+#include <linux/close_range.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/netlink.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl.h>
+
+#include "libc.h"
+#include "preload.h"
+
+void *
+libc_find(const char *name)
+{
+	void *fn = dlsym(RTLD_NEXT, name);
+
+	if (fn == NULL)
+		abort(); /* a libc without the function that the program has called */
+	return fn;
+}
+
+static void
+trace(const char *what, unsigned int a, unsigned int b, int rc)
+{
+	if (getenv(VERBS_ENV_TRACE) != NULL)
+		fprintf(stderr, "verbs: %s 0x%x 0x%x: %s\n", what, a, b, strerror(rc));
+}
+
+/* Returns @ok, or -1 with errno if @rc is an errno. */
+static ssize_t
+result(int rc, size_t ok)
+{
+	if (rc == 0)
+		return (ssize_t)ok;
+	errno = rc;
+	return -1;
+}
+
+PUBLIC ssize_t
+write(int fd, const void *buf, size_t len)
+{
+	struct fd_ref ref;
+	uint32_t command = 0;
+	int rc;
+
+	REAL(ssize_t, write, int, const void *, size_t);
+	if (!fds_maybe(fd))
+		return real(fd, buf, len);
+	ref = fds_get(fd);
+	if (ref.kind == FD_NONE)
+		return real(fd, buf, len);
+	rc = ref.kind == FD_NODE     ? uverbs_write(ref.p, buf, len)
+	     : ref.kind == FD_EVENTS ? EINVAL /* no write of the kernel's file */
+				     : ENODEV;
+	if (len >= sizeof(command) && buf != NULL)
+		memcpy(&command, buf, sizeof(command));
+	trace("command", command, (unsigned int)len, rc);
+	fds_put(&ref);
+	return result(rc, len);
+}
+
+PUBLIC int
+ioctl(int fd, unsigned long request, ...)
+{
+	const struct ib_uverbs_ioctl_hdr *h;
+	struct fd_ref ref;
+	va_list ap;
+	void *arg;
+	int rc;
+
+	REAL(int, ioctl, int, unsigned long, ...);
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (request != RDMA_VERBS_IOCTL || !fds_maybe(fd))
+		return real(fd, request, arg);
+	ref = fds_get(fd);
+	if (ref.kind == FD_NONE)
+		return real(fd, request, arg);
+	h = arg;
+	rc = ref.kind == FD_NODE     ? uverbs_ioctl(ref.p, arg)
+	     : ref.kind == FD_EVENTS ? ENOTTY
+				     : ENODEV;
+	trace("method", h != NULL ? h->object_id : 0, h != NULL ? h->method_id : 0, rc);
+	fds_put(&ref);
+	return (int)result(rc, 0);
+}
+
+PUBLIC ssize_t
+read(int fd, void *buf, size_t len)
+{
+	struct fd_ref ref;
+	ssize_t n;
+
+	REAL(ssize_t, read, int, void *, size_t);
+	if (!fds_maybe(fd))
+		return real(fd, buf, len);
+	ref = fds_get(fd);
+	if (ref.kind == FD_NONE)
+		return real(fd, buf, len);
+	n = ref.kind == FD_EVENTS ? uverbs_events_read(ref.p, buf, len)
+	    : ref.kind == FD_NODE ? -EINVAL /* no read of the kernel's file */
+				  : -ENODEV;
+	fds_put(&ref);
+	return n < 0 ? result((int)-n, 0) : n;
+}
+
+/* As programs call it that are built with _FORTIFY_SOURCE. */
+ssize_t __read_chk(int fd, void *buf, size_t len, size_t room);
+PUBLIC ssize_t
+__read_chk(int fd, void *buf, size_t len, size_t room)
+{
+	REAL(ssize_t, __read_chk, int, void *, size_t, size_t);
+	return fds_maybe(fd) && len <= room ? read(fd, buf, len) : real(fd, buf, len, room);
+}
+
+/* ---- The end of descriptors */
+
+PUBLIC int
+close(int fd)
+{
+	REAL(int, close, int);
+	if (fds_maybe(fd))
+		fds_close(fd);
+	return real(fd);
+}
+
+PUBLIC int
+dup2(int fd, int to)
+{
+	REAL(int, dup2, int, int);
+	if (fd != to && fds_maybe(to))
+		fds_close(to);
+	return real(fd, to);
+}
+
+PUBLIC int
+dup3(int fd, int to, int flags)
+{
+	REAL(int, dup3, int, int, int);
+	if (fd != to && fds_maybe(to))
+		fds_close(to);
+	return real(fd, to, flags);
+}
+
+PUBLIC int
+close_range(unsigned int first, unsigned int last, int flags)
+{
+	REAL(int, close_range, unsigned int, unsigned int, int);
+	if ((flags & (int)CLOSE_RANGE_CLOEXEC) == 0)
+		fds_close_range(first, last);
+	return real(first, last, flags);
+}
+
+PUBLIC void
+closefrom(int first)
+{
+	REAL(void, closefrom, int);
+	fds_close_range(first < 0 ? 0 : (unsigned int)first, ~0u);
+	real(first);
+}
+
+/* ---- Sockets */
+
+/*
+ * RDMA devices that are really there are not listed: libibverbs and librdmacm look into /sys if
+ * there is no netlink for RDMA.
+ */
+PUBLIC int
+socket(int domain, int type, int protocol)
+{
+	REAL(int, socket, int, int, int);
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA)
+		return (int)result(EPROTONOSUPPORT, 0);
+	return real(domain, type, protocol);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The calls of libc by which programs find devices, on paths: those below /dev/infiniband and
+ * /sys/class/infiniband* lead to files that bb_verbs has made.
+ */
+#define _GNU_SOURCE
+#undef _FILE_OFFSET_BITS /* it would rename calls of libc */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "libc.h"
+#include "preload.h"
+
+static bool
+is_node(const char *path)
+{
+	return path != NULL && strcmp(path, VERBS_NODE) == 0;
+}
+
+static int
+open_at(int at, const char *path, int flags, mode_t mode)
+{
+	char to[PATH_MAX];
+
+	REAL(int, openat, int, const char *, int, ...);
+	if (is_node(path) && (flags & (O_PATH | O_DIRECTORY)) == 0)
+		return node_open();
+	return real(at, node_path(path, to), flags, mode);
+}
+
+#define HAS_MODE(flags_) (((flags_)&O_CREAT) != 0 || ((flags_)&O_TMPFILE) == O_TMPFILE)
+#define OPEN(name_, more_)                                                                         \
+	PUBLIC int name_(const char *path, int flags, ...)                                         \
+	{                                                                                          \
+		va_list ap;                                                                        \
+		mode_t mode;                                                                       \
+                                                                                                   \
+		va_start(ap, flags);                                                               \
+		mode = HAS_MODE(flags) ? va_arg(ap, mode_t) : 0;                                   \
+		va_end(ap);                                                                        \
+		return open_at(AT_FDCWD, path, flags | (more_), mode);                             \
+	}
+OPEN(open, 0)
+OPEN(open64, O_LARGEFILE)
+
+#define OPENAT(name_, more_)                                                                       \
+	PUBLIC int name_(int at, const char *path, int flags, ...)                                 \
+	{                                                                                          \
+		va_list ap;                                                                        \
+		mode_t mode;                                                                       \
+                                                                                                   \
+		va_start(ap, flags);                                                               \
+		mode = HAS_MODE(flags) ? va_arg(ap, mode_t) : 0;                                   \
+		va_end(ap);                                                                        \
+		return open_at(at, path, flags | (more_), mode);                                   \
+	}
+OPENAT(openat, 0)
+OPENAT(openat64, O_LARGEFILE)
+
+/* As programs call it that are built with _FORTIFY_SOURCE. */
+#define OPEN_2(name_, more_)                                                                       \
+	int name_(const char *path, int flags);                                                    \
+	PUBLIC int name_(const char *path, int flags)                                              \
+	{                                                                                          \
+		return open_at(AT_FDCWD, path, flags | (more_), 0);                                \
+	}
+OPEN_2(__open_2, 0)
+OPEN_2(__open64_2, O_LARGEFILE)
+
+/* ---- What a file is */
+
+/* Gives the file that stands for the node the type and number of a device. */
+#define AS_NODE(st_)                                                                               \
+	do {                                                                                       \
+		(st_)->st_mode = S_IFCHR | 0666;                                                   \
+		(st_)->st_rdev = makedev(VERBS_MAJOR, VERBS_MINOR);                                \
+	} while (0)
+
+#define STAT(name_, type_)                                                                         \
+	PUBLIC int name_(const char *path, struct type_ *st)                                       \
+	{                                                                                          \
+		char to[PATH_MAX];                                                                 \
+		int rc;                                                                            \
+                                                                                                   \
+		REAL(int, name_, const char *, struct type_ *);                                    \
+		rc = real(node_path(path, to), st);                                                \
+		if (rc == 0 && is_node(path))                                                      \
+			AS_NODE(st);                                                               \
+		return rc;                                                                         \
+	}
+STAT(stat, stat)
+STAT(stat64, stat64)
+STAT(lstat, stat)
+STAT(lstat64, stat64)
+
+static bool
+is_node_fd(int fd)
+{
+	struct fd_ref ref;
+
+	if (!fds_maybe(fd))
+		return false;
+	ref = fds_get(fd);
+	fds_put(&ref);
+	return ref.kind == FD_NODE;
+}
+
+#define FSTAT(name_, type_)                                                                        \
+	PUBLIC int name_(int fd, struct type_ *st)                                                 \
+	{                                                                                          \
+		int rc;                                                                            \
+                                                                                                   \
+		REAL(int, name_, int, struct type_ *);                                             \
+		rc = real(fd, st);                                                                 \
+		if (rc == 0 && is_node_fd(fd))                                                     \
+			AS_NODE(st);                                                               \
+		return rc;                                                                         \
+	}
+FSTAT(fstat, stat)
+FSTAT(fstat64, stat64)
+
+PUBLIC int
+statx(int at, const char *path, int flags, unsigned int mask, struct statx *st)
+{
+	char to[PATH_MAX];
+	int rc;
+
+	REAL(int, statx, int, const char *, int, unsigned int, struct statx *);
+	rc = real(at, node_path(path, to), flags, mask, st);
+	if (rc == 0 && (is_node(path) || (path[0] == '\0' && is_node_fd(at)))) {
+		st->stx_mode = S_IFCHR | 0666;
+		st->stx_rdev_major = VERBS_MAJOR;
+		st->stx_rdev_minor = VERBS_MINOR;
+	}
+	return rc;
+}
+
+PUBLIC int
+access(const char *path, int mode)
+{
+	char to[PATH_MAX];
+
+	REAL(int, access, const char *, int);
+	return real(node_path(path, to), mode);
+}
+
+/* ---- Folders, links, streams */
+
+PUBLIC DIR *
+opendir(const char *path)
+{
+	char to[PATH_MAX];
+
+	REAL(DIR *, opendir, const char *);
+	return real(node_path(path, to));
+}
+
+PUBLIC int
+scandir(const char *path, struct dirent ***list, int (*filter)(const struct dirent *),
+	int (*compare)(const struct dirent **, const struct dirent **))
+{
+	char to[PATH_MAX];
+
+	REAL(int, scandir, const char *, struct dirent ***, int (*)(const struct dirent *),
+	     int (*)(const struct dirent **, const struct dirent **));
+	return real(node_path(path, to), list, filter, compare);
+}
+
+PUBLIC ssize_t
+readlink(const char *path, char *buf, size_t len)
+{
+	char to[PATH_MAX];
+
+	REAL(ssize_t, readlink, const char *, char *, size_t);
+	return real(node_path(path, to), buf, len);
+}
+
+PUBLIC char *
+realpath(const char *path, char *out)
+{
+	char to[PATH_MAX];
+
+	REAL(char *, realpath, const char *, char *);
+	return real(node_path(path, to), out);
+}
+
+#define FOPEN(name_)                                                                               \
+	PUBLIC FILE *name_(const char *path, const char *mode)                                     \
+	{                                                                                          \
+		char to[PATH_MAX];                                                                 \
+                                                                                                   \
+		REAL(FILE *, name_, const char *, const char *);                                   \
+		return real(node_path(path, to), mode);                                            \
+	}
+FOPEN(fopen)
+FOPEN(fopen64)

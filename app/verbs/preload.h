@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Any verbs program on the software ConnectX: shared by the parts of the preloaded library. */
+#ifndef PRELOAD_H
+#define PRELOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "uverbs.h"
+
+/* Environment in which bb_verbs starts a program. */
+#define VERBS_ENV_DEVICE  "BB_VERBS_DEVICE"  /* NAME,OPTIONS of the software device */
+#define VERBS_ENV_AUTO    "BB_VERBS_AUTO"    /* set: another process takes the next address */
+#define VERBS_ENV_TREE    "BB_VERBS_TREE"    /* folder with the files for /sys and /dev */
+#define VERBS_ENV_TRACE   "BB_VERBS_TRACE"   /* set: lists the calls on standard error */
+#define VERBS_ENV_NO_POLL "BB_VERBS_NO_POLL" /* set: the program's polls do not run the device */
+
+/* The device node, as the program names it, and its number: /dev/infiniband/uverbs0 of Linux. */
+#define VERBS_NODE  "/dev/infiniband/uverbs0"
+#define VERBS_MAJOR 231
+#define VERBS_MINOR 192
+
+/* ---- fds.c: the program's descriptors that are files of the device */
+enum fd_kind {
+	FD_NONE,
+	FD_NODE,   /* the device node: struct uverbs_file */
+	FD_EVENTS, /* events: struct uverbs_events */
+	FD_ORPHAN, /* was one of these in the process that has forked this one */
+};
+
+struct fd_ref {
+	enum fd_kind kind;
+	void *p;
+};
+
+/* Returns false if a descriptor is certainly not in the table. Async-signal-safe. */
+bool fds_maybe(int fd);
+/*
+ * Looks up a descriptor and holds a reference, which fds_put() ends. Kind FD_NONE: not in the
+ * table; FD_ORPHAN: without a reference.
+ */
+struct fd_ref fds_get(int fd);
+void fds_put(const struct fd_ref *ref);
+/* Enters a descriptor. Returns false if its number is too high. */
+bool fds_set(int fd, enum fd_kind kind, void *p);
+/* Removes a descriptor and closes its file. The caller closes the descriptor itself. */
+void fds_close(int fd);
+/* Closes the files of all descriptors from @first to @last. */
+void fds_close_range(unsigned int first, unsigned int last);
+
+/* ---- node.c, or a test's own */
+/* Opens the device node. Returns a descriptor, or -1 with errno. */
+int node_open(void);
+/* Returns @path, or the file that stands for it, in @to of PATH_MAX bytes. */
+const char *node_path(const char *path, char *to);
+
+/* ---- ops.c */
+struct ibv_context;
+/* Makes the program's polls of a context run the device. */
+void ops_take(struct ibv_context *ctx);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A device node of verbs over the software ConnectX: what the kernel's ib_uverbs and mlx5_ib do for
+ * libibverbs and libmlx5. Each write() and ioctl() of libmlx5 becomes a call of the device's
+ * command interface. The caller stands for the system calls: it has the table of the program's
+ * descriptors, and says which file a call is for.
+ *
+ * Methods and attributes: <rdma/mlx5_user_ioctl_cmds.h>, <rdma/ib_user_ioctl_cmds.h>; commands:
+ * <rdma/ib_user_verbs.h>, <rdma/mlx5-abi.h>. Other calls are refused as by a kernel that does not
+ * know them.
+ *
+ * Any thread may call any function. There is no state of the process.
+ */
+#ifndef UVERBS_H
+#define UVERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ib_uverbs_ioctl_hdr;
+struct mlx5_ctx;
+
+/* One opening of the node: a context, and the objects that are made through it. */
+struct uverbs_file;
+/* A descriptor from which the program reads events. */
+struct uverbs_events;
+
+/* Page number at which libmlx5 maps the clock: MLX5_IB_MMAP_CORE_CLOCK in bits 8 to 15. */
+#define UVERBS_CLOCK_PAGE (5u << 8)
+
+struct uverbs_attr {
+	const char *dev;  /* name of the software device, "soft0" to "soft15" */
+	const char *args; /* its options, without progress= and mmap */
+	bool clock;       /* the caller maps a clock at UVERBS_CLOCK_PAGE */
+	/*
+	 * Enters a descriptor of events into the caller's table, which now holds a reference that
+	 * uverbs_events_close() ends. Called during uverbs_write() and uverbs_ioctl().
+	 */
+	void (*install)(void *arg, int fd, struct uverbs_events *events);
+	void *arg;
+};
+
+/*
+ * Opens the node. Returns 0 with the descriptor for the program in *fd, which maps registers and
+ * device memory; or a negative errno.
+ */
+int uverbs_open(const struct uverbs_attr *attr, struct uverbs_file **file, int *fd);
+/*
+ * The program has closed the node: destroys all objects and ends waiting reads. Ends the reference
+ * of uverbs_open().
+ */
+void uverbs_close(struct uverbs_file *file);
+/* A reference keeps the memory of a file, for a call that runs while another thread closes it. */
+void uverbs_get(struct uverbs_file *file);
+void uverbs_put(struct uverbs_file *file);
+
+/* Executes a command of write(), or a method of ioctl(). Returns 0 or an errno. */
+int uverbs_write(struct uverbs_file *file, const void *buf, size_t len);
+int uverbs_ioctl(struct uverbs_file *file, struct ib_uverbs_ioctl_hdr *h);
+/* Returns the context of the software device. It is valid until uverbs_close(). */
+struct mlx5_ctx *uverbs_device(const struct uverbs_file *file);
+
+/*
+ * Reads an event; waits for one unless O_NONBLOCK is set. Returns the number of bytes or a negative
+ * errno: -EIO if the node is closed.
+ */
+ssize_t uverbs_events_read(struct uverbs_events *events, void *buf, size_t len);
+/* The program has closed the descriptor. Ends the reference of uverbs_attr.install(). */
+void uverbs_events_close(struct uverbs_events *events);
+void uverbs_events_get(struct uverbs_events *events);
+void uverbs_events_put(struct uverbs_events *events);
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Descriptors of events. The device passes events to event_sink(), which queues them for the
+ * descriptor that subscribed and makes its eventfd readable. Completion channels are those of the
+ * device, which has an eventfd for each.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "bb_prm.h"
+#include "uverbs_queue.h"
+
+#define EQE_TYPE  1 /* byte of an EQE */
+#define EQE_BYTES 64
+
+/* ---- Delivery */
+
+static void
+raise_fd(int fd)
+{
+	const uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) < 0)
+		return; /* the counter is at its maximum, so the descriptor is readable anyway */
+}
+
+/* Queues an event. Call with event_lock held. */
+static void
+push(struct uverbs_events *ev, const struct mlx5_cmd_event *event, uint64_t cookie)
+{
+	struct mlx5_cmd_event *to;
+
+	if (ev->n == UVERBS_MAX_EVENTS) {
+		ev->overflow = true;
+		return;
+	}
+	to = &ev->event[(ev->first + ev->n) % UVERBS_MAX_EVENTS];
+	*to = *event;
+	to->cookie = cookie;
+	if (ev->n++ == 0)
+		raise_fd(ev->fd);
+}
+
+static void
+event_sink(void *arg, const struct mlx5_cmd_event *event)
+{
+	struct uverbs_file *f = arg;
+
+	pthread_mutex_lock(&f->event_lock);
+	if ((event->cookie & UVERBS_COOKIE) != 0 || event->type == MLX5_CMD_EVENT_DEV_FATAL) {
+		if (f->async != NULL)
+			push(f->async, event, event->cookie);
+	} else if (event->cookie < f->n_subs && f->subs[event->cookie].to != NULL) {
+		push(f->subs[event->cookie].to, event, f->subs[event->cookie].cookie);
+	}
+	pthread_mutex_unlock(&f->event_lock);
+}
+
+/* Takes the oldest event. Returns false if none is pending. */
+static bool
+pop(struct uverbs_events *ev, struct mlx5_cmd_event *event)
+{
+	uint64_t count;
+	bool any;
+
+	pthread_mutex_lock(&ev->file->event_lock);
+	any = ev->n != 0;
+	if (any) {
+		*event = ev->event[ev->first];
+		ev->first = (ev->first + 1) % UVERBS_MAX_EVENTS;
+		if (--ev->n == 0 && read(ev->fd, &count, sizeof(count)) < 0)
+			any = false;
+	}
+	pthread_mutex_unlock(&ev->file->event_lock);
+	return any;
+}
+
+void
+uverbs_events_start(struct uverbs_file *f)
+{
+	static const uint16_t types[] = {BB_PRM_EVENT_PORT_CHANGE};
+
+	soft_event_sink(f->soft, event_sink, f);
+	/* The kernel reports changes of ports to every context. */
+	(void)f->soft->cmd->event_subscribe(f->soft, NULL, types, 1, UVERBS_COOKIE);
+}
+
+void
+uverbs_events_stop(struct uverbs_file *f)
+{
+	struct uverbs_events *ev;
+
+	soft_event_sink(f->soft, NULL, NULL);
+	for (ev = f->events; ev != NULL; ev = ev->next) {
+		if (ev->ch != NULL)
+			(void)f->soft->cmd->channel_destroy(f->soft, ev->ch);
+		ev->ch = NULL;
+		ev->closed = true;
+		raise_fd(ev->fd);
+	}
+}
+
+/* ---- Descriptors */
+
+int
+uverbs_events_new(struct uverbs_file *f, enum uverbs_events_kind kind)
+{
+	struct uverbs_events *ev = calloc(1, sizeof(*ev));
+	int fd, ret = -ENOMEM;
+
+	if (ev == NULL)
+		return ret;
+	ev->kind = kind;
+	if (kind == UV_CHANNEL || kind == UV_COMP) {
+		ret = f->soft->cmd->channel_create(f->soft, &ev->ch);
+		if (ret != 0)
+			goto free_events;
+		ev->fd = fcntl(ev->ch->fd, F_DUPFD_CLOEXEC, 0);
+		/* A read waits, as of the kernel's, until the program sets O_NONBLOCK. */
+		if (ev->fd >= 0)
+			(void)fcntl(ev->fd, F_SETFL, fcntl(ev->fd, F_GETFL) & ~O_NONBLOCK);
+	} else {
+		ev->event = calloc(UVERBS_MAX_EVENTS, sizeof(*ev->event));
+		if (ev->event == NULL)
+			goto free_events;
+		ev->fd = eventfd(0, EFD_CLOEXEC);
+	}
+	ret = -errno;
+	if (ev->fd < 0)
+		goto free_channel;
+	fd = fcntl(ev->fd, F_DUPFD_CLOEXEC, 0);
+	ret = -errno;
+	if (fd < 0)
+		goto close_fd;
+	ev->refs = 1;
+	ev->file = f;
+	uverbs_get(f);
+	ev->program_fd = fd;
+	ev->next = f->events;
+	f->events = ev;
+	if (kind == UV_ASYNC) {
+		pthread_mutex_lock(&f->event_lock);
+		f->async = ev;
+		pthread_mutex_unlock(&f->event_lock);
+	}
+	f->attr.install(f->attr.arg, fd, ev);
+	return fd;
+
+close_fd:
+	close(ev->fd);
+free_channel:
+	if (ev->ch != NULL)
+		(void)f->soft->cmd->channel_destroy(f->soft, ev->ch);
+free_events:
+	free(ev->event);
+	free(ev);
+	return ret;
+}
+
+struct uverbs_events *
+uverbs_events_find(const struct uverbs_file *f, int fd)
+{
+	struct uverbs_events *ev;
+
+	for (ev = f->events; ev != NULL; ev = ev->next)
+		if (ev->program_fd == fd)
+			return ev;
+	return NULL;
+}
+
+void
+uverbs_events_get(struct uverbs_events *ev)
+{
+	__atomic_fetch_add(&ev->refs, 1, __ATOMIC_RELAXED);
+}
+
+void
+uverbs_events_put(struct uverbs_events *ev)
+{
+	if (__atomic_fetch_sub(&ev->refs, 1, __ATOMIC_ACQ_REL) != 1)
+		return;
+	close(ev->fd);
+	uverbs_put(ev->file);
+	free(ev->event);
+	free(ev);
+}
+
+void
+uverbs_events_close(struct uverbs_events *ev)
+{
+	struct uverbs_file *f = ev->file;
+	struct uverbs_events **at;
+	uint32_t i;
+
+	pthread_mutex_lock(&f->lock);
+	for (at = &f->events; *at != ev; at = &(*at)->next)
+		;
+	*at = ev->next;
+	ev->program_fd = -1;
+	ev->closed = true;
+	pthread_mutex_lock(&f->event_lock);
+	if (f->async == ev)
+		f->async = NULL;
+	for (i = 0; i < f->n_subs; i++)
+		if (f->subs[i].to == ev)
+			f->subs[i].to = NULL;
+	pthread_mutex_unlock(&f->event_lock);
+	if (ev->ch != NULL)
+		(void)f->soft->cmd->channel_destroy(f->soft, ev->ch);
+	ev->ch = NULL;
+	raise_fd(ev->fd);
+	pthread_mutex_unlock(&f->lock);
+	uverbs_events_put(ev);
+}
+
+/* ---- DEVX subscriptions */
+
+/* Returns a free entry, UINT32_MAX if there is no memory. Call with event_lock held. */
+static uint32_t
+sub_entry(struct uverbs_file *f)
+{
+	struct uverbs_sub *to;
+	uint32_t i, n;
+
+	for (i = 0; i < f->n_subs; i++)
+		if (!f->subs[i].used)
+			return i;
+	n = f->n_subs == 0 ? 64 : 2 * f->n_subs;
+	to = realloc(f->subs, n * sizeof(*to));
+	if (to == NULL)
+		return UINT32_MAX;
+	memset(to + f->n_subs, 0, (n - f->n_subs) * sizeof(*to));
+	f->subs = to;
+	i = f->n_subs;
+	f->n_subs = n;
+	return i;
+}
+
+int
+uverbs_subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_obj *obj,
+		 const uint16_t *types, unsigned int n, uint64_t cookie)
+{
+	uint32_t at;
+	int ret;
+
+	if (ev->kind == UV_CHANNEL)
+		return obj != NULL ? -f->soft->cmd->channel_subscribe(ev->ch, obj, cookie) : EINVAL;
+	if (ev->kind != UV_DEVX)
+		return EINVAL;
+	pthread_mutex_lock(&f->event_lock);
+	at = sub_entry(f);
+	if (at != UINT32_MAX)
+		f->subs[at] = (struct uverbs_sub){ev, obj, cookie, true};
+	pthread_mutex_unlock(&f->event_lock);
+	if (at == UINT32_MAX)
+		return ENOMEM;
+	ret = f->soft->cmd->event_subscribe(f->soft, obj, types, n, at);
+	if (ret != 0) {
+		pthread_mutex_lock(&f->event_lock);
+		f->subs[at] = (struct uverbs_sub){0};
+		pthread_mutex_unlock(&f->event_lock);
+	}
+	return -ret;
+}
+
+void
+uverbs_unsubscribe(struct uverbs_file *f, const void *obj)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&f->event_lock);
+	for (i = 0; i < f->n_subs; i++)
+		if (f->subs[i].used && f->subs[i].obj == obj)
+			f->subs[i] = (struct uverbs_sub){0};
+	pthread_mutex_unlock(&f->event_lock);
+}
+
+/* ---- Reads */
+
+/* Takes a completion event. Returns the number of bytes or a negative errno. */
+static ssize_t
+read_channel(struct uverbs_events *ev, void *buf, size_t len)
+{
+	struct ib_uverbs_comp_event_desc comp;
+	uint64_t cookie;
+	int ret;
+
+	if (len < sizeof(cookie))
+		return -EINVAL;
+	do {
+		ret = ev->file->soft->cmd->channel_get(ev->ch, &cookie);
+		if (ret != 0)
+			return ret;
+	} while (ev->kind == UV_COMP && !uverbs_comp_event(ev->file, cookie, &comp));
+	if (ev->kind == UV_COMP)
+		memcpy(buf, &comp, sizeof(comp));
+	else
+		memcpy(buf, &cookie, sizeof(cookie));
+	return sizeof(cookie);
+}
+
+/* Takes an event of another kind. Returns the number of bytes or a negative errno. */
+static ssize_t
+read_event(struct uverbs_events *ev, void *buf, size_t len)
+{
+	struct ib_uverbs_async_event_desc async;
+	uint8_t eqe[sizeof(uint64_t) + EQE_BYTES] = {0};
+	struct mlx5_cmd_event event;
+
+	if (len < (ev->kind == UV_ASYNC ? sizeof(async) : sizeof(uint64_t)))
+		return -EINVAL;
+	do {
+		if (!pop(ev, &event))
+			return -EAGAIN;
+	} while (ev->kind == UV_ASYNC && !uverbs_async_event(ev->file, &event, &async));
+	if (ev->kind == UV_ASYNC) {
+		memcpy(buf, &async, sizeof(async));
+		return sizeof(async);
+	}
+	memcpy(eqe, &event.cookie, sizeof(event.cookie));
+	eqe[sizeof(uint64_t) + EQE_TYPE] = (uint8_t)event.type;
+	if (len > sizeof(eqe))
+		len = sizeof(eqe);
+	memcpy(buf, eqe, len);
+	return (ssize_t)len;
+}
+
+ssize_t
+uverbs_events_read(struct uverbs_events *ev, void *buf, size_t len)
+{
+	struct pollfd p = {.fd = ev->fd, .events = POLLIN};
+	ssize_t rc;
+
+	for (;;) {
+		pthread_mutex_lock(&ev->file->lock);
+		if (ev->closed)
+			rc = -EIO;
+		else if (ev->kind == UV_CHANNEL || ev->kind == UV_COMP)
+			rc = read_channel(ev, buf, len);
+		else
+			rc = read_event(ev, buf, len);
+		pthread_mutex_unlock(&ev->file->lock);
+		if (rc != -EAGAIN || (fcntl(ev->fd, F_GETFL) & O_NONBLOCK) != 0)
+			return rc;
+		if (poll(&p, 1, -1) < 0)
+			return -errno;
+	}
+}

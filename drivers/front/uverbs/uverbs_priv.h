@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Shared by the parts of the device node. */
+#ifndef UVERBS_PRIV_H
+#define UVERBS_PRIV_H
+
+#include <pthread.h>
+
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#include "mlx5_cmd.h"
+#include "soft_hooks.h"
+#include "soft_host.h"
+#include "uverbs.h"
+#include "uverbs_cmd.h"
+
+/* Kinds of objects. Destroyed in this order when the node is closed. */
+enum uverbs_kind {
+	UV_FREE,
+	UV_MW,
+	UV_QP,
+	UV_SRQ,
+	UV_CQ,
+	UV_OBJ,
+	UV_AH,
+	UV_MR,
+	UV_DM,
+	UV_UMEM,
+	UV_UAR,
+	UV_PD,
+	UV_KINDS
+};
+
+struct uverbs_handle {
+	enum uverbs_kind kind;
+	void *p;
+};
+
+/* Kinds of descriptors of events. */
+enum uverbs_events_kind {
+	UV_ASYNC,   /* ibv_get_async_event() */
+	UV_DEVX,    /* DEVX events with their EQE */
+	UV_CHANNEL, /* DEVX completion events, only the cookie */
+	UV_COMP,    /* ibv_get_cq_event() */
+};
+
+#define UVERBS_MAX_EVENTS 256
+
+struct uverbs_events {
+	unsigned int refs; /* atomic */
+	struct uverbs_file *file;
+	struct uverbs_events *next; /* list of the file, under uverbs_file.lock */
+	enum uverbs_events_kind kind;
+	int program_fd;          /* the program's number of the descriptor, -1 once it is closed */
+	int fd;                  /* a duplicate, readable while an event is pending */
+	struct mlx5_channel *ch; /* CHANNEL and COMP, NULL once the node is closed */
+	bool closed;             /* under uverbs_file.lock */
+	/* Pending events of ASYNC and DEVX, under uverbs_file.event_lock. */
+	struct mlx5_cmd_event *event;
+	unsigned int first, n;
+	bool overflow; /* an event was lost */
+};
+
+/* A subscription to DEVX events. Its index is the cookie for the device. */
+struct uverbs_sub {
+	struct uverbs_events *to; /* NULL: the descriptor is closed, or the entry is free */
+	const void *obj;          /* object of the events, NULL for events of the device */
+	uint64_t cookie;          /* the program's */
+	bool used;
+};
+
+/* A multicast group of a QP. */
+struct uverbs_group;
+
+struct uverbs_file {
+	unsigned int refs; /* atomic */
+	struct uverbs_attr attr;
+	struct mlx5_ctx *soft; /* NULL once the node is closed */
+	pthread_mutex_t lock;
+	struct uverbs_handle *handles;
+	uint32_t n_handles, last;
+	struct uverbs_events *events;
+	struct uverbs_group *groups;
+	/*
+	 * Protects pending events. Last in the lock order: the device calls the sink with its locks
+	 * held.
+	 */
+	pthread_mutex_t event_lock;
+	struct uverbs_events *async; /* NULL before the context is made */
+	struct uverbs_sub *subs;
+	uint32_t n_subs;
+};
+
+/* ---- uverbs.c. All of the following are called with uverbs_file.lock held. */
+/* Stores an object and returns its handle, 0 if there is no memory. */
+uint32_t uverbs_keep(struct uverbs_file *f, enum uverbs_kind kind, void *p);
+/* Returns the object, NULL if the handle is free or of another kind. */
+void *uverbs_find(const struct uverbs_file *f, enum uverbs_kind kind, uint64_t handle);
+/* Frees a handle without its object. */
+void uverbs_forget(struct uverbs_file *f, uint64_t handle);
+/* Destroys an object of @kind. Returns 0 or an errno. */
+int uverbs_end(struct uverbs_file *f, enum uverbs_kind kind, void *p);
+/* Destroys the object of @handle. Returns 0 or an errno. */
+int uverbs_destroy(struct uverbs_file *f, enum uverbs_kind kind, uint64_t handle);
+
+/* ---- uverbs_event.c */
+/* Set in the cookie of events for ibv_get_async_event(), beside the handle. */
+#define UVERBS_COOKIE ((uint64_t)1 << 63)
+
+/* Makes a descriptor of events. Returns its number for the program or a negative errno. */
+int uverbs_events_new(struct uverbs_file *f, enum uverbs_events_kind kind);
+/* Returns the descriptor of events with the program's number @fd, NULL if there is none. */
+struct uverbs_events *uverbs_events_find(const struct uverbs_file *f, int fd);
+/* Subscribes @ev to DEVX events. Returns 0 or an errno. */
+int uverbs_subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_obj *obj,
+		     const uint16_t *types, unsigned int n, uint64_t cookie);
+/* Frees the subscriptions of an object that is destroyed. */
+void uverbs_unsubscribe(struct uverbs_file *f, const void *obj);
+/* Starts and ends the delivery of events. */
+void uverbs_events_start(struct uverbs_file *f);
+void uverbs_events_stop(struct uverbs_file *f);
+
+/* ---- uverbs_query.c: return 0 or an errno */
+int uverbs_get_context(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_query_device(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_query_device_ex(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_query_port(struct uverbs_file *f, const struct uverbs_cmd *c);
+/* Returns true if the device has a clock that the program can read. */
+bool uverbs_has_clock(const struct uverbs_file *f);
+
+/* ---- uverbs_cq.c, uverbs_qp.c, uverbs_srq.c, uverbs_mcast.c: return 0 or an errno */
+int uverbs_create_cq(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_create_cq_ex(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_resize_cq(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_modify_cq(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_create_srq(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_modify_srq(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_query_srq(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_create_qp(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_create_qp_ex(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_modify_qp(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_modify_qp_ex(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_query_qp(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_attach_mcast(struct uverbs_file *f, const struct uverbs_cmd *c);
+int uverbs_detach_mcast(struct uverbs_file *f, const struct uverbs_cmd *c);
+/* Returns true if the QP of @handle is attached to a multicast group. */
+bool uverbs_qp_has_groups(const struct uverbs_file *f, uint32_t handle);
+/* Detaches all QPs. */
+void uverbs_mcast_end(struct uverbs_file *f);
+
+/* ---- uverbs_write.c, uverbs_ioctl.c */
+/* Execute a command of write(), a method of ioctl(). Return 0 or an errno. */
+int uverbs_command(struct uverbs_file *f, struct uverbs_cmd *c);
+int uverbs_method(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h);
+
+#endif

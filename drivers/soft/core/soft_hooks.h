@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Functions of the software device for drivers/front, which stands between the device and a program
+ * as a kernel does. All else it does through the command interface.
+ */
+#ifndef SOFT_HOOKS_H
+#define SOFT_HOOKS_H
+
+#include "mlx5_cmd.h"
+
+/*
+ * Passes events of the context to @fn from now on, instead of queueing them for event_get(). The
+ * device calls @fn from any thread, with locks held: @fn must not call the device. NULL queues
+ * events again; when the function returns, the old @fn is not running.
+ */
+void soft_event_sink(struct mlx5_ctx *ctx,
+		     void (*fn)(void *arg, const struct mlx5_cmd_event *event), void *arg);
+
+/*
+ * Returns the descriptor of the file that has the device's pages, -1 without the option mmap. It
+ * is the device's own: duplicate it for a program.
+ */
+int soft_node_fd(const struct mlx5_ctx *ctx);
+/* Returns the offset of a UAR page in that file, in bytes. */
+uint64_t soft_uar_offset(const struct mlx5_uar *uar);
+/* Returns the index of the first page of device memory, from which libmlx5 computes the offset. */
+uint32_t soft_dm_page(const struct mlx5_dm *dm);
+
+/*
+ * Runs the device in the calling thread, with progress=thread. The device's own thread sleeps while
+ * these calls are frequent. Never waits. Any thread.
+ */
+void soft_assist(struct mlx5_ctx *ctx);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Threads and lcores of engines that run by themselves: progress=thread, progress=lcore. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_thread.h>
+#include <rte_version.h>
+
+#include "soft_ctl.h"
+#include "soft_data.h"
+
+/*
+ * Number of consecutive polls without work after which the device's own thread yields and after
+ * which it sleeps. The sleep starts with SOFT_NAP_US; it doubles up to the option nap after
+ * SOFT_NAPS sleeps in a row.
+ */
+#define SOFT_IDLE_YIELD 2000
+#define SOFT_IDLE_SLEEP 20000
+#define SOFT_NAPS       64
+
+static int
+soft_engine_lcore(void *arg)
+{
+	struct soft_engine *e = arg;
+
+	/*
+	 * Runs 16 turns per lock, because taking the lock costs as much as a turn. So a control
+	 * command waits for at most 16 turns.
+	 */
+	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
+		soft_engine_turns(e, 16);
+	__atomic_store_n(&e->ended, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
+#define THREAD_RET uint32_t
+#else
+#define THREAD_RET void *
+#endif
+
+static THREAD_RET
+soft_engine_thread(void *arg)
+{
+	struct soft_engine *e = arg;
+	const uint32_t longest = e->dev->opts.nap;
+	uint32_t idle = 0, naps = 0, nap = SOFT_NAP_US, seen = 0;
+
+	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
+		uint64_t before = __atomic_load_n(&e->work, __ATOMIC_RELAXED);
+		uint32_t assisted = __atomic_load_n(&e->assisted, __ATOMIC_RELAXED);
+
+		/* The program runs the device. Sleeps at once, so that it has the CPU. */
+		if (assisted != seen) {
+			seen = assisted;
+			usleep(longest);
+			continue;
+		}
+		soft_engine_progress(e);
+		if (__atomic_load_n(&e->work, __ATOMIC_RELAXED) != before) {
+			idle = naps = 0;
+			nap = SOFT_NAP_US;
+		} else if (++idle > SOFT_IDLE_SLEEP) {
+			usleep(nap);
+			if (++naps % SOFT_NAPS == 0)
+				nap = RTE_MIN(2 * nap, longest);
+		} else if (idle > SOFT_IDLE_YIELD) {
+			sched_yield();
+		}
+	}
+	return 0;
+}
+
+void
+soft_assist(struct mlx5_ctx *ctx)
+{
+	struct soft_engine *e = ((const struct soft_ctx *)(const void *)ctx)->dev->engine;
+
+	__atomic_store_n(&e->assisted, __atomic_load_n(&e->assisted, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
+	soft_engine_progress(e);
+}
+
+static void *
+soft_engine_plain(void *arg)
+{
+	(void)soft_engine_thread(arg);
+	return NULL;
+}
+
+/* Starts a thread, on the CPUs that are not used by an lcore; without EAL, on any CPU. */
+static int
+soft_control_thread(struct soft_engine *e)
+{
+	if (rte_lcore_count() == 0)
+		return -pthread_create(&e->thread, NULL, soft_engine_plain, e);
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
+	rte_thread_t thread;
+	int ret = rte_thread_create_control(&thread, "bb-soft", soft_engine_thread, e);
+
+	if (ret == 0)
+		e->thread = (pthread_t)thread.opaque_id;
+	return ret;
+#else
+	return rte_ctrl_thread_create(&e->thread, "bb-soft", NULL, soft_engine_thread, e);
+#endif
+}
+
+/*
+ * Starts a thread with signals blocked, because a handler of the application might need a lock that
+ * the thread holds. Signals of memory faults stay unblocked. So if the application has a handler
+ * for faults in its own memory, the handler also runs for the device's accesses to that memory.
+ */
+static int
+soft_engine_thread_start(struct soft_engine *e)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+	sigset_t mask, before;
+	unsigned int i;
+	int ret;
+
+	sigfillset(&mask);
+	for (i = 0; i < RTE_DIM(faults); i++)
+		sigdelset(&mask, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &mask, &before);
+	ret = soft_control_thread(e);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
+}
+
+int
+soft_engine_start(struct soft_engine *e)
+{
+	const struct soft_opts *o = &e->dev->opts;
+	int ret;
+
+	if (o->progress == SOFT_PROGRESS_INLINE)
+		return 0;
+	e->stop = e->ended = false;
+	if (o->progress == SOFT_PROGRESS_THREAD) {
+		ret = soft_engine_thread_start(e);
+		if (ret != 0) {
+			SOFT_LOG(ERR, "%s: cannot create the thread of progress=thread: %s",
+				 e->dev->name, strerror(-ret));
+			return ret;
+		}
+		e->started = true;
+		return 0;
+	}
+	if (o->lcore >= RTE_MAX_LCORE || !rte_lcore_is_enabled(o->lcore) ||
+	    o->lcore == rte_get_main_lcore()) {
+		SOFT_LOG(ERR,
+			 "%s: invalid lcore=%u (a worker lcore of EAL: one of -l that is not the "
+			 "main lcore)",
+			 e->dev->name, o->lcore);
+		return -EINVAL;
+	}
+	if (rte_eal_remote_launch(soft_engine_lcore, e, o->lcore) != 0) {
+		SOFT_LOG(ERR, "%s: lcore=%u is busy: name an lcore that runs no other function",
+			 e->dev->name, o->lcore);
+		return -EBUSY;
+	}
+	e->started = true;
+	return 0;
+}
+
+void
+soft_engine_stop(struct soft_engine *e)
+{
+	if (!e->started)
+		return;
+	__atomic_store_n(&e->stop, true, __ATOMIC_RELAXED);
+	if (e->dev->opts.progress == SOFT_PROGRESS_THREAD)
+		pthread_join(e->thread, NULL);
+	else
+		rte_eal_wait_lcore(e->dev->opts.lcore);
+	/*
+	 * EAL's wait already orders the memory accesses of the two threads. But ThreadSanitizer
+	 * does not see this order, because it is inside librte_eal, which is not instrumented.
+	 */
+	(void)__atomic_load_n(&e->ended, __ATOMIC_ACQUIRE);
+	e->started = false;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Pages that programs map: UAR pages and device memory. With the option mmap they are in one file,
+ * which drivers/front hands to a program as its device node: mmap() of that descriptor then works
+ * as on the kernel's. Otherwise they are memory of this process.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "soft_ctl.h"
+#include "soft_hooks.h"
+#include "soft_kernel.h"
+
+/*
+ * libmlx5 maps device memory at offsets that it computes from the page's index: bits 0 to 7 of the
+ * index are bits 0 to 7 of the page number, its other bits follow from bit 16 on. Bits 8 to 15 are
+ * the command MLX5_IB_MMAP_DEVICE_MEM (providers/mlx5/mlx5.h, verbs.c: ibv_alloc_dm()).
+ */
+#define DM_COMMAND    8u
+#define DM_BLOCK      256u /* pages that follow one another in the file */
+#define DM_OFFSET(i_) (((uint64_t)((i_) / DM_BLOCK) << 16 | DM_COMMAND << 8) * SOFT_KERNEL_PAGE)
+/* UAR pages start behind all device memory; the page's number is its index. */
+#define UAR_OFFSET ((uint64_t)1 << 33)
+#define FILE_BYTES (UAR_OFFSET + ((uint64_t)SOFT_UAR_PAGE << SOFT_LOG_MAX_UAR))
+
+int
+soft_node_start(struct soft_dev *dev)
+{
+	int ret;
+
+	dev->ctl->node_fd = -1;
+	if (!dev->opts.mmap)
+		return 0;
+	dev->ctl->node_fd = memfd_create("bluebell-pages", MFD_CLOEXEC);
+	if (dev->ctl->node_fd >= 0 && ftruncate(dev->ctl->node_fd, (off_t)FILE_BYTES) == 0)
+		return 0;
+	ret = -errno;
+	SOFT_LOG(ERR, "%s: cannot create the file of its pages (option mmap): %s", dev->name,
+		 strerror(-ret));
+	soft_node_stop(dev);
+	return ret;
+}
+
+void
+soft_node_stop(struct soft_dev *dev)
+{
+	if (dev->ctl->node_fd >= 0)
+		close(dev->ctl->node_fd);
+	dev->ctl->node_fd = -1;
+}
+
+uint8_t *
+soft_node_uar(struct soft_dev *dev, uint32_t id)
+{
+	const int fd = dev->ctl->node_fd;
+	uint8_t *base;
+
+	if (fd < 0) {
+		base = aligned_alloc(SOFT_UAR_PAGE, SOFT_UAR_PAGE);
+	} else {
+		base = mmap(NULL, SOFT_UAR_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			    (off_t)(UAR_OFFSET + (uint64_t)id * SOFT_UAR_PAGE));
+		if (base == MAP_FAILED)
+			base = NULL;
+	}
+	if (base != NULL)
+		memset(base, 0, SOFT_UAR_PAGE);
+	return base;
+}
+
+void
+soft_node_uar_free(struct soft_dev *dev, uint8_t *base)
+{
+	if (dev->ctl->node_fd < 0)
+		free(base);
+	else
+		(void)munmap(base, SOFT_UAR_PAGE);
+}
+
+uint8_t *
+soft_node_dm(struct soft_dev *dev, uint32_t pages)
+{
+	const int fd = dev->ctl->node_fd;
+	const size_t len = (size_t)pages * SOFT_KERNEL_PAGE;
+	uint8_t *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t i, n;
+
+	if (mem == MAP_FAILED)
+		return NULL;
+	for (i = 0; fd >= 0 && i < pages; i += n) {
+		n = RTE_MIN(pages - i, DM_BLOCK);
+		if (mmap(mem + (size_t)i * SOFT_KERNEL_PAGE, (size_t)n * SOFT_KERNEL_PAGE,
+			 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			 (off_t)DM_OFFSET(i)) == MAP_FAILED) {
+			(void)munmap(mem, len);
+			return NULL;
+		}
+	}
+	return mem;
+}
+
+/* ---- For drivers/front */
+
+int
+soft_node_fd(const struct mlx5_ctx *ctx)
+{
+	return ((const struct soft_ctx *)(const void *)ctx)->dev->ctl->node_fd;
+}
+
+uint64_t
+soft_uar_offset(const struct mlx5_uar *uar)
+{
+	return UAR_OFFSET + (uint64_t)uar->page_id * SOFT_UAR_PAGE;
+}
+
+uint32_t
+soft_dm_page(const struct mlx5_dm *dm)
+{
+	return ((const struct soft_dm *)(const void *)dm)->page;
+}
