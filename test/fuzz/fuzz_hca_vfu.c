@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A hostile client of vfio-user. An input is a list of messages: command, flags, a body, and how
+ * many file descriptors come with it. Some bodies follow the form of their message, so that they
+ * get further; some messages are cut or have a wrong size. The answers are read and dropped.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create() */
+#endif
+#include <fcntl.h>
+
+#include <rte_log.h>
+
+#include "fuzz_hca.h"
+
+#define MAX_BODY 4200u
+
+static unsigned int objects;
+
+int
+front_open(const char *device_and_opts, const struct front_host *host, struct front **f)
+{
+	(void)device_and_opts;
+	(void)host;
+	objects = 0;
+	*f = (struct front *)(void *)&objects;
+	return 0;
+}
+
+void
+front_close(struct front *f)
+{
+	(void)f;
+}
+
+void
+front_reset(struct front *f)
+{
+	(void)f;
+	objects = 0;
+}
+
+bool
+front_command(struct front *f, const void *in, uint32_t inlen, void *out, uint32_t outlen)
+{
+	(void)f;
+	(void)in;
+	(void)inlen;
+	(void)out;
+	(void)outlen;
+	return false;
+}
+
+void
+front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len)
+{
+	uint8_t copy[HCA_PAGE];
+
+	(void)f;
+	fuzz_check(uar < HCA_BAR0_SIZE / HCA_PAGE && off < HCA_PAGE && len <= HCA_PAGE - off);
+	memcpy(copy, data, len);
+}
+
+int
+front_poll(struct front *f)
+{
+	(void)f;
+	return -1;
+}
+
+int
+front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
+{
+	(void)f;
+	(void)type;
+	(void)current;
+	memset(out, 0, 256);
+	return 0;
+}
+
+struct mlx5_ctx *
+front_ctx(struct front *f)
+{
+	(void)f;
+	return NULL;
+}
+
+static void
+put32(uint8_t *p, uint32_t v)
+{
+	memcpy(p, &v, sizeof(v));
+}
+
+/* Takes the answers, so that the connection does not fill. */
+static void
+drain(int fd)
+{
+	uint8_t buf[8192];
+
+	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+		;
+}
+
+/* Sends a message. Returns vfu_receive()'s value. */
+static int
+message(struct fuzz_hca *f, struct fuzz_in *in)
+{
+	uint8_t msg[sizeof(struct vfu_hdr) + MAX_BODY] = {0}, how = fuzz_u8(in);
+	uint32_t i, n, len = fuzz_u16(in) % MAX_BODY;
+	union {
+		char buf[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} control = {{0}};
+	struct vfu_hdr h = {.id = how, .cmd = fuzz_u8(in) % 20, .flags = how & 0x30};
+	struct iovec iov = {msg, sizeof(h) + len};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+	int fds[4] = {f->ram_fd, f->ram_fd, f->ram_fd, f->ram_fd};
+	struct cmsghdr *c;
+
+	h.size = (uint32_t)sizeof(h) + len;
+	if (how & 0x40)
+		h.size = fuzz_u32(in);
+	memcpy(msg, &h, sizeof(h));
+	/* Words of the body. Registers that are read or written lie where they mean something. */
+	n = fuzz_u8(in) % 16;
+	for (i = 0; i < n && 4 * i + 4 <= len; i++) {
+		uint32_t v = fuzz_u8(in);
+
+		put32(msg + sizeof(h) + 4 * i, v < 0xf0 ? v << (v >> 4) : fuzz_u32(in));
+	}
+	if (how & 3) {
+		mh.msg_control = control.buf;
+		mh.msg_controllen = CMSG_SPACE((how & 3) * sizeof(int));
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN((how & 3) * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, (how & 3) * sizeof(int));
+	}
+	if (how & 0x80)
+		iov.iov_len = 1 + fuzz_u8(in) % iov.iov_len;
+	(void)sendmsg(f->client, &mh, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return vfu_receive(&f->h.vfu);
+}
+
+static void
+connect_again(struct fuzz_hca *f)
+{
+	int pair[2];
+
+	vfu_detach(&f->h.vfu);
+	fuzz_check(f->h.guest.n_maps == 0);
+	close(f->client);
+	fuzz_check(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	f->client = pair[0];
+	vfu_attach(&f->h.vfu, pair[1]);
+	f->h.vfu.versioned = true;
+}
+
+static int
+lowest_fd(void)
+{
+	int fd = dup(0);
+
+	if (fd >= 0)
+		close(fd);
+	return fd;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct fuzz_in in = {data, len};
+	static struct fuzz_hca f;
+	int fd = lowest_fd();
+
+	fuzz_hca_open(&f);
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	f.h.vfu.versioned = fuzz_u8(&in) % 8 != 0;
+	while (in.left > 0) {
+		if (message(&f, &in) != 0)
+			connect_again(&f);
+		(void)hca_poll(&f.h);
+		drain(f.client);
+	}
+	fuzz_hca_close(&f);
+	fuzz_check(lowest_fd() == fd); /* no descriptor is left open */
+	return 0;
+}
