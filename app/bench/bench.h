@@ -23,7 +23,7 @@
 #define BENCH_MAX_SIZE     (1u << 20)
 #define BENCH_MAX_QPS      10000u
 
-/* Points of a sweep, in ascending order. */
+/* Values that a sweep measures (of a size, a number of QPs, and so on), in ascending order. */
 struct bench_sweep {
 	uint32_t at[BENCH_MAX_POINTS];
 	unsigned int n;
@@ -109,7 +109,10 @@ typedef double (*measure_fn)(void *arg);
  */
 extern struct hist measure_samples;
 
-/* Adds half of the time since *@last, the time of one direction, and sets *@last to now. */
+/*
+ * Adds half of the time since *@last: half of a round trip, the latency of one direction. The
+ * histogram counts in halves of a TSC tick, so the whole time is added. Sets *@last to now.
+ */
 static inline void
 sample_round_trip(uint64_t *last)
 {
@@ -264,7 +267,8 @@ extern const struct bench_case case_post, case_post_poll, case_poll, case_inline
 struct bench_config {
 	struct {
 		char name[16];
-		unsigned int repeat; /* number of pairs; 0 for the default */
+		/* number of pairs of runs (baseline, then Bluebell); 0 for the default */
+		unsigned int repeat;
 	} runs[BENCH_MAX_RUNS];
 	unsigned int n;
 	const char *csv, *json, *report; /* output paths; NULL if not written */

@@ -256,8 +256,8 @@ begin(struct soft *s, size_t len, uint64_t recvs)
 }
 
 /*
- * Stops the polling that begin() started. Returns true if @recvs receives completed and the peer
- * has the data of @seed.
+ * Ends a measurement that begin() started: stops the polling of the second process. Returns true if
+ * @recvs receives completed and the peer has the data of @seed.
  */
 static bool
 finish(uint64_t seed, size_t len, uint64_t recvs)

@@ -24,7 +24,7 @@ int link_open_with(struct soft *s, const char *here, const char *there,
 		   int (*then)(const void *arg), const void *arg);
 void link_close(struct soft *s);
 
-/* Parameters of a run. */
+/* Parameters of one measurement run between two soft devices. */
 struct link_run {
 	struct soft *s;
 	uint64_t n;

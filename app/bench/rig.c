@@ -14,7 +14,10 @@ enum {
 	CQES = 1 << RIG_LOG_CQES,
 };
 
-/* Memory of a rig. No two members share a cache line. */
+/*
+ * Memory of the queues that a rig (software queues without a device) works on. No two members share
+ * a cache line.
+ */
 struct layout {
 	uint8_t sq[BLOCKS * 64];
 	uint8_t cq[CQES * 64];

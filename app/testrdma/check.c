@@ -44,7 +44,7 @@ wc_failed(struct tester *t, const struct pair *p, const struct bb_wc *wc, const 
 			    bb_wc_status_cause(wc->status, wc->vendor_err));
 	else
 		t->test->res.errors++;
-	/* The text has the WQE and the rights of its keys. */
+	/* The text describes the failed WQE and the access rights of its keys. */
 	if (!t->fatal && bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
 		fputs(text, stderr);
 	t->fatal = true;

@@ -10,9 +10,10 @@
 static struct {
 	uint64_t finished_ops; /* number of operations of finished tests */
 	uint64_t ops, errors;  /* totals at the last line, in the foreground */
-	uint64_t last;         /* TSC of that line */
-	struct hist since;     /* latencies since the last line, in TSC cycles */
-	struct hist counted;   /* latencies of the current test that are in since or in a line */
+	uint64_t last;         /* TSC at which the last line was printed */
+	struct hist since;     /* latencies since the last printed line, in TSC cycles */
+	/* latencies of the current test that were printed already or are in since */
+	struct hist counted;
 } interval;
 
 void

@@ -48,7 +48,10 @@ put_end(const struct tester *t, const char *result, int status)
 		t->ntests, t->passed, t->failed, t->errors, t->verified);
 }
 
-/* Writes a valid end after the tests written so far. */
+/*
+ * Writes an end with the result "unfinished" after the tests written so far, so that the file is
+ * valid JSON if the program is killed.
+ */
 static void
 tests_close(const struct tester *t)
 {
@@ -59,7 +62,7 @@ tests_close(const struct tester *t)
 	fflush(json);
 }
 
-/* Seeks to the end of the tests written so far, to overwrite the valid end. */
+/* Seeks back to the end of the tests, so that the next test overwrites the end "unfinished". */
 static void
 tests_reopen(void)
 {

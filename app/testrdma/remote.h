@@ -151,8 +151,9 @@ void remote_open(struct pair *p, uint64_t ops);
 void remote_roll(struct tester *t, bool over);
 
 /*
- * Copies the counts that the target has written to the flows. @return number of counts that have
- * changed.
+ * Copies the target's counts of operations and receives, which the target writes to this process by
+ * WRITE, to the flows.
+ * @return number of counts that have changed.
  */
 unsigned int remote_read_counts(struct tester *t);
 

@@ -18,8 +18,8 @@
 #define LIVE_HZ      100
 #define CHECK_PASSES 16 /* maximum passes of the loop between two checks of the clock */
 #define SPINS        4096 /* polls between two checks of the clock while one operation is outstanding */
-#define CHECK_BYTES                                                                                \
-	(256u << 10) /* bytes transferred between two checks, unless one pass transfers more */
+/* bytes transferred between two checks of the clock, unless one pass over the flows has more */
+#define CHECK_BYTES (256u << 10)
 
 static void
 poll_once(struct tester *t, struct watch *w)
@@ -75,7 +75,10 @@ check_end(struct tester *t, struct watch *w)
 	if (over && t->schedule.on)
 		pace_end(t, now);
 	if (over) {
-		/* A span until the deadline must end with a signalled operation. */
+		/*
+		 * A span (the timed operations of a round) without a given number of operations
+		 * must end with a signalled operation.
+		 */
 		for (i = 0; i < t->nflows; i++) {
 			struct pair *p = t->flows[i];
 

@@ -299,9 +299,10 @@ read_ends(struct responder *responder)
 }
 
 /*
- * Returns true if the counts in @now must be written to the peer. That is the case if they differ
- * from the counts last written, and the peer waits for them or the difference is large. Small
- * differences are collected, because each WRITE takes a slot of the send queue.
+ * Returns true if the counts of operations and receives in @now must be written to the peer. That
+ * is the case if they differ from the counts last written, and the peer waits for them or the
+ * difference is large. Small differences are collected, because each WRITE takes a slot of the send
+ * queue.
  */
 static bool
 must_send(const struct responder *responder, const struct remote_ctl *now)
@@ -319,8 +320,8 @@ must_send(const struct responder *responder, const struct remote_ctl *now)
 }
 
 /*
- * Writes the counts of this process to the peer if must_send() returns true and the send queue
- * has room.
+ * Writes this process's counts of operations and receives to the peer if must_send() returns true
+ * and the send queue has room.
  */
 static void
 send_counts(struct responder *responder)

@@ -53,7 +53,8 @@ struct engine {
 	bool to_target; /* the payload goes from the initiator to the target */
 	bool imm;       /* the operation has immediate data */
 	bool has_byte_len; /* the initiator's completion has a byte count */
-	bool two_way;      /* the targets initiate too: each pair has a twin */
+	/* the targets initiate, too: each pair of QPs has a second flow in the other direction */
+	bool two_way;
 	/* each message is sent only after the peer's previous message has arrived */
 	bool ping_pong;
 	bool mode;           /* combines other operations; not run by default */
@@ -227,12 +228,16 @@ struct tester {
 	uint64_t tsc_hz;
 	uint64_t errors, verified; /* sums over all tests */
 	uint32_t passed, failed;
-	bool fatal;                      /* the queues are unusable */
-	uint64_t stop_seen;              /* TSC at which a stop was first seen; 0 if none */
-	uint32_t dead_devices, dead_cqs; /* events before the queues were created; see stall.c */
-	uint32_t lcore;                  /* lcore that owns the queues, or BB_LCORE_SELF */
+	bool fatal;         /* the queues are unusable */
+	uint64_t stop_seen; /* TSC at which a stop was first seen; 0 if none */
+	/*
+	 * numbers of fatal events of devices and of CQs that were read before the queues were
+	 * created; see stall.c
+	 */
+	uint32_t dead_devices, dead_cqs;
+	uint32_t lcore;    /* lcore that owns the queues, or BB_LCORE_SELF */
 	struct live *live; /* data shared with the main thread; NULL in the foreground */
-	uint64_t live_at;  /* TSC of the last update of live */
+	uint64_t live_at;  /* TSC of the last update of *live by live_update() */
 };
 
 /* options.c */

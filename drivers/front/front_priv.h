@@ -74,7 +74,7 @@ struct front {
 	struct front_objs objs[FRONT_BUCKETS];
 	struct front_objs kinds[FRONT_KINDS];
 	uint32_t next_number; /* next number of an object that only the front has */
-	uint64_t busy_until;  /* time until which the program polls without a pause, ns */
+	uint64_t busy_until;  /* time until which this front polls without a pause, ns */
 };
 
 /* A command that the front executes. */

@@ -33,7 +33,10 @@ mlx5_evt_fini(struct mlx5_evts *evts)
 	free(evts->slots);
 }
 
-/* Adds slots when all slots are used. The first new slot becomes e->free. */
+/*
+ * Adds entries to the table of event subscriptions when all are used. The first new entry becomes
+ * e->free.
+ */
 static int
 grow(struct mlx5_evts *e)
 {

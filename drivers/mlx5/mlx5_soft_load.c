@@ -85,8 +85,8 @@ load(const char *name, const char *path)
 	if (mlx5_cmd_is_registered(MLX5_SOFT))
 		return 0; /* the library stays loaded */
 	/*
-	 * If the library has registered another interface, the table of interfaces refers to code
-	 * in the library, so the library must stay loaded.
+	 * If the library has registered a command interface other than MLX5_SOFT, the table of
+	 * interfaces refers to code in the library, so the library must stay loaded.
 	 */
 	if (mlx5_cmd_count() == before)
 		dlclose(library);

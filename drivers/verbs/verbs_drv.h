@@ -191,7 +191,7 @@ struct verbs_qp {
 	size_t slot_bytes;
 	/* list of requests for the next ibv_post_send(); first is NULL if it is empty */
 	struct ibv_send_wr *first, *last;
-	uint32_t binds; /* number of binds of windows in that list */
+	uint32_t binds; /* binds of windows among these requests */
 	/* Fields that the data path does not access. */
 	/*
 	 * seq of the last request before the marker, whose completion shows that all earlier

@@ -68,7 +68,7 @@ void options_help(FILE *out);
 
 struct worker;
 
-/* One end of a link. */
+/* One end of a connection between two stages of the pipeline. */
 struct end {
 	bool used, producer, listens;
 	bool up;              /* the link is connected, so the ring can be used */

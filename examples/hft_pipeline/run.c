@@ -13,13 +13,13 @@
 
 #include "hft.h"
 
-#define BURST 16 /* maximum messages of a link, or ticks, per turn */
+#define BURST 16 /* maximum messages of a link, or ticks, per pass of the main loop */
 /* Checks of the connections per second. Each check is a system call, which delays ticks. */
 #define WATCH_HZ 100
 /* a check of the connections that takes longer than this many times PAUSE_US counts as a pause */
 #define WATCH_LIMITS 20
-#define POLL_TURNS   16 /* turns between two polls of the CQ */
-/* turns between two polls if the device receives packets only when it is polled */
+#define POLL_TURNS   16 /* passes of the main loop between two polls of the CQ */
+/* the same if the device receives packets only when it is polled */
 #define TAKE_TURNS 4
 #define KILL_ID    (UINT64_MAX - 1)
 

@@ -6,7 +6,8 @@
 #include "bb_queue_log.h"
 #include "bb_rq.h"
 
-#define RQ_MAX_WQES       32768u /* half of the range of the record's 16-bit counter */
+/* half of the range of the 16-bit counter in the receive queue's doorbell record */
+#define RQ_MAX_WQES       32768u
 #define RQ_MIN_LOG_STRIDE 4u
 #define RQ_MAX_LOG_STRIDE 9u
 

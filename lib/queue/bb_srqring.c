@@ -6,8 +6,9 @@
 #include "bb_queue_log.h"
 #include "bb_srqring.h"
 
-#define SRQ_MAX_WQES       32768u /* half of the range of the record's 16-bit counter */
-#define SRQ_MIN_LOG_STRIDE 5u     /* next segment and one SGE: 32 bytes */
+/* half of the range of the 16-bit counter in the SRQ's doorbell record */
+#define SRQ_MAX_WQES       32768u
+#define SRQ_MIN_LOG_STRIDE 5u /* next segment and one SGE: 32 bytes */
 #define SRQ_MAX_LOG_STRIDE 9u
 
 static int

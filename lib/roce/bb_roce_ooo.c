@@ -28,8 +28,9 @@
 #include "bb_roce_priv.h"
 
 /*
- * Packets until a permission ends. If losses are further apart than that, it matters little that
- * the peer must then send more packets again.
+ * Number of packets after which the responder's permission to store out-of-order packets ends. If
+ * losses are further apart than that, it matters little that the peer must then send more packets
+ * again.
  */
 #define GRANT 65536u
 #define BURST 16u /* largest number of consecutive packets that may be lost */

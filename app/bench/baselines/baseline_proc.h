@@ -7,7 +7,7 @@
 
 #include "remote.h"
 
-/* Parameters of a run. */
+/* Parameters of a run of the baseline between two processes. */
 struct baseline_proc_run {
 	uint64_t n;
 	uint32_t size;

@@ -263,7 +263,10 @@ baseline_post_register(struct baseline_qp *q, uint64_t n)
 		compiler_barrier();
 		*l.sq_rec = __builtin_bswap32(l.pi);
 		fence();
-		/* Stores the word with the index last, because the device waits for that word. */
+		/*
+		 * Stores the 8-byte word with the WQE index last, because the device waits for that
+		 * word.
+		 */
 		for (k = 1; k < 8; k++)
 			l.reg[k] = w[k];
 		compiler_barrier();

@@ -16,7 +16,7 @@ struct raw {
 	uint32_t index; /* index of the second process's end */
 };
 
-/* Parameters of a run. */
+/* Parameters of one measurement run with raw packets. */
 struct raw_run {
 	struct raw *raw;
 	uint64_t n;
@@ -40,7 +40,10 @@ void raw_close(struct raw *raw);
  */
 void raw_memif_text(char *text, size_t size, bool server, uint32_t id, uint32_t serial);
 
-/* All these functions return a negative number on an error or a wrong packet. */
+/*
+ * The three functions below take a struct raw_run, and return a negative number on an error or a
+ * wrong packet.
+ */
 double raw_latency(void *run);   /* ns in one direction: half of a round trip */
 double raw_rate(void *run);      /* M packets/s */
 double raw_bandwidth(void *run); /* GB/s of payload */

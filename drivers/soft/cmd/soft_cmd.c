@@ -323,8 +323,9 @@ devx_call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id,
 		return takes_down(in) ? 0 : soft_fault_check(cmd.dev, "command");
 	}
 	/*
-	 * Copies no more than fits. An input that is longer than any command is rejected by its
-	 * length, so its other bytes are never read. A host's input does not change.
+	 * Copies at most the size of the copy. If the input is longer than any command, the command
+	 * is rejected for its length, so the bytes beyond the copy are never read. An input from a
+	 * hypervisor's host cannot change meanwhile, so it is not copied.
 	 */
 	if (hosted) {
 		cmd.in = in;

@@ -12,7 +12,10 @@
 
 #define SOFT_SYNDROME 0xbb080000u
 
-/* Returns the address of the pointer to a group; the pointer is NULL if there is no such group. */
+/*
+ * Returns the address of the pointer to the multicast group @gid; the pointer is NULL if there is
+ * no such group.
+ */
 static struct soft_mcg **
 link_of(struct soft_mcgs *t, const uint8_t gid[16])
 {
@@ -23,7 +26,10 @@ link_of(struct soft_mcgs *t, const uint8_t gid[16])
 	return at;
 }
 
-/* Returns the table of groups, or NULL if out of memory. The table exists as long as the device. */
+/*
+ * Returns the device's table of multicast groups, or NULL if out of memory. The table exists as
+ * long as the device.
+ */
 static struct soft_mcgs *
 table_of(struct soft_dev *dev)
 {
@@ -50,7 +56,10 @@ copy_of(const struct soft_mcg *g, const uint8_t gid[16], uint32_t n)
 	return c;
 }
 
-/* Publishes @to instead of *at, and frees the old group when no engine reads it any more. */
+/*
+ * Publishes the multicast group @to instead of *at, and frees the old version of the group when no
+ * engine reads it any more.
+ */
 static void
 replace(struct soft_mcg **at, struct soft_mcg *to)
 {

@@ -150,8 +150,8 @@ struct soft_cq {
 	struct mlx5_obj *obj;
 	LIST_HEAD(, soft_comp_sub) subs; /* subscriptions of channels (soft_channel.c), under
 					  * soft_ctl.event_lock */
-	uint16_t mod_count,
-		mod_period; /* CQEs and us; written under the engine's and the CQ's lock */
+	/* delay of completion events: CQEs, us; written under the engine's and the CQ's lock */
+	uint16_t mod_count, mod_period;
 	/* Data path. */
 	uint32_t pi;        /* CQEs written since creation */
 	uint32_t last_ci;   /* consumer index when the doorbell record was last read */
@@ -270,7 +270,7 @@ struct soft_qp {
 	uint32_t umr_index;
 	uint16_t umr_end;
 	uint8_t comm_est; /* COMM_EST was raised in the current RTR state */
-	uint8_t queued;   /* run list of the QP, linked by "run": SOFT_Q_* */
+	uint8_t queued;   /* which list of QPs with work it is on, linked by "run": SOFT_Q_* */
 	bool in_err;      /* on the engine's list of QPs in ERR, linked by "err" */
 	bool has_failed;  /* on the list of QPs that failed in this turn, linked by "err" */
 	bool bf_differs;  /* WQE bf_idx is in bf_copy and differs from the ring: soft_bf.h */

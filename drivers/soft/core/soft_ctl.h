@@ -464,8 +464,12 @@ struct soft_cmd_desc {
 
 enum {
 	SOFT_CMD_ENTRIES = 1 << 0, /* translation entries of a key may follow the input */
-	SOFT_CMD_PAGES = 1 << 1,   /* a page list may follow the input, only with a host */
-	SOFT_CMD_HOST = 1 << 2,    /* only with a host: no call of DEVX makes this command */
+	/*
+	 * a page list may follow the input, only if the command comes from a hypervisor's host
+	 * (soft_ctx.host)
+	 */
+	SOFT_CMD_PAGES = 1 << 1,
+	SOFT_CMD_HOST = 1 << 2, /* only with a host: no call of DEVX makes this command */
 };
 
 /* A field that a command may contain, at offset @base of its mailbox. */

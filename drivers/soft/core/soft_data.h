@@ -193,12 +193,12 @@ soft_page_half(uint8_t *page, uint32_t half)
 struct soft_watch {
 	struct soft_uar_page *uar;
 	uint32_t n, cap;
-	uint32_t pos;  /* index of the next record to scan */
-	uint32_t left; /* number of records still to scan since the last store to a register */
+	uint32_t pos;  /* index of the next doorbell record to scan */
+	uint32_t left; /* doorbell records still to scan since the last store to a register */
 	uint32_t hot;  /* index of the QP rung last; may be past the end of the table */
 	uint32_t bf;   /* state of the registers' halves: soft_bf.h */
 	const uint32_t **rec;
-	uint32_t *last; /* last value read of each record, big endian */
+	uint32_t *last; /* last value read of each doorbell record, big endian */
 	struct soft_qp **qp;
 	/* CQs that are armed through the page. */
 	uint32_t n_cq, cap_cq, cq_pos, cq_left;
@@ -232,9 +232,9 @@ struct soft_engine {
 	struct soft_qp_list failed;      /* QPs that must move to ERR, linked by "err" */
 	struct soft_qp_list qps;         /* all QPs, linked by "all" */
 	TAILQ_HEAD(, soft_cq) zips;      /* CQs with an unwritten block of compressed CQEs */
-	uint64_t now;                    /* TSC of the current work: time stamp of CQEs */
+	uint64_t now;                    /* TSC when the current work began: time stamp of CQEs */
 	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be delayed */
-	uint64_t work; /* number of doorbells and turns; an unchanged value shows an idle thread */
+	uint64_t work;     /* number of doorbells and turns; unchanged while the thread is idle */
 	uint64_t counted;  /* value of work at the end of the previous poll */
 	uint32_t idle;     /* polls in a row without work, up to SOFT_IDLE_POLLS */
 	uint32_t assisted; /* turns by soft_assist(); the device's thread sleeps meanwhile; __atomic
@@ -267,7 +267,7 @@ struct soft_engine {
 	uint32_t n_held_packets, n_stored_packets;
 	uint64_t *shm_epoch; /* epoch: odd while the engine may access peers' memory; NULL if it
 			      * never does */
-	uint32_t shm_deaths; /* value of soft_shm.deaths already handled; __atomic */
+	uint32_t shm_deaths; /* value of soft_shm.deaths (lost peers) already handled; __atomic */
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* port only: QP whose WQE is in req, NULL if none */
 	uint64_t turn; /* port only: number of the turn; makes addresses cached before it stale */

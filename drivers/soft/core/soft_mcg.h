@@ -61,14 +61,20 @@ soft_mcast_mac(const uint8_t gid[16], uint8_t mac[6])
 	mac[5] = gid[15];
 }
 
-/* Returns the bucket of a group. The last bytes of the GID are those that groups differ in. */
+/*
+ * Returns the hash bucket of a multicast group. Uses the last bytes of the GID, because groups
+ * differ in those.
+ */
 static inline uint32_t
 soft_mcg_bucket(const uint8_t gid[16])
 {
 	return (gid[15] ^ gid[14] ^ gid[13]) & (SOFT_MCG_BUCKETS - 1);
 }
 
-/* Returns the group, NULL if it has no member. Valid while the engine holds its lock. */
+/*
+ * Returns the multicast group @gid, or NULL if it has no member. The group stays valid while the
+ * engine holds its own lock.
+ */
 static inline const struct soft_mcg *
 soft_mcg_find(const struct soft_dev *dev, const uint8_t gid[16])
 {

@@ -32,11 +32,13 @@
 #define MINIS 8u
 
 struct soft_zip {
-	uint32_t n; /* number of pending CQEs, 0 if no block is open */
+	/* number of CQEs that wait to be written as one block of compressed CQEs, 0 if none */
+	uint32_t n;
 	uint32_t qpn;
 	struct soft_cqe_parts title;
 	uint32_t len[SOFT_ZIP_MAX]; /* byte counts of the pending CQEs, big endian */
-	bool queued;                /* true if the block is on an engine's list */
+	/* true if this struct's CQ is on an engine's list of CQs with an unwritten block */
+	bool queued;
 };
 
 int

@@ -71,21 +71,23 @@
 #define SOFT_BF_SHARED 0x100u
 
 /*
- * Clears all halves of a page. Called when the page gets its only QP or its only owner, so that the
- * device does not execute a stale copy.
+ * Clears the halves of all registers of a page (top of this file). Called when the page gets its
+ * only QP or its only owner, so that the device does not execute a stale copy of a WQE.
  */
 void soft_bf_reset(struct soft_watch *w);
 
 /*
- * Reads the copy in a half whose head was @head, and clears the half. Call it only if no thread can
- * store to the half meanwhile. If the copy is complete and differs from the ring, stores the copy
- * in the QP; the engine then executes the copy instead of the WQE in the ring.
+ * Reads the copy of a WQE in the half of a register whose first 8 bytes were @head, and clears the
+ * half. Call it only if no thread can store to the half meanwhile. If the copy is complete and
+ * differs from the WQE in the ring, stores the copy in the QP; the engine then executes the copy
+ * instead of the WQE in the ring.
  */
 void soft_bf_take(struct soft_watch *w, uint64_t *reg, uint64_t head);
 
 /*
- * Reads the copy in half @half, whose head is @head, while software may store to the half. Returns
- * true and sets @copy if the copy is complete. The caller must then call soft_bf_release().
+ * Reads the copy of a WQE in half @half of a register, whose first 8 bytes are @head, while
+ * software may store to the half. Returns true and sets @copy if the copy is complete. The caller
+ * must then call soft_bf_release().
  */
 bool soft_bf_look(struct soft_watch *w, uint32_t half, uint64_t head, uint64_t copy[SOFT_BF_WORDS]);
 
@@ -97,8 +99,9 @@ bool soft_bf_look(struct soft_watch *w, uint32_t half, uint64_t head, uint64_t c
 bool soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOFT_BF_WORDS]);
 
 /*
- * Fills a half with SOFT_BF_NONE again if @copied, the result of soft_bf_look(), is true. If it is
- * false, marks the half as not clean. Call it before the head is set to 0.
+ * Fills a half of a register with SOFT_BF_NONE again if @copied, the result of soft_bf_look(), is
+ * true. If it is false, marks the half as not clean (top of this file). Call it before the first 8
+ * bytes of the half are set to 0.
  */
 void soft_bf_release(struct soft_watch *w, uint32_t half, bool copied);
 

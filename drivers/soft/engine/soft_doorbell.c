@@ -85,7 +85,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 		soft_req_run(e, qp);
 }
 
-/* Handles a doorbell through the page; @head is the first 8 bytes of the register. */
+/* Handles a doorbell that software rang in the UAR page; @head is the first 8 bytes stored. */
 static void
 soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 {
@@ -144,7 +144,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
-	/* The page had several owners before, so its halves may hold stale copies. */
+	/* The page had several owners before, so its registers may hold stale copies of WQEs. */
 	if (unlikely(w->bf != 0))
 		soft_bf_reset(w);
 	if (w->n == 1 && w->uar->bf && unlikely(soft_reg_copied(reg)))
@@ -198,8 +198,8 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 	}
 	w->pos = pos;
 	/*
-	 * Prefetches the records that the next poll reads, because with thousands of QPs they are
-	 * not in the cache.
+	 * Prefetches the doorbell records that the next poll reads, because with thousands of QPs
+	 * they are not in the cache.
 	 */
 	for (i = 0, n = RTE_MIN(w->left, e->scan); i < n; i++, pos++)
 		rte_prefetch0(w->rec[pos < w->n ? pos : pos - w->n]);

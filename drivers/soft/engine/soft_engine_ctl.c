@@ -393,7 +393,7 @@ soft_cq_dead(const struct soft_cq *cq)
 }
 
 /*
- * Moves the QPs of this engine whose CQ has failed to ERR. QPs of other engines detect the failure
+ * Moves QPs of this engine to ERR if their CQ has failed. QPs of other engines detect the failure
  * when they write their next CQE.
  */
 static void

@@ -53,8 +53,8 @@ soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct so
 		return;
 	}
 	/*
-	 * The array of fragments has no room for the header and all SGEs, so header and data are
-	 * written separately.
+	 * The array of fragments has no room for the GRH and all SGEs, so GRH and data are written
+	 * separately.
 	 */
 	soft_mem_move(e, e->remote.p, all, 1);
 	soft_ud_skip(&e->remote, SOFT_GRH);

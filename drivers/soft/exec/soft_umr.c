@@ -323,10 +323,10 @@ take_pattern(struct umr *u)
 }
 
 /*
- * Closes the gate of a key (struct soft_indirect), so that no new access can use the key. Returns
+ * Closes the gate of a key (the flag in struct soft_indirect that rejects new accesses). Returns
  * false and leaves the gate open if accesses other than the caller's @own accesses use the key. The
- * gate must not stay closed, because the WQE then waits: it may use the key for its own buffers
- * when it retries, or it may never retry. Called under umr_lock.
+ * caller must not leave the gate closed while its WQE waits: when the WQE is retried, it may use
+ * the key for its own buffers, or it may never be retried. Called under umr_lock.
  */
 static bool
 close_gate(struct soft_indirect *ind, uint32_t own)

@@ -172,7 +172,10 @@ query(int fd, uint64_t addr, struct procmap *q)
 	return errno == ENOENT ? -EFAULT : -ENOSYS;
 }
 
-/* Returns 0 if [r->need, r->end) is mapped with the rights, -EFAULT if not, or -ENOSYS. */
+/*
+ * Returns 0 if [r->need, r->end) is mapped with the requested rights, -EFAULT if not, or -ENOSYS if
+ * the kernel does not have the ioctl PROCMAP_QUERY.
+ */
 static int
 query_range(int fd, struct range *r)
 {

@@ -33,7 +33,7 @@ lookup(const struct soft_neigh *t, const uint8_t ip[16])
 	return i;
 }
 
-/* Moves an entry to @state; the state ends at @deadline. */
+/* Moves an entry of the neighbour table to @state; the state times out at @deadline. */
 static void
 enter(struct soft_neigh *t, struct soft_neigh_entry *e, enum soft_neigh_state state,
       uint64_t deadline)

@@ -76,7 +76,10 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 	if (!probe) {
 		if (!soft_ip_is_host(sender) || soft_port_on_link(s, sender) == NULL)
 			return SOFT_DROP_ARP;
-		/* A message to another host only mentions the sender. */
+		/*
+		 * If the ARP message is for another host, it shows the sender's MAC but does not
+		 * confirm that the sender can be reached.
+		 */
 		soft_neigh_heard(&s->neigh, sender, mac,
 				 !is_own                 ? SOFT_NEIGH_MENTIONED
 				 : arp[7] == ARP_REQUEST ? SOFT_NEIGH_ASKED_US

@@ -93,7 +93,10 @@ soft_netif_leave(struct soft_engine *e)
 
 /* ---- Opening and closing */
 
-/* Waits until the port's lock has been free once; a soft_reader.pass. */
+/*
+ * Takes and releases the port's lock once, so that all work that held the lock before has ended.
+ * Used as soft_reader.pass.
+ */
 static void
 pass(struct soft_reader *r)
 {

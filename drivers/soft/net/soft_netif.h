@@ -28,7 +28,8 @@
 
 /* States of a port whose PMD works on EAL's interrupt thread, see soft_netif_gate.c. */
 enum soft_netif_gate {
-	SOFT_NETIF_FREE, /* No gate: the PMD does not work on the interrupt thread, as most PMDs. */
+	/* No gate: the PMD does not work on the interrupt thread (true of most PMDs). */
+	SOFT_NETIF_FREE,
 	SOFT_NETIF_JOINS,
 	SOFT_NETIF_GATED,
 	SOFT_NETIF_LEAVES,

@@ -184,7 +184,10 @@ take_all(void)
 			set_gate(nif, SOFT_NETIF_GATED);
 }
 
-/* Releases the locks. Skips ports in state JOINS, because their lock is not held yet. */
+/*
+ * Releases the locks of all ports whose PMD works on the interrupt thread. Skips ports in state
+ * JOINS, because their lock is not held yet.
+ */
 static void
 give_all(void)
 {
@@ -218,8 +221,8 @@ wait_us(void)
 }
 
 /*
- * Runs one round on the interrupt thread: releases the locks, waits, takes the locks again and sets
- * the next alarm.
+ * Runs one round on the interrupt thread, which holds the locks of its ports while it works for
+ * their PMDs: releases the locks, waits, takes the locks again and sets the next alarm.
  */
 static void
 turn(void *arg)

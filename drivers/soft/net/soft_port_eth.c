@@ -66,8 +66,11 @@
 static const struct pmd {
 	const char *driver;
 	bool zero_copy, retains_mbufs, any_frame, no_restart, once, on_interrupts;
-	bool own_frames; /* The vdev has a frame size option: a power of two, header included, in
-			  * blocks. */
+	/*
+	 * The vdev has the options framesz and blocksz. framesz is a power of two and counts the
+	 * kernel's header of each packet, too.
+	 */
+	bool own_frames;
 	const char *frame_hint; /* Advice for the log if the PMD limits the frame size itself. */
 	const char *start_hint; /* Likely cause, for the log, if the PMD does not start. */
 	const char *buffer_key;
@@ -210,7 +213,8 @@ choose_mtu(const char *dev, const struct soft_port_opts *o, const struct pmd *pm
 		return -EINVAL;
 	}
 	/*
-	 * The limit also applies to pings: a full RoCE packet, or Ethernet's default MTU if larger.
+	 * Echo requests (ping) have the same size limit as RoCE packets: that of a full RoCE
+	 * packet, or Ethernet's default MTU if larger.
 	 */
 	l3 = RTE_MIN(l3, RTE_MAX(eth->mtu + SOFT_PORT_L3_OVERHEAD, 1500u));
 	eth->frame = l3 + SOFT_PORT_L2_OVERHEAD;

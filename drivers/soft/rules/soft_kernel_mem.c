@@ -151,7 +151,7 @@ soft_kernel_umem_pgsz(uint64_t host, uint64_t addr, uint64_t len, uint64_t real_
 		return 0;
 	/*
 	 * devx_umem_find_best_pgsize(): if the page size exceeds the host's, the umem must start on
-	 * a page boundary, and its length must be a multiple.
+	 * a page boundary, and its length must be a multiple of the page size.
 	 */
 	page = UINT64_C(1) << (63 - __builtin_clzll(pgsz_bitmap));
 	while (page > host && ((addr | len) & (page - 1)) != 0)

@@ -91,9 +91,14 @@ struct soft_shm_tx {
 				* TSC.
 				* __atomic */
 	pid_t pid;
-	const struct soft_shm_dir *dir; /* Directory of the peer; zeros if not connected. */
+	/*
+	 * Directory in the peer's shared memory, which lists the peer's QPs and keys; zeros if not
+	 * connected.
+	 */
+	const struct soft_shm_dir *dir;
 	/* Fields that engines read without a lock while their epoch is odd. */
-	struct soft_shm_window *win[SOFT_SHM_SEGS]; /* Windows by slot, NULL if none. __atomic */
+	/* Windows (mappings of the peer's memory) by segment number, NULL if none. __atomic */
+	struct soft_shm_window *win[SOFT_SHM_SEGS];
 	uint32_t rev; /* Revision; changes with each change of a window. __atomic */
 };
 
@@ -125,7 +130,7 @@ struct soft_shm {
 	uint32_t n_tx, n_rx; /* Number of slots that were ever used. __atomic */
 	struct soft_shm_tx *tx[SOFT_SHM_PEERS];
 	struct soft_shm_rx *rx[SOFT_SHM_PEERS];
-	/* Used by the control path and by soft_shm_chores(), under the lock. */
+	/* Used by the control path and by soft_shm_chores(), under soft_shm.lock. */
 	int epoll;
 	int listener[SOFT_SHM_GIDS];
 	uint32_t n_listeners;
@@ -133,7 +138,8 @@ struct soft_shm {
 	struct soft_shm_dir *dir;
 	bool slot_used[SOFT_SHM_ENGINES];
 	struct soft_shm_seg seg[SOFT_SHM_SEGS];
-	struct soft_shm_window *old; /* Replaced windows that are still mapped. */
+	/* Mappings of peers' memory that were replaced but are not unmapped yet. */
+	struct soft_shm_window *old;
 	uint64_t last_untrusted_log; /* Time of the last log line about an untrusted user, TSC. */
 	uint32_t unlogged_untrusted; /* Refused connections of untrusted users since that log line.
 				      */
@@ -157,10 +163,14 @@ struct soft_shm_direct {
 	struct soft_shm_cached_key cached_keys[SOFT_SHM_CACHED_KEYS];
 };
 
-/* A QP on this link. */
+/* A QP on a device with shm= (shared memory instead of a network port). */
 struct soft_shm_wire {
 	struct soft_wire w;
-	uint32_t deaths; /* Value of w.shm_tx->deaths when the QP entered RTR. */
+	/*
+	 * Value of w.shm_tx->deaths, the number of times the peer was lost, when the QP entered
+	 * RTR.
+	 */
+	uint32_t deaths;
 	struct soft_shm_direct direct;
 	struct soft_shm_count served; /* Direct accesses that the counters already include. */
 };
@@ -288,9 +298,9 @@ void soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char 
 const char *soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx,
 			      const struct soft_shm_msg *m, int fd);
 /*
- * Looks up a peer's key for a QP that has PD @pdn and @rights at the peer. Returns false if the
- * key's memory is not mapped here. The peer controls the entry's content, but the result always
- * lies inside a window.
+ * Looks up a peer's memory key for a QP that has PD @pdn and @rights at the peer. Returns false if
+ * the key's memory is not mapped in this process. The peer controls the content of the entry, but
+ * the result always lies inside a mapping of the peer's memory.
  */
 bool soft_shm_key_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
 		       struct soft_shm_cached_key *n);

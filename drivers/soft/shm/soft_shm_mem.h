@@ -182,7 +182,10 @@ soft_shm_read(void *to, const void *entry, size_t len)
 		memcpy((uint8_t *)to + i * sizeof(v), &v, sizeof(v));
 	}
 	bb_smp_rmb();
-	/* Users of the copy compare this sequence number later. */
+	/*
+	 * Users of the copy compare this sequence number later, to detect that the entry has
+	 * changed.
+	 */
 	memcpy(to, &before, sizeof(before));
 	return __atomic_load_n(seq, __ATOMIC_RELAXED) == before;
 }

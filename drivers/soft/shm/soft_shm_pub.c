@@ -73,7 +73,7 @@ find_part(const uint8_t *addr, uint64_t len, struct part *p)
 	return true;
 }
 
-/* Returns the slot that the file already uses, else a free slot, else -1. */
+/* Returns the index of the segment that already has the file, else of a free segment, else -1. */
 static int
 seg_slot(const struct soft_shm *shm, const struct stat *st)
 {
@@ -356,8 +356,8 @@ collect(const struct soft_shm *shm, const struct soft_qp *qp)
 	struct soft_counters *c;
 
 	/*
-	 * Only QPs that are or were in RTS: in other states the control path may be changing the
-	 * fields.
+	 * Collects counters only from QPs in RTS or ERR. In other states the control path may be
+	 * changing the fields.
 	 */
 	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_ERR)
 		return;

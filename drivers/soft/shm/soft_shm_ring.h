@@ -50,7 +50,8 @@ struct soft_ring_tx {
 /* State of the consumer, private to the consumer. */
 struct soft_ring_rx {
 	const uint8_t *data;
-	uint64_t *head_out; /* Address of the head that the producer reads. */
+	/* Address to which this consumer writes its head, for the producer to read. */
+	uint64_t *head_out;
 	uint64_t head;
 	uint32_t next; /* Bytes of the record that soft_ring_peek() last returned. */
 	bool broken;   /* The producer wrote a malformed record, so the ring is unusable. */

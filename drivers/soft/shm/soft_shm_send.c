@@ -67,7 +67,7 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	uint32_t room, posted;
 	uint8_t sgid;
 
-	/* soft_req_decode() handles WQEs that wait for a UMR. */
+	/* WQEs after a UMR may have to wait for it; soft_req_decode() then handles them. */
 	if (qp->state != BB_PRM_QP_RTS || !soft_shm_wire(w)->direct.allowed ||
 	    w->sq_next == qp->sq_pi || unlikely(qp->umr_index != 0))
 		return;

@@ -9,7 +9,8 @@
 
 #include "soft_shm.h"
 
-#define RETRY_US 1000 /* Pause between attempts to connect while the queue is full, us. */
+/* Pause between attempts to connect while the peer's listen queue is full, us. */
+#define RETRY_US 1000
 
 struct soft_shm_tx *
 soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])

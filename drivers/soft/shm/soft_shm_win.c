@@ -74,8 +74,8 @@ soft_shm_key_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, u
 		return false;
 	win = __atomic_load_n(&tx->win[k.seg], __ATOMIC_ACQUIRE);
 	/*
-	 * If the SEGMENT message has not arrived yet, the window is missing or has another
-	 * generation.
+	 * If the SEGMENT message with the peer's segment has not arrived yet, the mapping is
+	 * missing or has another generation.
 	 */
 	if (win == NULL || win->gen != k.gen || k.off < win->off || k.len > win->len ||
 	    k.off - win->off > win->len - k.len)

@@ -350,7 +350,7 @@ soft_net_full(const struct soft_engine *e, bool rx)
 
 	return until != 0 && soft_ticks(e->dev) < until;
 }
-/* Passes on the held packets whose due time has passed. */
+/* Passes on the delayed packets whose due time has passed. */
 void soft_net_fault_run(struct soft_engine *e);
 void soft_net_fault_drop_all(struct soft_engine *e);
 /*

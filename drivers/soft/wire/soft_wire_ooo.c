@@ -18,8 +18,8 @@
 #define LONG_NS UINT64_C(100000000)
 
 /*
- * Counts one more held packet of a queue pair. If the responder has made progress since the last
- * held packet, moves the queue pair to the end of the list.
+ * Counts one more packet of a queue pair that arrived out of order and is stored. If the responder
+ * has made progress since the last stored packet, moves the queue pair to the end of the list.
  */
 static void
 soft_wire_count_stored(struct soft_engine *e, struct soft_wire *w)

@@ -19,7 +19,8 @@
 
 struct lcore_run {
 	struct rig *r;
-	uint64_t n; /* number of WRITEs per block */
+	/* number of WRITEs per measured block; a run has BLOCKS blocks and takes their median */
+	uint64_t n;
 	uint32_t batch, window;
 	bool all, rate;
 };
