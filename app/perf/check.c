@@ -7,9 +7,12 @@
  * A pingpong server returns what it received, so the client knows every byte. perftest fills its
  * memory with random bytes, or with zeros for write_lat, and sends the same bytes again and again.
  * So the bytes of a slot must always be the same. Two bb_perf processes fill their memory with the
- * same pattern, so every byte is known. The first message shows whether the peer is bb_perf.
+ * same pattern, another one for each queue pair, so every byte is known. The first message shows
+ * whether the peer is bb_perf.
  */
 #include <stdlib.h>
+
+#include <rte_common.h>
 
 #include "perf.h"
 
@@ -21,27 +24,35 @@ pattern(size_t i)
 	return (uint8_t)((i * UINT64_C(0x9e3779b97f4a7c15)) >> 37);
 }
 
+/* Returns the index in the pattern of the first byte of a queue pair's memory. */
+static size_t
+first_of(const struct perf_qp *q)
+{
+	return (size_t)q->index * 7919; /* a prime, so that no two slots have the same bytes */
+}
+
 static void
-fill(uint8_t *at, size_t len)
+fill(const struct perf_qp *q, uint8_t *at, size_t len)
 {
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		at[i] = pattern(i);
+		at[i] = pattern(first_of(q) + i);
 }
 
-int
-check_start(struct perf *p)
+static int
+start_qp(struct perf *p, struct perf_qp *q)
 {
 	enum verb verb = p->o.proto->verb;
 
-	p->slot_hashes = calloc(2 * (size_t)p->layout.slots, sizeof(*p->slot_hashes));
-	if (p->slot_hashes == NULL) {
+	/* The first size has the most slots. */
+	q->slot_hashes = calloc(2 * (size_t)p->layout.slots, sizeof(*q->slot_hashes));
+	if (q->slot_hashes == NULL) {
 		say("--check: no memory for the values to compare");
 		return -1;
 	}
 	if (verb == VERB_PINGPONG) {
-		memset(p->out, 0x7b, p->half_size);
+		memset(q->out, 0x7b, p->half_size);
 	} else if (verb == VERB_WRITE && !p->o.proto->bandwidth) {
 		/*
 		 * The last byte of the buffer is a message count, which must start at 0. Fills the
@@ -49,20 +60,45 @@ check_start(struct perf *p)
 		 * detected.
 		 */
 		if (p->o.check)
-			memset(p->in, 0xee, p->o.size - 1);
+			memset(q->in, 0xee, p->o.size - 1);
 	} else if (verb == VERB_READ || verb == VERB_ATOMIC) {
-		fill(p->in, p->half_size);
+		fill(q, q->in, p->half_size);
 	} else {
-		fill(p->out, p->half_size);
+		fill(q, q->out, p->half_size);
 	}
+	return 0;
+}
+
+int
+check_start(struct perf *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->o.qps; i++)
+		if (start_qp(p, &p->qps[i]) != 0)
+			return -1;
 	return 0;
 }
 
 void
 check_stop(struct perf *p)
 {
-	free(p->slot_hashes);
-	p->slot_hashes = NULL;
+	uint32_t i;
+
+	for (i = 0; p->qps != NULL && i < p->o.qps; i++) {
+		free(p->qps[i].slot_hashes);
+		p->qps[i].slot_hashes = NULL;
+	}
+}
+
+void
+check_next_size(struct perf *p)
+{
+	uint32_t i;
+
+	/* The words of an atomic test have one size, and go on. */
+	for (i = 0; i < p->o.qps; i++)
+		memset(p->qps[i].slot_hashes, 0, 2 * p->layout.slots * sizeof(uint64_t));
 }
 
 static uint64_t
@@ -89,19 +125,21 @@ differs(const uint8_t *is, const uint8_t *want, size_t len, const char *what, ui
 }
 
 int
-check_message(struct perf *p, uint64_t n, const uint8_t *data)
+check_message(struct perf *p, struct perf_qp *q, uint64_t n, const uint8_t *data)
 {
-	const uint8_t *ours = p->o.proto->verb == VERB_READ ? p->in : p->out;
+	const uint8_t *ours = p->o.proto->verb == VERB_READ ? q->in : q->out;
 	const char *what = p->o.proto->verb == VERB_READ ? "READ" : "message";
-	uint64_t slot = n % p->layout.slots, *last_hash = &p->slot_hashes[2 * slot], h;
+	uint64_t slot = n % p->layout.slots, *last_hash = &q->slot_hashes[2 * slot], h;
 
 	ours += msg_slot_offset(&p->layout, n);
-	if (p->res.checked == 0 && p->o.size >= KNOWN_MIN)
+	if (!p->peer_judged && p->size >= KNOWN_MIN) {
 		p->bytes_known = memcmp(data, ours, KNOWN_MIN) == 0;
-	p->res.checked += p->o.size;
+		p->peer_judged = true;
+	}
+	p->res.checked += p->size;
 	if (p->bytes_known)
-		return differs(data, ours, p->o.size, what, n);
-	h = hash(data, p->o.size);
+		return differs(data, ours, p->size, what, n);
+	h = hash(data, p->size);
 	if (last_hash[1] == 0) {
 		last_hash[0] = h;
 		last_hash[1] = 1;
@@ -123,7 +161,7 @@ check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t valu
 
 	for (i = 0; i < p->half_size; i++) {
 		slot = step > 0 ? i / step : 0;
-		if (slot < used && (step > 0 ? i % step : i) < p->o.size)
+		if (slot < used && (step > 0 ? i % step : i) < p->size)
 			continue;
 		if (half[i] != value) {
 			say("byte %zu, outside of all messages, changed to 0x%02x", i, half[i]);
@@ -134,9 +172,9 @@ check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t valu
 }
 
 int
-check_atomic(struct perf *p, uint64_t n, uint64_t old)
+check_atomic(struct perf *p, struct perf_qp *q, uint64_t n, uint64_t old)
 {
-	uint64_t *last_hash = &p->slot_hashes[2 * (n % p->layout.slots)];
+	uint64_t *last_hash = &q->slot_hashes[2 * (n % p->layout.slots)];
 
 	p->res.checked += sizeof(old);
 	if (last_hash[1] != 0 && last_hash[0] != old) {
@@ -150,28 +188,41 @@ check_atomic(struct perf *p, uint64_t n, uint64_t old)
 	return 0;
 }
 
+/*
+ * Returns byte @i of a WRITE latency message, but for its last byte: 0, or the last message count
+ * of an earlier size, as the peer sends all sizes from the same place.
+ */
+static uint8_t
+write_lat_byte(const struct perf *p, uint32_t i)
+{
+	bool last = p->o.all && i + 1 >= SIZE_MIN && ((i + 1) & i) == 0;
+
+	return last ? (uint8_t)p->o.iters : 0;
+}
+
 int
 check_write_lat(struct perf *p, uint64_t n)
 {
-	uint32_t i, len = p->o.size - 1;
+	uint8_t *in = p->qps[0].in;
+	uint32_t i, len = p->size - 1;
 
 	for (i = 0; i < len; i++) {
-		if (p->in[i] != 0) {
-			say("message %" PRIu64 ": byte %u is 0x%02x, expected 0x00, although the "
+		if (in[i] != write_lat_byte(p, i)) {
+			say("message %" PRIu64 ": byte %u is 0x%02x, expected 0x%02x, although the "
 			    "last byte has arrived; is the peer's --size the same?",
-			    n, i, p->in[i]);
+			    n, i, in[i], write_lat_byte(p, i));
 			return -1;
 		}
 	}
-	memset(p->in, 0xee, len);
-	p->res.checked += p->o.size;
+	memset(in, 0xee, len);
+	p->res.checked += p->size;
 	return 0;
 }
 
 void
 check_pingpong_fill(struct perf *p, uint64_t n)
 {
-	uint8_t *out = p->out;
+	uint8_t *out = p->qps[0].out;
 	uint32_t i;
 
 	for (i = 0; i < p->o.size; i++)
@@ -185,7 +236,7 @@ check_pingpong(struct perf *p, uint64_t n, const uint8_t *data)
 
 	if (is_client(p)) {
 		p->res.checked += p->o.size;
-		return differs(data, p->out, p->o.size, "message", n);
+		return differs(data, p->qps[0].out, p->o.size, "message", n);
 	}
 	for (i = 0; i < p->o.size; i += PAGE) {
 		p->res.checked++;
@@ -200,25 +251,26 @@ check_pingpong(struct perf *p, uint64_t n, const uint8_t *data)
 }
 
 static int
-check_written(struct perf *p)
+check_written(struct perf *p, const struct perf_qp *q)
 {
-	uint64_t used = p->o.iters < p->layout.slots ? p->o.iters : p->layout.slots, n;
+	uint64_t used = RTE_MIN(p->o.iters, (uint64_t)p->layout.slots), n;
 	const uint8_t *at;
 	uint32_t i;
 	bool known;
 
-	known = p->o.size >= KNOWN_MIN && memcmp(p->in, p->out, KNOWN_MIN) == 0;
+	/* The first queue pair shows whether the peer is bb_perf. */
+	known = p->size >= KNOWN_MIN && memcmp(p->qps->in, p->qps->out, KNOWN_MIN) == 0;
 	for (n = 0; n < used; n++) {
-		at = p->in + msg_slot_offset(&p->layout, n);
-		p->res.checked += p->o.size;
-		if (known && differs(at, p->out + msg_slot_offset(&p->layout, n), p->o.size,
+		at = q->in + msg_slot_offset(&p->layout, n);
+		p->res.checked += p->size;
+		if (known && differs(at, q->out + msg_slot_offset(&p->layout, n), p->size,
 				     "message", n) != 0)
 			return -1;
 		/*
 		 * Looks for 16 zero bytes, the initial contents. 16 random bytes of perftest are
 		 * never all 0.
 		 */
-		for (i = 0; !known && i + 16 <= p->o.size; i += 16) {
+		for (i = 0; !known && i + 16 <= p->size; i += 16) {
 			static const uint8_t zero[16];
 
 			if (memcmp(at + i, zero, sizeof(zero)) == 0) {
@@ -227,54 +279,66 @@ check_written(struct perf *p)
 			}
 		}
 	}
-	return check_gap(p, p->in, used, 0);
+	return check_gap(p, q->in, used, 0);
 }
 
 static int
-check_words(struct perf *p)
+check_words(struct perf *p, const struct perf_qp *q)
 {
-	uint64_t now, was, want = p->o.cmp_swap ? 0 : p->o.iters;
+	uint64_t now, was, grown = 0, want = p->o.cmp_swap ? 0 : p->o.iters;
 	uint8_t old[8];
 	size_t i, k;
 
 	for (i = 0; i < p->half_size; i += sizeof(now)) {
 		for (k = 0; k < sizeof(old); k++)
-			old[k] = pattern(i + k);
+			old[k] = pattern(first_of(q) + i + k);
 		memcpy(&was, old, sizeof(was));
-		memcpy(&now, p->in + i, sizeof(now));
-		p->res.words_grown += now - was;
+		memcpy(&now, q->in + i, sizeof(now));
+		grown += now - was;
 	}
+	p->res.words_grown += grown;
 	if (!p->o.check)
 		return 0;
 	p->res.checked += p->half_size;
-	if (p->res.words_grown == want)
+	if (grown == want)
 		return 0;
 	say("the atomics have increased the local words by %" PRIu64 ", not by %" PRIu64
 	    "; did the peer run %" PRIu64 " of them, and is its -A the same?",
-	    p->res.words_grown, want, p->o.iters);
+	    grown, want, p->o.iters);
 	return -1;
 }
 
-int
-check_target(struct perf *p)
+static int
+check_target_of(struct perf *p, const struct perf_qp *q)
 {
 	enum verb verb = p->o.proto->verb;
 	size_t i;
 
 	if (verb == VERB_ATOMIC)
-		return check_words(p);
+		return check_words(p, q);
 	if (!p->o.check)
 		return 0;
 	if (verb == VERB_WRITE && p->o.proto->bandwidth)
-		return check_written(p);
+		return check_written(p, q);
 	if (verb == VERB_READ)
 		p->res.checked += p->half_size;
 	for (i = 0; verb == VERB_READ && i < p->half_size; i++) {
-		if (p->in[i] != pattern(i)) {
+		if (q->in[i] != pattern(first_of(q) + i)) {
 			say("byte %zu of the local memory has changed, but the peer may only read",
 			    i);
 			return -1;
 		}
 	}
+	return 0;
+}
+
+int
+check_target(struct perf *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->o.qps; i++)
+		if (check_target_of(p, &p->qps[i]) != 0)
+			return -1;
 	return 0;
 }

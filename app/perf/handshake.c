@@ -10,11 +10,12 @@
  * it sends "done".
  *
  * perftest: in every exchange the client sends first. Version, cycle buffer, cache line and MTU
- * come first. Then the keys are exchanged, and the same keys several times more as a barrier. After
- * the second round both processes have connected. WRITE, READ and atomic latency tests have one
- * more round at the start. SEND tests have one more round after they have posted receives. At the
- * end of all tests except write_lat the keys are exchanged again. In one-sided bandwidth tests a
- * bandwidth report precedes them. Then each process sends "done".
+ * come first. Then the keys of each queue pair are exchanged, and both processes connect. The keys
+ * of each queue pair follow again, with those of the first queue pair once more before (SEND) or
+ * after them, as a barrier. WRITE, READ and atomic latency tests have one more round at the start.
+ * The messages between sizes are in sizes.c. At the end of all tests except write_lat the keys are
+ * exchanged again. In one-sided bandwidth tests in one direction, keys and a bandwidth report
+ * precede them. Then each process sends "done".
  */
 #include "perf.h"
 
@@ -32,12 +33,12 @@ pingpong_meet(struct perf *p)
 	uint8_t own[MSG_PINGPONG], theirs[MSG_PINGPONG], done[MSG_DONE];
 	const char *why;
 
-	msg_pingpong_encode(own, &p->own.addr);
+	msg_pingpong_encode(own, &p->qps[0].own.addr);
 	if (is_client(p) && tcp_write(p, own, sizeof(own)) != 0)
 		return -1;
 	if (tcp_read(p, theirs, sizeof(theirs), "address") != 0)
 		return -1;
-	why = msg_pingpong_decode(theirs, sizeof(theirs), &p->peer.addr);
+	why = msg_pingpong_decode(theirs, sizeof(theirs), &p->qps[0].peer.addr);
 	if (why != NULL)
 		return print_invalid(p, "address", why);
 	if (perf_connect(p) != 0 || perf_post_recvs(p) != 0)
@@ -143,54 +144,78 @@ keys_len(const struct perf *p)
 									   : MSG_KEYS;
 }
 
-/* Exchanges the keys. @again: the peer's keys must be those of the first exchange. */
+static bool
+keys_equal(const struct msg_keys *a, const struct msg_keys *b)
+{
+	return a->addr.qpn == b->addr.qpn && a->addr.psn == b->addr.psn && a->rkey == b->rkey &&
+	       a->vaddr == b->vaddr;
+}
+
+/* Exchanges the keys of queue pair @i. @again: the peer's must be those of the first exchange. */
 static int
-exchange_keys(struct perf *p, bool again, const char *what)
+exchange_keys(struct perf *p, uint32_t i, bool again, const char *what)
 {
 	uint8_t own[MSG_KEYS_GID], theirs[MSG_KEYS_GID];
+	struct perf_qp *q = &p->qps[i];
 	size_t len = keys_len(p);
 	struct msg_keys keys;
 	const char *why;
 
-	msg_keys_encode(own, len, &p->own);
+	msg_keys_encode(own, len, &q->own);
 	if (exchange(p, own, theirs, len, what) != 0)
 		return -1;
 	why = msg_keys_decode(theirs, len, &keys);
 	if (why != NULL)
 		return print_invalid(p, "keys", why);
-	if (!again) {
-		p->peer = keys;
+	/*
+	 * A peer with fewer queue pairs already repeats the keys of its first one. A peer with more
+	 * still sends new keys.
+	 */
+	if (again ? keys_equal(&keys, &q->peer) : i == 0 || !keys_equal(&keys, &p->qps[0].peer)) {
+		q->peer = keys;
 		return 0;
 	}
-	if (keys.addr.qpn == p->peer.addr.qpn && keys.addr.psn == p->peer.addr.psn &&
-	    keys.rkey == p->peer.rkey && keys.vaddr == p->peer.vaddr)
-		return 0;
-	say("the peer uses a second queue pair, which is not supported; start it with -q 1");
+	say("the peer has %s than %u queue pair%s (--qp); give the same -q to both ends",
+	    again ? "more" : "fewer", p->o.qps, p->o.qps > 1 ? "s" : "");
 	return -1;
+}
+
+int
+perftest_sync(struct perf *p, const char *what)
+{
+	return exchange_keys(p, 0, true, what);
+}
+
+static int
+exchange_all_keys(struct perf *p, bool again, const char *what)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->o.qps; i++)
+		if (exchange_keys(p, i, again, what) != 0)
+			return -1;
+	return 0;
 }
 
 int
 perftest_begin(struct perf *p)
 {
-	enum verb verb = p->o.proto->verb;
+	bool send = p->o.proto->verb == VERB_SEND;
 
 	if (exchange_version(p) != 0 ||
 	    exchange_size(p, &p->cycle, "cycle buffer", msg_cycle_decode) != 0 ||
 	    exchange_size(p, &p->line, "cache line", msg_line_decode) != 0 ||
 	    exchange_mtu(p) != 0 || perf_create(p) != 0)
 		return -1;
-	if (verb != VERB_SEND && !p->o.proto->bandwidth &&
-	    exchange_keys(p, false, "keys, round 0") != 0)
+	if (!send && !p->o.proto->bandwidth && exchange_keys(p, 0, false, "keys, round 0") != 0)
 		return -1;
-	if (exchange_keys(p, false, "keys") != 0 || perf_connect(p) != 0 ||
-	    exchange_keys(p, true, "keys, round 2, after connecting") != 0 ||
-	    exchange_keys(p, true, "keys, round 3") != 0)
+	if (exchange_all_keys(p, false, "keys") != 0 || perf_connect(p) != 0)
 		return -1;
-	if (verb != VERB_SEND)
-		return 0;
-	if (perf_post_recvs(p) != 0)
+	if (send && exchange_keys(p, 0, true, "keys, after connecting") != 0)
 		return -1;
-	return exchange_keys(p, true, "keys, round 4");
+	if (exchange_all_keys(p, true, "keys, round 2, after connecting") != 0)
+		return -1;
+	return send ? 0 : exchange_keys(p, 0, true, "keys, round 3");
 }
 
 static void
@@ -199,7 +224,7 @@ own_report(const struct perf *p, struct msg_report *r)
 	struct figures f;
 
 	report_figures(p, &f);
-	r->size = p->o.size;
+	r->size = p->size;
 	r->iters = p->res.messages;
 	/* perftest sends and prints reports in the unit that its user chose. */
 	r->peak = f.peak * report_unit(p);
@@ -207,8 +232,8 @@ own_report(const struct perf *p, struct msg_report *r)
 	r->rate = f.rate;
 }
 
-static int
-exchange_reports(struct perf *p)
+int
+perftest_reports(struct perf *p)
 {
 	uint8_t own[MSG_REPORT_PARTS * MSG_REPORT_PART], theirs[sizeof(own)];
 	struct msg_report r;
@@ -224,10 +249,10 @@ exchange_reports(struct perf *p)
 	p->res.peer.peak /= report_unit(p);
 	p->res.peer.average /= report_unit(p);
 	/*
-	 * Ignores the report of a server, which has no measurement and sends the contents of its
-	 * memory.
+	 * Ignores the report of a server that only receives. It has no measurement and sends the
+	 * contents of its memory.
 	 */
-	p->res.peer_reported = p->server && msg_report_usable(&p->res.peer);
+	p->res.peer_reported = (p->server || p->o.bidirectional) && msg_report_usable(&p->res.peer);
 	return 0;
 }
 
@@ -238,10 +263,10 @@ perftest_end(struct perf *p)
 
 	if (verb == VERB_WRITE && !p->o.proto->bandwidth)
 		return 0;
-	if (verb != VERB_SEND && p->o.proto->bandwidth &&
-	    (exchange_keys(p, true, "keys at the end") != 0 || exchange_reports(p) != 0))
+	if (verb != VERB_SEND && p->o.proto->bandwidth && !p->o.bidirectional &&
+	    (perftest_sync(p, "keys at the end") != 0 || perftest_reports(p) != 0))
 		return -1;
-	if (exchange_keys(p, true, "last keys") != 0)
+	if (perftest_sync(p, "last keys") != 0)
 		return -1;
 	/*
 	 * Sends no final message to a peer that has closed. A peer may close as soon as it has read

@@ -4,8 +4,8 @@
 /*
  * bb_perf: can be the peer of ibv_*_pingpong and of perftest.
  *
- * Read next: perf.h (overview), handshake.c (sequence of messages), run_lat.c and run_bw.c (the
- * RDMA), perf_msg.h (the messages).
+ * Read next: perf.h (overview), handshake.c and sizes.c (sequence of messages), run_lat.c and
+ * run_bw.c (the RDMA), perf_msg.h (the messages).
  */
 #include <rte_cycles.h>
 
@@ -14,28 +14,12 @@
 static int
 run_test(struct perf *p)
 {
-	bool bw = p->o.proto->bandwidth;
-
-	switch (p->o.proto->verb) {
-	case VERB_PINGPONG:
-		return run_pingpong(p);
-	case VERB_WRITE:
-		if (!bw)
-			return run_write_lat(p);
-		break;
-	case VERB_SEND:
-		if (!bw)
-			return run_send_lat(p);
-		if (p->server)
-			return run_send_bw_server(p);
-		break;
-	default:
-		break;
-	}
-	/* The target of a one-sided test does nothing but run its device. */
-	if (p->server)
-		return 0;
-	return bw ? run_bw(p) : run_lat(p);
+	if (p->o.proto->verb != VERB_PINGPONG)
+		return sizes_run(p);
+	if (run_pingpong(p) != 0)
+		return -1;
+	sizes_end(p);
+	return 0;
 }
 
 static int
@@ -61,7 +45,7 @@ run_session(struct perf *p)
 	else
 		tcp_finish(p);
 	p->res.served = perf_served(p);
-	if (p->server && check_target(p) != 0)
+	if ((p->server || p->o.bidirectional) && check_target(p) != 0)
 		return -1;
 	report_result(p);
 	return 0;

@@ -29,6 +29,11 @@ static const struct option long_options[] = {
 	{"device", required_argument, NULL, 'd'},
 	{"size", required_argument, NULL, 's'},
 	{"iters", required_argument, NULL, 'n'},
+	{"all", no_argument, NULL, 'a'},
+	{"bidirectional", no_argument, NULL, 'b'},
+	{"duration", required_argument, NULL, 'D'},
+	{"qp", required_argument, NULL, 'q'},
+	{"rdma-cm", no_argument, NULL, 'R'},
 	{"mtu", required_argument, NULL, 'm'},
 	{"gid-index", required_argument, NULL, 'g'},
 	{"port", required_argument, NULL, 'p'},
@@ -104,7 +109,28 @@ parse_one(struct options *o, int c, int *type)
 	case 's':
 		o->size_given = true;
 		return option_u32("size", optarg, 1, 1u << 30, &o->size);
+	case 'a':
+		o->all = true;
+		return 0;
+	case 'b':
+		o->bidirectional = true;
+		return 0;
+	case 'D':
+		return option_u32("duration", optarg, 1, 86400, &o->duration);
+	case 'q':
+		return option_u32("qp", optarg, 1, QPS_MAX, &o->qps);
+	case 'R':
+		/*
+		 * perftest 4.5-0.17, perftest_communication.c: with -R, perftest sends its messages
+		 * by SENDs on a queue pair of rdma_cm, not by TCP, and connects a second time for
+		 * the test.
+		 */
+		say("--rdma-cm: with -R perftest sends its handshake over a connection of rdma_cm; "
+		    "bb_perf has only the handshake over TCP. Leave out -R at both ends. To "
+		    "connect to a program by rdma_cm, use bb_conn (examples/connect)");
+		return -1;
 	case 'n':
+		o->iters_given = true;
 		return option_u64("iters", optarg, 1, 1u << 30, &o->iters);
 	case 'm':
 		return parse_mtu(o, optarg);
@@ -121,6 +147,7 @@ parse_one(struct options *o, int c, int *type)
 	case OPT_RX_DEPTH:
 		return option_u32("rx-depth", optarg, 1, 16384, &o->rx_depth);
 	case OPT_CQ_MOD:
+		o->cq_mod_given = true;
 		return option_u32("cq-mod", optarg, 1, 1024, &o->cq_mod);
 	case OPT_INLINE:
 		return option_u32("inline", optarg, 0, 1024, &o->max_inline);
@@ -154,8 +181,12 @@ fill_in(struct options *o)
 	const struct protocol *proto = o->proto;
 	bool pingpong = proto->verb == VERB_PINGPONG;
 
-	if (!o->size_given)
+	if (o->all)
+		o->size = SIZE_MAX_ALL;
+	else if (!o->size_given)
 		o->size = proto->size;
+	if (o->duration > 0)
+		o->iters = UINT64_MAX;
 	if (o->iters == 0)
 		o->iters = proto->iters;
 	if (o->mtu == 0 && pingpong)
@@ -165,7 +196,7 @@ fill_in(struct options *o)
 	if (o->tx_depth > o->iters)
 		o->tx_depth = (uint32_t)o->iters;
 	if (o->cq_mod == 0)
-		o->cq_mod = o->size > 8192 ? 1 : 100;
+		o->cq_mod = o->size > 8192 && !o->all ? 1 : 100;
 	if (o->cq_mod > o->tx_depth)
 		o->cq_mod = o->tx_depth;
 	/*
@@ -179,6 +210,39 @@ fill_in(struct options *o)
 						     : 8192;
 	if (o->rx_depth > o->iters && !pingpong)
 		o->rx_depth = (uint32_t)o->iters;
+}
+
+/* Checks --all, --bidirectional, --duration and --qp. The limits are those of perftest. */
+static int
+check_test(const struct options *o)
+{
+	const struct protocol *proto = o->proto;
+	bool pingpong = proto->verb == VERB_PINGPONG;
+
+	if (o->all && (pingpong || proto->verb == VERB_ATOMIC)) {
+		say("--all: %s has only one size; leave out --all", proto->peer);
+		return -1;
+	}
+	if (o->all && (o->size_given || o->duration > 0)) {
+		say("--all: runs all sizes, each with --iters messages; leave out %s",
+		    o->size_given ? "--size" : "--duration");
+		return -1;
+	}
+	if (!proto->bandwidth && (o->bidirectional || o->qps > 1)) {
+		say("%s: only for bandwidth tests; leave it out with %s",
+		    o->bidirectional ? "--bidirectional" : "--qp", proto->name);
+		return -1;
+	}
+	if (o->duration > 0 && pingpong) {
+		say("--duration: %s counts messages; give --iters to both ends", proto->peer);
+		return -1;
+	}
+	if (o->duration > 0 && (o->iters_given || o->check)) {
+		say("--duration: the number of messages is unknown; leave out %s",
+		    o->iters_given ? "--iters" : "--check");
+		return -1;
+	}
+	return 0;
 }
 
 static int
@@ -223,11 +287,13 @@ check_together(struct options *o, int type)
 		    o->cq_mod, o->tx_depth);
 		return -1;
 	}
+	if (check_test(o) != 0)
+		return -1;
 	fill_in(o);
 	return 0;
 }
 
-static const char short_options[] = "P:d:s:n:m:g:x:p:h";
+static const char short_options[] = "P:d:s:n:abD:q:Rm:g:x:p:h";
 
 /*
  * Finds the server in the arguments after an invalid option, because the server is waiting for this
@@ -263,6 +329,7 @@ options_parse(void *options, int argc, char **argv)
 	o->max_inline = UINT32_MAX;
 	o->qp_timeout = 14;
 	o->seconds = 60;
+	o->qps = 1;
 
 	while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		if (c == 'h') {

@@ -37,6 +37,12 @@ struct protocol {
 
 #define GID_ANY UINT32_MAX
 
+/* Sizes of --all: these powers of two, as in perftest. */
+#define SIZE_MIN     2u
+#define SIZE_MAX_ALL (1u << 23)
+#define SIZE_COUNT   23
+#define QPS_MAX      1024u
+
 struct options {
 	const struct protocol *proto;
 	const char *device; /* device specification for bb_dev_open() */
@@ -45,7 +51,12 @@ struct options {
 	enum bb_qp_type type;
 	uint32_t size;
 	bool size_given;
-	uint64_t iters;
+	uint64_t iters; /* messages of each QP and size; UINT64_MAX with --duration */
+	bool iters_given;
+	bool all;           /* all sizes from SIZE_MIN to SIZE_MAX_ALL, one after the other */
+	bool bidirectional; /* both ends send at the same time */
+	uint32_t duration;  /* seconds of the test; 0: the test ends after iters messages */
+	uint32_t qps;       /* number of queue pairs */
 	uint32_t mtu;       /* path MTU; 0 for the port's MTU, or 1024 with pingpong */
 	uint32_t ib_port;   /* port number of the device, from 1; 0 for the first active port */
 	uint32_t gid_index; /* index of the local GID, or GID_ANY */
@@ -56,6 +67,7 @@ struct options {
 	uint32_t qp_timeout; /* ack timeout: 4.096 us << qp_timeout */
 	uint32_t seconds;    /* seconds of silence after which the peer counts as lost */
 	bool cmp_swap;
+	bool cq_mod_given;
 	bool gbits; /* bandwidths in tables, and in reports to and from the peer, are in Gb/s */
 	bool check;
 };

@@ -4,11 +4,14 @@
 /*
  * Shared by the files of bb_perf.
  *
- * There is one queue pair, and memory with two halves, named "out" and "in". Messages are sent from
- * "out", and the results of READs and atomics arrive there too. The peer may access only "in": its
- * WRITEs, READs, atomics and SENDs use that half. As in perftest, message n of a bandwidth test
- * starts in a slot of a cycle buffer (struct msg_cycle). The messages of all other tests start at
- * offset 0 of their half.
+ * There are one or more queue pairs (--qp), and each has memory with two halves, named "out" and
+ * "in". Messages are sent from "out", and the results of READs and atomics arrive there too. The
+ * peer may access only "in": its WRITEs, READs, atomics and SENDs use that half. As in perftest,
+ * message n of a bandwidth test starts in a slot of a cycle buffer (struct msg_cycle). The messages
+ * of all other tests start at offset 0 of their half.
+ *
+ * A test runs one size, or one size after the other (--all). All counters but the totals are those
+ * of the current size.
  *
  * Functions that can fail because of the peer or the network return 0, or -1 after they have
  * printed the reason.
@@ -32,11 +35,68 @@
 #define PERF_QKEY  0x11111111 /* Q_Key of ibv_ud_pingpong and perftest */
 #define PAGE       4096       /* pingpong -c checks one byte per page */
 #define POLL_BURST 16
+#define MAX_READS  16u /* maximum outstanding READs and atomics, as in perftest */
 /*
- * Bit that marks the wr_id of a receive. The wr_id of a send is the number of sends up to and
- * including this send.
+ * A wr_id has the index of the queue pair from bit WR_QP_SHIFT, and below it a number: of the
+ * receive, or of the sends up to and including this send. WR_RECV marks a receive.
  */
-#define WR_RECV (UINT64_C(1) << 63)
+#define WR_RECV     (UINT64_C(1) << 63)
+#define WR_QP_SHIFT 48
+#define WR_NUMBER   ((UINT64_C(1) << WR_QP_SHIFT) - 1)
+
+/* One queue pair of this process, the peer's queue pair, and their memory. */
+struct perf_qp {
+	struct bb_qp *qp;
+	struct bb_ah *ah; /* address handle of the peer; UD only */
+	struct bb_qp_addr addr;
+	struct msg_keys own, peer;
+	uint32_t index;
+	uint8_t *out, *in;
+	const uint8_t *src;    /* source of message 0 of SENDs and WRITEs */
+	uint64_t posted, done; /* requests posted, and completed */
+	uint64_t signaled;     /* value of posted after the last request with a completion */
+	uint64_t recv_posted, recv_done;
+	uint64_t total_sent, total_received; /* requests completed and receives of earlier sizes */
+	/*
+	 * --check: two values for each slot: the hash of the last contents, and whether it is set.
+	 */
+	uint64_t *slot_hashes;
+};
+
+/* Times of --duration. The middle half of the time is measured. */
+enum window_state {
+	WINDOW_IDLE, /* the time has not begun: no --duration, or no first receive yet */
+	WINDOW_START,
+	WINDOW_OPEN, /* the messages count */
+	WINDOW_TAIL,
+	WINDOW_ENDED,
+};
+
+struct window {
+	enum window_state state;
+	uint64_t until; /* TSC at which the state ends */
+	uint64_t count; /* messages until the window opened */
+	bool cut;       /* the peer ended first */
+};
+
+struct figures {
+	double min, median, mean, p99, max; /* us */
+	double peak, average;               /* MiB/s; peak: 0 if unknown */
+	double rate;                        /* 10^6 messages/s */
+	double seconds;                     /* measured time */
+	bool latency, bandwidth;            /* true if these figures are valid */
+};
+
+/* Result of one size, of all queue pairs. */
+struct size_result {
+	uint32_t size;
+	uint64_t messages;       /* messages measured */
+	uint64_t sent, received; /* messages completed, and received */
+	uint64_t samples;        /* number of latencies */
+	struct figures figures;
+	struct msg_report peer; /* the peer's report; valid if peer_reported */
+	bool peer_reported;
+};
 
 /* Measurements. All cycles are TSC cycles. */
 struct result {
@@ -53,6 +113,8 @@ struct result {
 				   in memory */
 	struct msg_report peer; /* the client's report of a bandwidth test */
 	bool peer_reported;
+	struct size_result sizes[SIZE_COUNT];
+	uint32_t n_sizes; /* number of finished sizes */
 };
 
 struct perf {
@@ -64,25 +126,28 @@ struct perf {
 	struct bb_path path;
 	struct bb_pd *pd;
 	struct bb_cq *cq;
-	struct bb_qp *qp;
-	struct bb_ah *ah; /* address handle of the peer; UD only */
+	struct perf_qp *qps; /* o.qps queue pairs */
 	struct bb_mr *mr;
-	uint8_t *mem, *out, *in;
+	uint8_t *mem;
 	size_t half_size; /* bytes of out. in has the same size, unless it has receive slots */
+	size_t in_size;
+	uint32_t size;   /* bytes of a message now */
+	uint32_t cq_mod; /* a completion every cq_mod requests */
+	uint64_t target; /* messages of all queue pairs in one direction */
 	struct msg_cycle layout;
+	struct window window;
 	uint32_t mtu, cycle, line;
 	/*
 	 * distance in bytes from one receive slot to the next, and number of the receive slots;
 	 * slot 0 is at the start of the half "in" (see above)
 	 */
 	uint32_t recv_step, recv_slots;
-	uint64_t recv_posted, recv_done;
-	uint64_t posted, done;   /* number of requests posted, and completed */
-	const uint8_t *src;      /* source of message 0 of SENDs and WRITEs */
-	const uint8_t *last_msg; /* data of the last received message */
-	uint64_t last_post;      /* TSC of the last post */
-	struct bb_qp_addr addr;
-	struct msg_keys own, peer;
+	uint32_t rq_depth;                   /* receive slots of the smallest size */
+	uint64_t posted, done;               /* requests of all queue pairs posted, and completed */
+	uint64_t recv_done;                  /* receives of all queue pairs */
+	uint64_t total_sent, total_received; /* done and recv_done of earlier sizes */
+	const uint8_t *last_msg;             /* data of the last received message */
+	uint64_t last_post;                  /* TSC of the last post */
 	uint32_t
 		peer_version; /* version of perftest in hundredths; 0 if the peer is not perftest */
 	int fd;               /* socket of the TCP connection; -1 if there is none */
@@ -92,12 +157,8 @@ struct perf {
 	uint64_t limit;       /* TSC cycles without activity after which the peer counts as lost */
 	uint64_t last_served; /* value of perf_served() when last_progress was set */
 	bool peer_gone;       /* the peer has closed its end of the TCP connection */
-	/*
-	 * --check: slot_hashes has two values for each slot: the hash of the last contents, and
-	 * whether it is set. bytes_known is true if every byte that the peer sends is known.
-	 */
-	uint64_t *slot_hashes;
-	bool bytes_known;
+	/* --check: every byte that the peer sends is known. Valid if peer_judged. */
+	bool bytes_known, peer_judged;
 	struct result res;
 	uint64_t tsc_hz;
 };
@@ -107,11 +168,18 @@ extern const struct program perf_program;
 
 /* setup.c */
 int perf_open(struct perf *p);
-/* Creates memory, queues and keys. Call it after MTU and sizes are agreed with the peer. */
-int perf_create(struct perf *p);
-/* Connects to the peer's QP, which p->peer describes, and goes to RTS. */
+/* Prints that @what failed with @rc. Returns EXIT_FAILED. */
+int perf_error(const char *what, int rc);
+/* Connects each queue pair to the peer's, which the keys of the peer name, and goes to RTS. */
 int perf_connect(struct perf *p);
 void perf_close(struct perf *p);
+
+/* create.c */
+/*
+ * Creates memory, queues and keys, and begins the first size. Call it after MTU and cycle buffer
+ * are agreed with the peer.
+ */
+int perf_create(struct perf *p);
 
 /* tcp.c */
 int tcp_open(struct perf *p);
@@ -137,6 +205,35 @@ void tcp_close(struct perf *p);
 int pingpong_begin(struct perf *p);
 int perftest_begin(struct perf *p);
 int perftest_end(struct perf *p);
+/* Exchanges the keys of the first queue pair, as perftest does to synchronize both ends. */
+int perftest_sync(struct perf *p, const char *what);
+/* Exchanges bandwidth reports, and stores the peer's if it is usable. */
+int perftest_reports(struct perf *p);
+
+/* sizes.c */
+/* Number of sizes, and size number @i. */
+uint32_t sizes_count(const struct perf *p);
+uint32_t sizes_get(const struct perf *p, uint32_t i);
+/* Starts a size: adds the counters to the totals, and resets counters and measurements. */
+void sizes_begin(struct perf *p, uint32_t size);
+/* Stores the result of the current size and prints it. */
+void sizes_end(struct perf *p);
+/* Runs the RDMA of all sizes, with the messages over TCP between them. */
+int sizes_run(struct perf *p);
+
+/* window.c: the time of --duration. Without this option the functions do nothing. */
+void window_start(struct perf *p);
+/* Moves to the next state if its time has come. */
+void window_update(struct perf *p);
+/* Returns true if the time is over: no more messages. */
+bool window_over(const struct perf *p);
+/* Returns true while latencies count. */
+bool window_counts(const struct perf *p);
+/*
+ * The peer is gone. Returns true if that is the end of the test: the WRITE latency test by time has
+ * no message at its end, so the end that is ready first just closes.
+ */
+bool window_cut(struct perf *p);
 
 /* wait.c */
 /*
@@ -158,17 +255,21 @@ bool perf_peer_gone(const struct perf *p);
 
 /* post.c */
 /*
- * Posts message number p->posted. It goes from its slot to the same slot at the peer. bb_qp_ring()
+ * Posts message number q->posted. It goes from its slot to the same slot at the peer. bb_qp_ring()
  * must follow. @return 0; -EAGAIN if the queue is full; -1.
  */
-int perf_post(struct perf *p, bool signaled);
+int perf_post(struct perf *p, struct perf_qp *q, bool signaled);
+/* Posts receives on all queue pairs, never more than there are messages. */
 int perf_post_recvs(struct perf *p);
 /*
  * Polls completions and adds them to p->done and p->recv_done. With --check also checks received
  * messages. @return number of completions, or -1.
  */
 int perf_step(struct perf *p);
-/* Polls until the numbers of completed requests and receives have reached @done and @received. */
+/*
+ * Polls until the numbers of completed requests and receives have reached @done and @received, or
+ * the time is over.
+ */
 int perf_wait(struct perf *p, uint64_t done, uint64_t received);
 
 /* run_lat.c, run_bw.c: the RDMA part of each type of test. */
@@ -177,7 +278,6 @@ int run_write_lat(struct perf *p);
 int run_lat(struct perf *p);
 int run_send_lat(struct perf *p);
 int run_bw(struct perf *p);
-int run_send_bw_server(struct perf *p);
 
 /* check.c */
 int check_start(struct perf *p);
@@ -186,11 +286,13 @@ void check_stop(struct perf *p);
  * Checks message @n of a SEND test or the result of READ @n. The data must be equal to the known
  * bytes or to the earlier contents of the slot.
  */
-int check_message(struct perf *p, uint64_t n, const uint8_t *data);
+int check_message(struct perf *p, struct perf_qp *q, uint64_t n, const uint8_t *data);
+/* Forgets the contents of the slots of the size before. */
+void check_next_size(struct perf *p);
 /* Checks that all bytes of @half outside of its first @used messages have the value @value. */
 int check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t value);
 /* Checks the value that atomic @n on the peer's word has returned. */
-int check_atomic(struct perf *p, uint64_t n, uint64_t old);
+int check_atomic(struct perf *p, struct perf_qp *q, uint64_t n, uint64_t old);
 /* Checks what the peer's one-sided operations did to this process's memory. */
 int check_target(struct perf *p);
 /*
@@ -210,13 +312,9 @@ int check_reads(struct perf *p);
 
 /* report.c, json.c */
 void report_start(const struct perf *p);
+/* Prints the row of a size, and the heading before the first. */
+void report_size(const struct perf *p, const struct size_result *s);
 void report_result(const struct perf *p);
-struct figures {
-	double min, median, mean, p99, max; /* us */
-	double peak, average;               /* MiB/s */
-	double rate;                        /* 10^6 messages/s */
-	bool latency, bandwidth;            /* true if these figures are valid */
-};
 void report_figures(const struct perf *p, struct figures *f);
 /*
  * One MiB/s in the unit of the tables and of the peer's reports: 1, or in Gb/s with --report-gbits.
@@ -229,6 +327,13 @@ static inline bool
 is_client(const struct perf *p)
 {
 	return !p->server;
+}
+
+/* Returns true if this end sends messages, and posts requests. */
+static inline bool
+perf_sends(const struct perf *p)
+{
+	return !p->server || p->o.bidirectional || !p->o.proto->bandwidth;
 }
 
 static inline bool

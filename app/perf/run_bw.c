@@ -6,87 +6,125 @@
 
 #include "perf.h"
 
-/* State of the search for the fastest interval with at least a tenth of the messages. */
+/*
+ * Search for the fastest interval: from a moment until the messages posted since then that are
+ * complete are at least a tenth of all. The time of completions alone says nothing, because a poll
+ * can find many that waited.
+ */
 struct peak_interval {
-	uint64_t least, at, count;
+	uint64_t least, at, first;
 };
 
 static void
-peak_start(struct perf *p, struct peak_interval *s, uint64_t count)
+peak_start(struct perf *p, struct peak_interval *s)
 {
-	s->least = p->o.iters / 10 > 0 ? p->o.iters / 10 : 1;
+	s->least = p->target / 10 > 0 ? p->target / 10 : 1;
 	s->at = p->res.start;
-	s->count = count;
+	s->first = 0;
 }
 
 static void
-peak_update(struct perf *p, struct peak_interval *s, uint64_t count)
+peak_update(struct perf *p, struct peak_interval *s)
 {
-	uint64_t now, cycles, messages = count - s->count;
 	struct result *r = &p->res;
+	uint64_t now, cycles, messages;
 
-	if (messages < s->least)
+	if (p->done < s->first + s->least)
 		return;
 	now = rte_rdtsc();
-	cycles = now - s->at;
+	cycles = now > s->at ? now - s->at : 1;
+	messages = p->done - s->first;
 	if (r->peak_messages == 0 ||
 	    (double)messages / (double)cycles > (double)r->peak_messages / (double)r->peak_cycles) {
 		r->peak_messages = messages;
-		r->peak_cycles = cycles > 0 ? cycles : 1;
+		r->peak_cycles = cycles;
 	}
 	s->at = now;
-	s->count = count;
+	s->first = p->posted;
 }
 
-int
-run_bw(struct perf *p)
+/* Posts messages on @q until its queue is full. Returns 0 or -1. */
+static int
+post_many(struct perf *p, struct perf_qp *q)
 {
-	uint64_t n = p->o.iters, before;
-	struct peak_interval s;
-	int rc;
+	uint64_t n = p->o.iters, before = q->posted;
+	int rc = 0;
 
-	p->res.start = rte_rdtsc();
-	peak_start(p, &s, 0);
-	while (p->done < n) {
-		before = p->posted;
-		while (p->posted < n && p->posted - p->done < p->o.tx_depth) {
-			rc = perf_post(p, (p->posted + 1) % p->o.cq_mod == 0 || p->posted + 1 == n);
-			if (rc == -EAGAIN)
-				break;
-			if (rc != 0)
-				return -1;
-		}
-		if (p->posted != before)
-			bb_qp_ring(p->qp);
-		if (perf_step(p) < 0)
-			return -1;
-		peak_update(p, &s, p->done);
+	while (q->posted < n && q->posted - q->done < p->o.tx_depth) {
+		rc = perf_post(p, q, (q->posted + 1) % p->cq_mod == 0 || q->posted + 1 == n);
+		if (rc != 0)
+			break;
 	}
-	p->res.end = rte_rdtsc();
-	p->res.messages = n;
-	return p->o.check && p->o.proto->verb == VERB_READ ? check_reads(p) : 0;
+	if (q->posted != before)
+		bb_qp_ring(q->qp);
+	return rc == -EAGAIN ? 0 : rc;
 }
 
 /*
- * Starts the time at the first received message, as perftest does, because the time of its post is
- * unknown.
+ * Waits for all requests after --duration, so that the counters of both ends agree. The peer's
+ * device executes one-sided requests until TCP is closed. It has no receives for SENDs any more, so
+ * these are left alone.
+ */
+static int
+drain(struct perf *p)
+{
+	struct perf_qp *q;
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < p->o.qps; i++) {
+		q = &p->qps[i];
+		while (q->done < q->posted) {
+			if (q->signaled < q->posted) {
+				rc = perf_post(p, q, true);
+				if (rc == 0)
+					bb_qp_ring(q->qp);
+				else if (rc != -EAGAIN)
+					return -1;
+			}
+			if (perf_step(p) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/*
+ * As in perftest, the time of an end that receives starts at its first received message, because
+ * the time of that message's post is unknown. If both ends send, the server also waits for that
+ * message before it sends.
  */
 int
-run_send_bw_server(struct perf *p)
+run_bw(struct perf *p)
 {
-	uint64_t n = p->o.iters;
+	bool send = p->o.proto->verb == VERB_SEND, sends = perf_sends(p);
+	bool receives = send && (p->server || p->o.bidirectional), after = send && p->server;
+	uint64_t to_send = sends ? p->target : 0, to_receive = receives ? p->target : 0;
 	struct peak_interval s;
+	uint32_t i;
 
-	if (perf_wait(p, 0, 1) != 0)
+	if (after && perf_wait(p, 0, 1) != 0)
 		return -1;
-	p->res.start = rte_rdtsc();
-	peak_start(p, &s, p->recv_done);
-	while (p->recv_done < n) {
+	window_start(p);
+	if (p->o.duration == 0)
+		p->res.start = rte_rdtsc();
+	peak_start(p, &s);
+	while ((p->done < to_send || p->recv_done < to_receive) && !window_over(p)) {
+		for (i = 0; sends && i < p->o.qps; i++)
+			if (post_many(p, &p->qps[i]) != 0)
+				return -1;
 		if (perf_step(p) < 0)
 			return -1;
-		peak_update(p, &s, p->recv_done);
+		if (sends && p->o.duration == 0)
+			peak_update(p, &s);
 	}
+	if (p->o.duration > 0 && p->res.messages == 0) {
+		say("no message was measured: --duration %u is too short", p->o.duration);
+		return -1;
+	}
+	if (p->o.duration > 0)
+		return send ? 0 : drain(p);
 	p->res.end = rte_rdtsc();
-	p->res.messages = n;
-	return 0;
+	p->res.messages = p->target;
+	return p->o.check && p->o.proto->verb == VERB_READ ? check_reads(p) : 0;
 }

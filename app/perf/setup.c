@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Creates and connects device, memory and queues. */
+/* Opens the device, and connects and destroys the queues. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,11 +12,8 @@
 
 #include "perf.h"
 
-#define RECV_BYTES (8u << 20) /* bytes of memory for receives, unless two messages need more */
-#define MAX_READS  16u        /* maximum outstanding READs and atomics, as in perftest */
-
-static int
-error(const char *what, int rc)
+int
+perf_error(const char *what, int rc)
 {
 	say("%s failed: %s; the lines above say why", what, strerror(-rc));
 	return EXIT_FAILED;
@@ -31,7 +28,7 @@ open_device(struct perf *p)
 	rc = bb_dev_open(p->o.device, &p->dev);
 	if (rc == 0) {
 		rc = bb_dev_query(p->dev, &p->attr);
-		return rc != 0 ? error("querying the device", rc) : 0;
+		return rc != 0 ? perf_error("querying the device", rc) : 0;
 	}
 	say("--device %s: cannot be opened: %s", p->o.device, strerror(-rc));
 	if (rc != -ENODEV && rc != -EINVAL)
@@ -169,7 +166,12 @@ check_limits(struct perf *p)
 	uint64_t max = RTE_MIN(p->attr.max_msg_size, p->attr.max_mr_size / 2);
 
 	if (p->o.size > max) {
-		say("--size %u: the device allows at most %" PRIu64, p->o.size, max);
+		say("%s %u: the device allows at most %" PRIu64,
+		    p->o.all ? "--all, up to" : "--size", p->o.size, max);
+		return EXIT_USAGE;
+	}
+	if (p->o.qps > p->attr.max_qp) {
+		say("--qp %u: the device allows at most %u", p->o.qps, p->attr.max_qp);
 		return EXIT_USAGE;
 	}
 	if (p->o.tx_depth > p->attr.max_qp_wr) {
@@ -213,161 +215,40 @@ perf_open(struct perf *p)
 }
 
 static int
-create_memory(struct perf *p)
-{
-	uint32_t access = BB_ACCESS_LOCAL_WRITE;
-	enum verb verb = p->o.proto->verb;
-	size_t in;
-	int rc;
-
-	if (verb == VERB_WRITE)
-		access |= BB_ACCESS_REMOTE_WRITE;
-	else if (verb == VERB_READ)
-		access |= BB_ACCESS_REMOTE_READ;
-	else if (verb == VERB_ATOMIC)
-		access |= BB_ACCESS_REMOTE_ATOMIC;
-	if (p->o.proto->bandwidth)
-		msg_cycle_of(&p->layout, p->o.size, p->cycle, p->line);
-	/*
-	 * Limits the outstanding atomics to the number of result slots, because each result must be
-	 * checked before it is overwritten.
-	 */
-	if (p->o.check && verb == VERB_ATOMIC) {
-		p->o.tx_depth = RTE_MIN(p->o.tx_depth, p->layout.slots);
-		p->o.cq_mod = RTE_MIN(p->o.cq_mod, p->o.tx_depth);
-	}
-	p->half_size = RTE_ALIGN_CEIL((size_t)RTE_MAX(p->o.size, p->cycle), PAGE);
-	in = p->half_size;
-	if (verb == VERB_SEND || verb == VERB_PINGPONG) {
-		p->recv_step = (uint32_t)RTE_ALIGN_CEIL(p->o.size + UD_GRH, 64u);
-		p->recv_slots = RTE_MIN(p->o.rx_depth, RTE_MAX(RECV_BYTES / p->recv_step, 2u));
-		in = (size_t)p->recv_slots * p->recv_step;
-	}
-	p->mem = rte_zmalloc("bb_perf", p->half_size + in, PAGE);
-	if (p->mem == NULL) {
-		say("no memory for messages of %u bytes: %zu MiB are needed; give EAL more "
-		    "(-m MB, hugepages), or less --size or --rx-depth",
-		    p->o.size, ((p->half_size + in) >> 20) + 1);
-		return -1;
-	}
-	p->out = p->mem;
-	p->in = p->mem + p->half_size;
-	p->src = p->out;
-	rc = bb_mr_reg(p->pd, p->mem, p->half_size + in, access, &p->mr);
-	if (rc != 0) {
-		error("registering memory", rc);
-		return -1;
-	}
-	return check_start(p);
-}
-
-static int
-create_queues(struct perf *p)
-{
-	struct bb_qp_init_attr init;
-	struct bb_cq_attr attr;
-	int rc;
-
-	bb_cq_attr_init(&attr);
-	attr.depth = p->o.tx_depth + p->recv_slots;
-	rc = bb_cq_create(p->dev, &attr, &p->cq);
-	if (rc != 0) {
-		error("creating the CQ", rc);
-		return -1;
-	}
-	bb_qp_init_attr_init(&init);
-	init.type = p->o.type;
-	init.send_cq = p->cq;
-	init.recv_cq = p->cq;
-	init.sq_depth = p->o.tx_depth;
-	init.rq_depth = p->recv_slots;
-	init.max_inline = p->o.max_inline;
-	init.signal_every = p->o.cq_mod;
-	rc = bb_qp_create(p->pd, &init, &p->qp);
-	if (rc != 0) {
-		error("creating the queue pair", rc);
-		return -1;
-	}
-	return 0;
-}
-
-int
-perf_create(struct perf *p)
-{
-	enum verb verb = p->o.proto->verb;
-	uint32_t reads;
-	int rc;
-
-	if (is_ud(p) && p->o.size > p->mtu) {
-		if (p->o.size_given) {
-			say("--size %u: a datagram has at most %u bytes (the smaller MTU of both "
-			    "ends)",
-			    p->o.size, p->mtu);
-			return -1;
-		}
-		p->o.size = p->mtu;
-	}
-	rc = bb_pd_alloc(p->dev, &p->pd);
-	if (rc != 0) {
-		error("allocating the protection domain", rc);
-		return -1;
-	}
-	if (create_memory(p) != 0 || create_queues(p) != 0)
-		return -1;
-	rc = bb_qp_addr(p->qp, p->path.port, p->path.sgid_index, &p->addr);
-	if (rc != 0) {
-		error("reading the queue pair's address", rc);
-		return -1;
-	}
-	p->own.addr.lid = p->addr.lid;
-	p->own.addr.qpn = p->addr.qpn;
-	p->own.addr.psn = p->addr.psn;
-	if (p->port.link_layer == BB_LINK_ETHERNET || p->path.is_global)
-		memcpy(p->own.addr.gid, p->addr.gid, sizeof(p->own.addr.gid));
-	reads = p->o.out_reads != 0 ? p->o.out_reads : MAX_READS;
-	p->own.out_reads = verb == VERB_READ || verb == VERB_ATOMIC
-				   ? (uint16_t)RTE_MIN(reads, p->attr.max_dest_rd_atomic)
-				   : 1;
-	p->own.rkey = p->mr->rkey;
-	p->own.vaddr = (uint64_t)(uintptr_t)p->in;
-	return 0;
-}
-
-static int
-connect_ud(struct perf *p)
+connect_ud(struct perf *p, struct perf_qp *q)
 {
 	struct bb_path path = p->path;
 	int rc;
 
-	rc = bb_qp_ud_up(p->qp, path.port, 0, PERF_QKEY, p->addr.psn);
+	rc = bb_qp_ud_up(q->qp, path.port, 0, PERF_QKEY, q->addr.psn);
 	if (rc != 0)
 		return rc;
-	memcpy(path.dgid, p->peer.addr.gid, sizeof(path.dgid));
-	path.dlid = p->peer.addr.lid;
-	return bb_ah_create(p->pd, &path, &p->ah);
+	memcpy(path.dgid, q->peer.addr.gid, sizeof(path.dgid));
+	path.dlid = q->peer.addr.lid;
+	return bb_ah_create(p->pd, &path, &q->ah);
 }
 
 static int
-connect_to_peer(struct perf *p)
+connect_to_peer(struct perf *p, struct perf_qp *q)
 {
-	struct bb_qp_addr peer = {.qpn = p->peer.addr.qpn,
-				  .psn = p->peer.addr.psn,
-				  .lid = p->peer.addr.lid,
+	struct bb_qp_addr peer = {.qpn = q->peer.addr.qpn,
+				  .psn = q->peer.addr.psn,
+				  .lid = q->peer.addr.lid,
 				  .mtu = (uint16_t)p->mtu};
 	enum verb verb = p->o.proto->verb;
 	struct bb_qp_attr attr;
 
-	memcpy(peer.gid, p->peer.addr.gid, sizeof(peer.gid));
-	p->addr.mtu = (uint16_t)p->mtu;
+	memcpy(peer.gid, q->peer.addr.gid, sizeof(peer.gid));
+	q->addr.mtu = (uint16_t)p->mtu;
 	bb_qp_attr_init(&attr);
 	attr.path = p->path;
 	attr.timeout = (uint8_t)p->o.qp_timeout;
 	attr.min_rnr_timer = 12; /* 0.64 ms, as in the peer programs */
-	attr.max_dest_rd_atomic = (uint8_t)RTE_MIN(p->own.out_reads, UINT8_MAX);
+	attr.max_dest_rd_atomic = (uint8_t)RTE_MIN(q->own.out_reads, UINT8_MAX);
 	attr.max_rd_atomic = 1;
 	if (verb == VERB_READ || verb == VERB_ATOMIC)
 		attr.max_rd_atomic =
-			(uint8_t)RTE_MIN(RTE_MIN((uint32_t)p->peer.out_reads,
+			(uint8_t)RTE_MIN(RTE_MIN((uint32_t)q->peer.out_reads,
 						 p->o.out_reads != 0 ? p->o.out_reads : MAX_READS),
 					 p->attr.max_rd_atomic);
 	if (verb == VERB_WRITE)
@@ -376,7 +257,7 @@ connect_to_peer(struct perf *p)
 		attr.access = BB_ACCESS_REMOTE_READ;
 	else if (verb == VERB_ATOMIC)
 		attr.access = BB_ACCESS_REMOTE_ATOMIC;
-	return bb_qp_connect(p->qp, &p->addr, &peer, &attr);
+	return bb_qp_connect(q->qp, &q->addr, &peer, &attr);
 }
 
 static bool
@@ -388,36 +269,36 @@ is_zero(const uint8_t *at, size_t len)
 	return true;
 }
 
-int
-perf_connect(struct perf *p)
+static int
+connect_one(struct perf *p, struct perf_qp *q)
 {
 	enum verb verb = p->o.proto->verb;
 	int rc;
 
 	if (p->port.link_layer == BB_LINK_ETHERNET) {
-		if (is_zero(p->peer.addr.gid, sizeof(p->peer.addr.gid))) {
+		if (is_zero(q->peer.addr.gid, sizeof(q->peer.addr.gid))) {
 			say("the peer sent no GID, and RoCE needs one: start it with -g N%s",
 			    verb == VERB_PINGPONG ? "" : " (perftest: -x N)");
 			return -1;
 		}
-		if (is_ipv4(p->peer.addr.gid) != is_ipv4(p->own.addr.gid)) {
+		if (is_ipv4(q->peer.addr.gid) != is_ipv4(q->own.addr.gid)) {
 			say("the local GID is of %s, the peer's of %s: select another GID with "
 			    "-g here, or at the peer with %s",
-			    is_ipv4(p->own.addr.gid) ? "IPv4" : "IPv6",
-			    is_ipv4(p->peer.addr.gid) ? "IPv4" : "IPv6",
+			    is_ipv4(q->own.addr.gid) ? "IPv4" : "IPv6",
+			    is_ipv4(q->peer.addr.gid) ? "IPv4" : "IPv6",
 			    verb == VERB_PINGPONG ? "-g" : "-x");
 			return -1;
 		}
 	}
-	if ((verb == VERB_READ || verb == VERB_ATOMIC) && p->peer.out_reads == 0) {
+	if ((verb == VERB_READ || verb == VERB_ATOMIC) && q->peer.out_reads == 0) {
 		say("the peer allows no READs and atomics (0 outstanding): start the peer with "
 		    "-o N");
 		return -1;
 	}
-	rc = is_ud(p) ? connect_ud(p) : connect_to_peer(p);
+	rc = is_ud(p) ? connect_ud(p, q) : connect_to_peer(p, q);
 	if (rc == 0)
 		return 0;
-	say("connecting to the peer's QP 0x%x failed: %s%s", p->peer.addr.qpn, strerror(-rc),
+	say("connecting to the peer's QP 0x%x failed: %s%s", q->peer.addr.qpn, strerror(-rc),
 	    rc == -EHOSTUNREACH || rc == -ETIMEDOUT
 		    ? "; the peer's IP address does not answer: is the link up, and ip= of "
 		      "--device in the peer's network?"
@@ -425,20 +306,36 @@ perf_connect(struct perf *p)
 	return -1;
 }
 
+int
+perf_connect(struct perf *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->o.qps; i++)
+		if (connect_one(p, &p->qps[i]) != 0)
+			return -1;
+	return 0;
+}
+
 void
 perf_close(struct perf *p)
 {
+	uint32_t i;
 	int rc = 0;
 
-	if (p->ah != NULL)
-		rc |= bb_ah_destroy(p->ah);
-	if (p->qp != NULL)
-		rc |= bb_qp_destroy(p->qp);
+	for (i = 0; p->qps != NULL && i < p->o.qps; i++) {
+		if (p->qps[i].ah != NULL)
+			rc |= bb_ah_destroy(p->qps[i].ah);
+		if (p->qps[i].qp != NULL)
+			rc |= bb_qp_destroy(p->qps[i].qp);
+	}
 	if (p->cq != NULL)
 		rc |= bb_cq_destroy(p->cq);
 	if (p->mr != NULL)
 		rc |= bb_mr_dereg(p->mr);
 	check_stop(p);
+	free(p->qps);
+	p->qps = NULL;
 	rte_free(p->mem);
 	if (p->pd != NULL)
 		rc |= bb_pd_free(p->pd);

@@ -36,7 +36,7 @@ run_device(struct perf *p, int fd, short events)
 		say("stopped while waiting for the peer");
 		return -1;
 	}
-	if (p->qp == NULL || p->qp->state != BB_QP_RTS) {
+	if (p->qps == NULL || p->qps[0].qp == NULL || p->qps[0].qp->state != BB_QP_RTS) {
 		bb_dev_progress(p->dev);
 		poll(&pfd, 1, 1);
 		return 0;

@@ -80,6 +80,8 @@ perf_idle(struct perf *p)
 		 * check.
 		 */
 		if (p->peer_gone) {
+			if (window_cut(p))
+				return 0;
 			say("the peer has closed the connection after %" PRIu64 " messages sent "
 			    "to it and %" PRIu64 " received from it; see the peer's output",
 			    p->done, p->recv_done);
@@ -96,12 +98,11 @@ perf_idle(struct perf *p)
 		p->last_progress = now;
 		return 0;
 	}
-	say("no message in %u s (--silence); of %" PRIu64 " messages %" PRIu64
-	    " were posted, %" PRIu64 ""
-	    " completed, %" PRIu64 " received. %s",
-	    p->o.seconds, p->o.iters, p->posted, p->done, p->recv_done,
+	say("no message in %u s (--silence); of %" PRIu64 " messages of %u bytes %" PRIu64
+	    " were posted, %" PRIu64 " completed, %" PRIu64 " received. %s",
+	    p->o.seconds, p->target, p->size, p->posted, p->done, p->recv_done,
 	    p->o.type == BB_QPT_RC
-		    ? "Is the peer's --iters the same, and does it still run?"
+		    ? "Are the peer's -n, -q, -a, -b and -D the same, and does it still run?"
 		    : "UC and UD do not repeat lost packets: try again, or give a smaller "
 		      "--tx-depth");
 	return -1;

@@ -213,7 +213,7 @@ class Perf(AppTest):
                 (4, perfpeer.keys(gid='0' * 32), 'start it with -g N (perftest: -x N)'),
                 (4, perfpeer.keys(gid='fe80' + '0' * 27 + '1'), 'select another GID with -g'),
                 (4, perfpeer.keys(reads=0), 'allows no READs'),
-                (5, perfpeer.keys(qpn=0x78), 'uses a second queue pair')):
+                (5, perfpeer.keys(qpn=0x78), 'more than 1 queue pair (--qp); give the same -q')):
             def talk(conn, place=place, data=data):
                 for part in good[:place]:
                     perfpeer.exchange(conn, part)
@@ -307,6 +307,17 @@ class Perf(AppTest):
                             (['-P', 'read_lat', '--report-gbits'], ['measures no bandwidth']),
                             (['-P', 'write_bw', '--tx-depth', '8', '--cq-mod', '9'], ['--cq-mod']),
                             (['-P', 'write_bw', '-p', '65536'], ['--port']),
+                            (['-P', 'write_bw', '-R'], ['over a connection of rdma_cm', 'Leave out -R']),
+                            (['-P', 'write_bw', '-a', '-s', '8'], ['leave out --size']),
+                            (['-P', 'write_bw', '-a', '-D', '1'], ['leave out --duration']),
+                            (['-P', 'atomic_bw', '-a'], ['only one size']),
+                            (['-P', 'write_lat', '-b'], ['--bidirectional: only for bandwidth']),
+                            (['-P', 'send_lat', '-q', '2'], ['--qp: only for bandwidth']),
+                            (['-P', 'write_bw', '-q', '0'], ['--qp', '1 to']),
+                            (['-P', 'write_bw', '-q', '1025'], ['--qp', '1 to']),
+                            (['-P', 'write_bw', '-D', '1', '-n', '5'], ['leave out --iters']),
+                            (['-P', 'write_bw', '-D', '1', '--check'], ['leave out --check']),
+                            (['-P', 'rc_pingpong', '-D', '1'], ['--duration', 'counts messages']),
                             (['-P', 'write_bw', '-g', '200'], ['no such GID']),
                             (['-P', 'write_bw', '-d', 'nope'], ['cannot be opened', 'soft0']),
                             (['-P', 'write_bw', 'a', 'b'], ['only one HOST']),

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
 
 import perfpeer
 from apptest import CPUS, EAL, AppTest, free_ports, long, main
@@ -106,6 +107,121 @@ class Pair(AppTest):
             if protocol == 'atomic_bw':
                 self.assertEqual(server['words_grown'], 500)
 
+    def check_all_sizes(self, protocol, n, qps, both, server, client):
+        """Counters of each size and queue pair at both ends. Returns the bytes of one direction."""
+        sizes = [2 << i for i in range(23)]
+        send = protocol.startswith('send')
+        for report, other, sends in ((server, client, both), (client, server, True)):
+            self.assertEqual(len(report['queue_pairs']), qps)
+            for pair in report['queue_pairs']:
+                if not protocol.startswith('read'):     # --check reads again
+                    self.assertEqual(pair['sent'], n * 23 if sends else 0)
+                self.assertEqual(pair['received'], n * 23 if send and (both or not sends) else 0)
+            self.assertEqual({(pair['qpn'], pair['peer_qpn']) for pair in report['queue_pairs']},
+                             {(pair['peer_qpn'], pair['qpn']) for pair in other['queue_pairs']})
+            if not sends and not send:
+                continue
+            self.assertEqual([row['size'] for row in report['sizes']], sizes)
+            for row, at_peer in zip(report['sizes'], other['sizes'] if both else report['sizes']):
+                self.assertEqual(row['messages'], n * qps)
+                rate = row['bandwidth']['rate_mpps'] * 1e6
+                self.assertAlmostEqual(rate * row['seconds'] / (n * qps), 1, delta=1e-3 + 2e-9 / row['seconds'])
+                self.assertAlmostEqual(row['bandwidth']['average_mib_s'], rate * row['size'] / 2 ** 20,
+                                       delta=1e-5 + rate * row['size'] / 2 ** 30)
+                if both:
+                    self.assertEqual(row['peer_report']['iters'], n * qps)
+                    self.assertEqual(row['peer_report']['size'], row['size'])
+                    self.assertAlmostEqual(row['peer_report']['average_mib_s'],
+                                           at_peer['bandwidth']['average_mib_s'], delta=1e-5)
+        return sum(sizes) * n * qps
+
+    def test_all_sizes(self):
+        for protocol, n, qps, both in (('write_bw', 5, 3, True), ('send_bw', 5, 2, False)):
+            args = ['-P', protocol, '-a', '-n', str(n), '-q', str(qps), '--check'] + ['-b'] * both
+            server, client = self.run_both(*args)
+            total = self.check_all_sizes(protocol, n, qps, both, server, client)
+            if protocol == 'send_bw':
+                self.assertEqual((server['checked_bytes'], client['checked_bytes']), (total, 0))
+            else:
+                for report in (server, client):
+                    self.assertGreaterEqual(report['served'], n * qps * 23)
+                    self.assertEqual(report['checked_bytes'], qps * 2 ** 23)
+
+    @long
+    def test_all_sizes_of_other_tests(self):
+        for protocol in ('write_lat', 'read_lat', 'send_lat'):
+            server, client = self.run_both('-P', protocol, '-a', '-n', '5', '--check')
+            self.assertEqual([row['size'] for row in client['sizes']], [2 << i for i in range(23)])
+            for row in client['sizes']:
+                self.assertEqual((row['messages'], row['latency_us']['samples']), (5, 4))
+            if protocol != 'read_lat':
+                self.assertEqual(server['checked_bytes'], 5 * (2 ** 24 - 2))
+                self.assertEqual(client['checked_bytes'], 5 * (2 ** 24 - 2))
+        for both, protocol in ((True, 'send_bw'), (True, 'read_bw')):
+            args = ['-P', protocol, '-a', '-n', '5', '--check'] + ['-b'] * both
+            self.check_all_sizes(protocol, 5, 1, both, *self.run_both(*args))
+        # Datagrams: up to the MTU.
+        server, _ = self.run_both('-P', 'send_bw', '-a', '-n', '20', '--connection', 'UD', '--check')
+        self.assertEqual([row['size'] for row in server['sizes']], [2 << i for i in range(12)])
+        self.assertEqual(server['checked_bytes'], 20 * (2 ** 13 - 2))
+
+    def test_queue_pairs_in_both_directions(self):
+        """Both ends are client and target at the same time, on each queue pair."""
+        for protocol, size in (('atomic_bw', 8), ('send_bw', 3000), ('read_bw', 3000), ('write_bw', 70000)):
+            for report in self.run_both('-P', protocol, '-b', '-q', '4', '-n', '200', '-s', str(size), '--check'):
+                self.assertEqual(report['messages'], 800)
+                self.assertEqual(report['peer_report']['iters'], 800)
+                for pair in report['queue_pairs']:
+                    self.assertGreaterEqual(pair['sent'], 200)
+                    self.assertEqual(pair['received'], 200 if protocol == 'send_bw' else 0)
+                if protocol == 'send_bw':
+                    self.assertEqual(report['checked_bytes'], 800 * size)
+                else:
+                    self.assertGreaterEqual(report['served'], 800)
+                if protocol == 'atomic_bw':
+                    self.assertEqual(report['words_grown'], 800)
+
+    def check_duration(self, seconds, depth, *args):
+        server = self.start(SERVER, list(args) + ['-D', str(seconds)])
+        self.assertIn('TCP port', server.stdout.readline())
+        began = time.monotonic()
+        client = self.start(CLIENT, list(args) + ['-D', str(seconds)])
+        reports = []
+        for side, proc in ((CLIENT, client), (SERVER, server)):
+            rc, report, text = self.end(proc, side)
+            self.assertEqual(rc, 0, '%s\n%s' % (args, text))
+            reports.append(report)
+        took = time.monotonic() - began
+        self.assertGreaterEqual(took, seconds)
+        for report, other in (reports, reversed(reports)):
+            for row in report['sizes']:
+                self.assertGreater(row['messages'], 0)
+                self.assertLessEqual(row['seconds'], took)
+                if args[1] != 'write_lat':  # the peer may end before
+                    self.assertGreaterEqual(row['seconds'], seconds / 2)
+                if 'bandwidth' in row:
+                    self.assertAlmostEqual(row['bandwidth']['rate_mpps'] * 1e6 * row['seconds'] / row['messages'], 1,
+                                           delta=1e-3)
+                    self.assertLessEqual(row['messages'], report['sent'] + report['received'])
+            # Requests that are not complete at the end can have arrived.
+            self.assertLessEqual(report['received'], other['sent'] + depth)
+            if report['served'] and args[1] != 'write_lat':
+                self.assertGreaterEqual(report['served'], other['sent'])
+        self.assertEqual(sum(pair['sent'] for pair in reports[0]['queue_pairs']), reports[0]['sent'])
+        self.assertGreater(reports[0]['sent'], 0)
+        self.tearDown()
+        self.setUp()
+
+    def test_duration(self):
+        self.check_duration(1, 2 * 128, '-P', 'write_bw', '-q', '2', '-b')
+        self.check_duration(1, 128, '-P', 'send_bw', '-s', '4096')
+
+    @long
+    def test_duration_of_other_tests(self):
+        self.check_duration(2, 128, '-P', 'send_bw', '-s', '4096', '-b')
+        for protocol in ('read_lat', 'send_lat', 'write_lat', 'atomic_lat'):
+            self.check_duration(1, 1, '-P', protocol)
+
     def test_report_in_gbits(self):
         """Tables and reports to the peer are in Gb/s; JSON stays in MiB/s. Reports name no unit."""
         head = (r'#bytes +#iterations +BW peak\[Gb/sec\] +BW average\[Gb/sec\] +MsgRate\[Mpps\]\n'
@@ -141,17 +257,18 @@ class Pair(AppTest):
                 self.assertEqual(report['checked_bytes'], 100 * size)
 
     def test_what_does_not_agree(self):
-        """Different sizes at both ends: both report it, or end because the other did."""
-        for protocol, here, there in (('send_lat', '100', '200'), ('send_bw', '200', '100')):
-            server = self.start(SERVER, ['-P', protocol, '-s', here])
+        """Different sizes or numbers of queue pairs at both ends: both report it, or end because the other did."""
+        for protocol, option, here, there in (('send_lat', '-s', '100', '200'), ('send_bw', '-s', '200', '100'),
+                                              ('read_bw', '-q', '1', '2'), ('send_bw', '-q', '3', '1')):
+            server = self.start(SERVER, ['-P', protocol, option, here])
             self.assertIn('TCP port', server.stdout.readline())
-            client = self.start(CLIENT, ['-P', protocol, '-s', there])
+            client = self.start(CLIENT, ['-P', protocol, option, there])
             said = ''
             for side, proc in enumerate((server, client)):
                 rc, _, text = self.end(proc, side)
                 self.assertEqual(rc, 1, text)
                 said += text
-            self.assertRegex(said, "give the same -s|--size the same")
+            self.assertRegex(said, r"give the same -s|--size the same|queue pairs? \(--qp\); give the same -q")
             self.tearDown()
             self.setUp()
 

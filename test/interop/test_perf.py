@@ -48,9 +48,9 @@ class BbPerf:
         self.report = tempfile.NamedTemporaryFile(suffix='.json')
         device = 'soft0,port=net_af_packet0,ip=192.0.2.9/24,ip=2001:db8::9/64'
         self.command = [
-            program, '-l', str(own_cpu()), '--no-huge', '-m', '256', '--no-pci', '--no-shconf',
+            program, '-l', str(own_cpu()), '--no-huge', '-m', '512', '--no-pci', '--no-shconf',
             '--no-telemetry', '--vdev=net_af_packet0,iface=' + there.tap,
-            '--', '-d', device, '--check', '--qp-timeout', '18',
+            '--', '-d', device, '--qp-timeout', '18',
             '--silence', str(SILENCE), '--json', self.report.name] + args + ([host] if host else [])
         self.out = tempfile.TemporaryFile(mode='w+')
         self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=self.out,
@@ -85,8 +85,13 @@ class BbPerf:
 class Case:
     """One program with its options, and bb_perf's options for it."""
 
-    def __init__(self, program, size, connection=None, extra='', ours=(), gid=1):
+    def __init__(self, program, size, connection=None, extra='', ours=(), gid=1, qps=1, both=False, sizes=False,
+                 seconds=0):
+        """qps, both, sizes and seconds are perftest's -q, -b, -a and -D."""
         self.program = program
+        self.qps, self.both, self.sizes, self.seconds = qps, both, sizes, seconds
+        # The guest takes minutes for 100 messages of 8 MiB.
+        self.iters = 5 if sizes else ITERS
         self.size = size
         self.connection = connection
         self.gid = gid
@@ -97,13 +102,20 @@ class Case:
             if program != 'ibv_ud_pingpong':
                 self.theirs += ' -m 1024'
         else:
-            self.theirs = '%s -d rxe0 -x %d -n %d %s' % (program, gid, ITERS, PERFTEST)
-            if 'atomic' not in program:
+            self.theirs = '%s -d rxe0 -x %d %s' % (program, gid, PERFTEST)
+            self.theirs += ' -D %d' % seconds if seconds else ' -n %d' % self.iters
+            if 'atomic' not in program and not sizes:
                 self.theirs += ' -s %d' % size
             if connection:
                 self.theirs += ' -c ' + connection
-        self.theirs += extra
-        self.ours = ['-P', self.protocol, '-n', str(ITERS), '-s', str(size)] + list(ours)
+        options = (['-q', str(qps)] if qps > 1 else []) + ['-b'] * both + ['-a'] * sizes
+        self.theirs += extra + ''.join(' ' + option for option in options)
+        self.ours = ['-P', self.protocol] + options + list(ours)
+        self.ours += ['-D', str(seconds)] if seconds else ['-n', str(self.iters)]
+        if not sizes:
+            self.ours += ['-s', str(size)]
+        if not seconds:
+            self.ours += ['--check']
         if connection:
             self.ours += ['--connection', connection]
         if gid == 2:
@@ -115,13 +127,19 @@ class Case:
     def check(self, role, report, output):
         """Checks the output of both."""
         assert report['result'] == 'pass', report
+        rows = [line.split()[:2] for line in output.split('\n')]
+        if self.seconds:
+            self.check_duration(report, rows)
+            return
+        if self.sizes or self.both or self.qps > 1:
+            self.check_counts(role, report, rows)
+            return
         if self.pingpong:
             assert 'invalid data' not in output, output
             assert '%d iters in' % ITERS in output, output
         elif role == 'server' or self.protocol not in ('read_lat', 'atomic_lat'):
             # Servers of one-sided bandwidth tests print the values that bb_perf sent them.
-            rows = [line.split() for line in output.split('\n')]
-            assert [str(self.size), str(ITERS)] in [row[:2] for row in rows], output
+            assert [str(self.size), str(ITERS)] in rows, output
         one_sided = self.protocol.split('_')[0] in ('read', 'atomic') or \
             self.protocol == 'write_bw'
         if role == 'server' and one_sided:
@@ -135,6 +153,50 @@ class Case:
             assert report['messages'] == ITERS, report
         if role == 'server' or self.protocol not in ('write_bw', 'send_bw'):
             assert report['checked_bytes'] > 0, report
+
+
+    def check_counts(self, role, report, rows):
+        """-a, -b and -q: messages of each size and each queue pair, in each direction."""
+        send, bw = 'send' in self.program, self.program.endswith('_bw')
+        sizes = [2 << i for i in range(23)] if self.sizes else [self.size]
+        messages = self.iters * self.qps
+        total = messages * len(sizes)
+        # perftest prints each size, except as the target of one-sided operations.
+        passive = role == 'client' and not self.both and not send
+        expected = [] if passive and not bw else sizes[-1:] if passive else sizes
+        if 'read_lat' not in self.program or role == 'server':
+            assert [row for row in rows if row in [[str(s), str(messages)] for s in sizes]] == [
+                [str(s), str(messages)] for s in expected], (expected, rows)
+        sends = role == 'client' or self.both or not bw and self.program != 'ib_read_lat'
+        receives = send and (role == 'server' or self.both or not bw)
+        served = not send and (role == 'server' or self.both or not bw and self.program != 'ib_read_lat')
+        assert len(report['queue_pairs']) == self.qps, report
+        for pair in report['queue_pairs']:
+            assert pair['sent'] >= (total // self.qps if sends else 0), report
+            if 'read' not in self.program:  # --check repeats READs
+                assert pair['sent'] == (total // self.qps if sends else 0), report
+            if send:
+                assert pair['received'] == (total // self.qps if receives else 0), report
+        if sends or send:
+            assert [s['size'] for s in report['sizes']] == sizes, report
+            assert {s['messages'] for s in report['sizes']} == {messages}, report
+        if served:
+            assert report['served'] >= total, report
+        if self.protocol.startswith('atomic') and served:
+            assert report['words_grown'] == total, report
+        if self.both:
+            assert [(s['peer_report']['size'], s['peer_report']['iters']) for s in report['sizes']] == [
+                (s, messages) for s in sizes], report
+        if receives or self.protocol == 'write_bw' and served:
+            assert report['checked_bytes'] > 0, report
+
+    def check_duration(self, report, rows):
+        """-D: half of the time is measured, and both ends have a result that is not 0."""
+        for size in report['sizes']:
+            assert size['seconds'] >= self.seconds / 2, report
+            assert size['messages'] > 0, report
+        # Latency tests print the iterations, too.
+        assert [row for row in rows if len(row) == 2 and row[0] == str(self.size) and int(row[1]) > 0], rows
 
 
 # Message sizes: the first list of each pair in every run, the second with --all.
@@ -170,6 +232,24 @@ def cases(everything):
     yield Case('ib_write_bw', 3000, gid=2)
     yield Case('ib_read_bw', 5000, extra=' -o 1', ours=('--outs', '1'))
     yield Case('ib_send_bw', 1000, extra=' -r 2 -t 5', ours=('--tx-depth', '5', '--rx-depth', '2'))
+    # Several queue pairs, both directions, all sizes, by time.
+    yield Case('ib_write_bw', 3000, both=True, qps=2)
+    yield Case('ib_send_bw', 3000, both=True, qps=3)
+    yield Case('ib_send_bw', 8388608, sizes=True)
+    yield Case('ib_write_bw', 3000, seconds=4)
+    yield Case('ib_send_bw', 3000, seconds=4, both=True)
+    if everything:
+        yield Case('ib_read_bw', 3000, qps=4)
+        yield Case('ib_read_bw', 3000, both=True)
+        yield Case('ib_atomic_bw', 8, both=True, qps=2)
+        yield Case('ib_write_bw', 8388608, sizes=True, both=True)
+        yield Case('ib_send_bw', 8388608, sizes=True, both=True, qps=2)
+        for verb in ('write', 'read', 'send'):
+            yield Case('ib_%s_lat' % verb, 8388608, sizes=True)
+        yield Case('ib_read_bw', 3000, seconds=4, both=True, qps=2)
+        yield Case('ib_send_bw', 3000, seconds=4, qps=2)
+        for verb in ('write', 'read', 'send'):
+            yield Case('ib_%s_lat' % verb, 64, seconds=4)
 
 
 def stuck(there, case, text):
