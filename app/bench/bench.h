@@ -152,13 +152,25 @@ struct pair {
 	double ratio; /* median of the pairs' ratios */
 	/* factor that converts a recorded time of the baseline to this machine */
 	double baseline_limit_scale;
-	double l_before, l_after;      /* L in ns, before and after the runs; 0 with one CPU */
-	double baseline_l, bluebell_l; /* medians in units of the L of each pair */
+	/*
+	 * L (round trip of a cache line between the two CPUs) in ns, before and after the runs; 0
+	 * with one CPU
+	 */
+	double l_before, l_after;
+	/*
+	 * medians of the pairs' figures, each divided by L (round trip of a cache line between two
+	 * CPUs) of its pair
+	 */
+	double baseline_l, bluebell_l;
 	struct tail baseline_tail, bluebell_tail;
-	unsigned int pairs;    /* number of pairs of runs in the medians */
-	unsigned int rejected; /* number of pairs of runs rejected because L changed */
-	double shared;         /* fraction of the time lost to other work; 0 if negligible */
-	bool baseline_only;    /* the measurement has a baseline and nothing of Bluebell */
+	unsigned int pairs; /* number of pairs of runs in the medians */
+	/*
+	 * number of pairs of runs rejected because the round trip of a cache line between the CPUs
+	 * changed
+	 */
+	unsigned int rejected;
+	double shared;      /* fraction of the time lost to other work; 0 if negligible */
+	bool baseline_only; /* the measurement has a baseline and nothing of Bluebell */
 	bool valid;
 };
 void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn bluebell, void *bluebell_arg,
@@ -185,10 +197,17 @@ enum goal {
 	GOAL_AT_MOST,  /* the ratio Bluebell / baseline is at most target; for times */
 	GOAL_AT_LEAST, /* the ratio Bluebell / baseline is at least target; for rates */
 	GOAL_BELOW,    /* Bluebell's time is at most target */
-	GOAL_BELOW_L,  /* Bluebell's time in units of L is at most target */
+	/*
+	 * Bluebell's time, divided by L (round trip of a cache line between two CPUs), is at most
+	 * target
+	 */
+	GOAL_BELOW_L,
 };
 
-/* Unit of a recorded baseline, by which it is converted to the clock and the L of this machine. */
+/*
+ * Unit of a recorded figure of the baseline. It decides how the figure is converted to the clock of
+ * this machine and to its L (round trip of a cache line between two CPUs).
+ */
 enum limit_by {
 	LIMIT_NONE,
 	LIMIT_NS,     /* the recorded figure is in ns on a 3.8 GHz core */
@@ -237,8 +256,8 @@ void report_header(void);
 int report_csv(const char *path);
 int report_json(const char *path);
 /*
- * html.c: writes all results as an HTML page to @path. @l is the L at the start of the run. Returns
- * 0 or -errno.
+ * html.c: writes all results as an HTML page to @path. @l is L, the round trip of a cache line
+ * between two CPUs, in ns at the start of the run. Returns 0 or -errno.
  */
 int report_html(const char *path, double l);
 /* Writes the goal of a result as text, such as "<= 1.5 x". Writes "" if there is no goal. */

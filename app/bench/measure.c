@@ -17,7 +17,11 @@
 #include "bench.h"
 #include "shared.h"
 
-#define L_MOVED 0.20 /* a pair of runs is rejected if L changed by more than this fraction */
+/*
+ * A pair of runs is rejected if the round trip of a cache line between the two CPUs changed by more
+ * than this fraction.
+ */
+#define L_MOVED 0.20
 
 int
 pin(unsigned int cpu)

@@ -21,7 +21,7 @@ struct soft {
 	struct bb_qp **qps;
 	uint32_t n;
 	uint32_t depth;
-	uint64_t raddr; /* target of the WRITEs: address of to, or of another process's memory */
+	uint64_t raddr; /* target of the WRITEs: the buffer "to", or memory of another process */
 	uint32_t rkey;
 	uint8_t sgid;
 };

@@ -223,7 +223,7 @@ msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu)
 #define KEYS_RKEY  24
 #define KEYS_VADDR 33
 #define KEYS_GID   50
-#define KEYS_SRQN  98 /* offset in the message with a GID */
+#define KEYS_SRQN  98 /* offset of the SRQ number in the message of struct msg_keys with a GID */
 
 void
 msg_keys_encode(uint8_t *out, size_t len, const struct msg_keys *k)

@@ -108,7 +108,10 @@ int dv_dm_read(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off
 struct ibv_dm *dv_dm_handle(const struct mlx5_dm *dm);
 /* Tests at open whether dma-bufs can be registered as MRs, because no capability reports it. */
 void dv_dmabuf_probe(struct dv_ctx *c);
-/* Releases the PD of the probe. If the release fails, close calls this function again. */
+/*
+ * Releases the PD that dv_dmabuf_probe() used. If the release fails, close calls this function
+ * again.
+ */
 void dv_dmabuf_probe_end(struct dv_ctx *c);
 
 /* mlx5_cmd_dv_port.c */

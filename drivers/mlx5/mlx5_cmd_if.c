@@ -11,7 +11,7 @@
 
 #include "mlx5.h"
 
-/* maximum interfaces: mlx5dv and the software device; tests may add more */
+/* maximum number of command interfaces: mlx5dv and the software device; tests may add more */
 #define MAX_CMD_IFS 4
 
 /*

@@ -152,7 +152,10 @@ bb_loop_running(const struct bb_loop *loop)
 	return __atomic_load_n(&loop->state, __ATOMIC_ACQUIRE) != LOOP_IDLE;
 }
 
-/* Removes the slots freed by detaches. Never call it while the arrays are iterated. */
+/*
+ * Removes the entries of detached CQs and pollers from the loop's arrays. Never call it while the
+ * arrays are iterated.
+ */
 static void
 loop_squeeze(struct bb_loop *loop)
 {

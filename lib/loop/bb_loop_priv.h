@@ -65,7 +65,7 @@ struct bb_loop {
 	struct loop_cmd *cmd; /* pending command, NULL if none; accessed with __atomic */
 	uint64_t tsc;         /* TSC at the end of the last iteration */
 	bool accounting;
-	bool dirty;            /* true if a slot is detached and not removed yet */
+	bool dirty;            /* true if a detached CQ or poller is still in the loop's arrays */
 	uint32_t service_left; /* stored at the end of each service call with release order, so that
 				* bb_loop_wait() sees all that the call has written; accessed with
 				* __atomic */

@@ -120,7 +120,10 @@ bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now)
 void bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now);
 /* Returns the ack timeout in ns, which is one to four times the configured ack timeout. */
 uint64_t bb_roce_rto_ack_timeout(const struct bb_roce_qp *qp);
-/* Starts the adaptive interval if an ACK is outstanding. */
+/*
+ * Starts the adaptive interval (top of bb_roce_rto.c: a few round trips without progress, then the
+ * requester sends again) if an ACK is outstanding.
+ */
 void bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now);
 /*
  * Stops the measurement of the round trip (Karn's algorithm) and the adaptive interval. Called
@@ -163,7 +166,10 @@ bool bb_roce_repeat_lost(struct bb_roce_qp *qp, bool by_nak);
  * oldest PSN costs no more than these packets.
  */
 bool bb_roce_repeat_possible(const struct bb_roce_req *req);
-/* Records that the next packet of the run was sent. */
+/*
+ * Records that the next packet of the run was sent; a run is the packets that are sent again from a
+ * lost one on.
+ */
 void bb_roce_repeat_sent(struct bb_roce_qp *qp, uint64_t now);
 /*
  * Evaluates an acknowledgement after bb_roce_repeat_lost(). The peer has received @acked PSNs from

@@ -332,7 +332,8 @@ enum bb_roce_state {
 /* Measurement of the round trip, and the adaptive interval (bb_roce_rto.c). */
 struct bb_roce_rto {
 	uint64_t srtt, rttvar; /* ns; srtt is 0 until a round trip has been measured */
-	uint64_t deadline;     /* end of the adaptive interval; UINT64_MAX if it does not run */
+	/* end of the adaptive interval (bb_roce_rto.c); UINT64_MAX if it does not run */
+	uint64_t deadline;
 	/* Packet whose round trip is being measured: the time at which it was sent, and its PSN. */
 	uint64_t timed_at;
 	uint32_t timed_psn;

@@ -43,7 +43,10 @@
  */
 #define ATTEMPTS         3
 #define ATTEMPTS_STORING 12 /* for a peer that has stored packets */
-/* Losses in this time without attempts, after each of which all packets are sent again. */
+/*
+ * Number of losses after which the requester tries selective repeat again. At each of these losses
+ * it sends all packets again from the lost one on.
+ */
 #define HOLD_OFF 64
 
 void
@@ -79,7 +82,10 @@ before(const struct bb_roce_req *req, uint32_t psn, uint32_t end)
 	return bb_roce_psn_distance(psn, end) - 1 < bb_roce_psn_distance(psn, req->sent);
 }
 
-/* Returns true if the oldest packet was sent again in the last run and is not acknowledged yet. */
+/*
+ * Returns true if the oldest packet was sent again in the last run (packets sent again from a lost
+ * one on) and is not acknowledged yet.
+ */
 static bool
 oldest_in_flight(const struct bb_roce_req *req)
 {

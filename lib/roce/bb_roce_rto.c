@@ -17,7 +17,10 @@
  */
 #include "bb_roce_priv.h"
 
-/* Adaptive interval before the first round trip is measured. */
+/*
+ * Time without progress after which all packets are sent again (adaptive interval), before the
+ * first round trip is measured.
+ */
 #define INITIAL_NS UINT64_C(1000000)
 /* Longest adaptive interval if the ack timeout is off. */
 #define FOR_EVER_NS  (UINT64_C(4096) << 20)

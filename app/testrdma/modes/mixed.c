@@ -162,7 +162,11 @@ mixed_one(const struct pair *p, const struct request *rq)
 	}
 }
 
-/* Does the same as post_pieces(), but a run also ends where the order of types starts over. */
+/*
+ * Posts up to @n operations with @pieces SGEs each. Posts them in runs, as post_pieces() does: a
+ * run uses consecutive slots. Here a run also ends where the order of types (test.kinds) starts
+ * over.
+ */
 static __rte_always_inline int
 mixed_pieces(struct pair *p, uint32_t n, uint32_t pieces)
 {

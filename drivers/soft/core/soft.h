@@ -485,7 +485,7 @@ bool soft_paged_works(void);
 void soft_quiesce(void);
 /* A thread of execution that reads the tables under its own lock: an engine or a port. */
 struct soft_reader {
-	/* Waits until the reader has been outside its lock once. */
+	/* Returns after the lock under which the reader reads the tables has been free once. */
 	void (*pass)(struct soft_reader *r);
 	LIST_ENTRY(soft_reader) link;
 };

@@ -209,7 +209,7 @@ TAILQ_HEAD(soft_qp_list, soft_qp);
 
 struct soft_engine {
 	/* Fields that soft_engine_progress() reads before it takes soft_engine.lock. */
-	uint8_t *page; /* page of the only UAR, else NULL, so that every poll takes the lock */
+	uint8_t *page; /* page of the only UAR; NULL if several: then every poll takes the lock */
 	struct soft_msg *inbox; /* stack of messages from other engines */
 	uint32_t dgrams;        /* number of datagrams in the inbox; __atomic */
 	uint32_t packets;       /* number of packets in the inbox; __atomic */
@@ -248,7 +248,7 @@ struct soft_engine {
 	uint32_t defect_chances;
 	uint8_t key_fault;           /* enum soft_key_fault of the last rejection */
 	uint8_t qp_op_fault;         /* vendor syndrome of the last LOCAL_QP_OP */
-	enum soft_detour detour;     /* not NONE if the last lookup found a valid detour key */
+	enum soft_detour detour;     /* special access that the last looked-up key needs */
 	uint8_t *detour_at;          /* process address of the memory of the detour key */
 	uint32_t scan;               /* doorbell records scanned per poll */
 	uint32_t wrong_uar, bad_qpn; /* doorbells on a wrong UAR, and with a bad QPN or CQN */

@@ -156,7 +156,10 @@ soft_engine_watch(struct soft_engine *e)
 	return left;
 }
 
-/* Returns true if there is rare work of any sort. All sorts are combined in one test. */
+/*
+ * Returns true if the engine has work that is rare: events to delay, QPs in ERR, open compressed
+ * blocks, delayed packets, failures or injected faults. One test covers all.
+ */
 static inline bool
 soft_engine_has_chores(const struct soft_engine *e)
 {

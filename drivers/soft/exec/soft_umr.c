@@ -246,7 +246,10 @@ check_window(struct umr *u)
 	return 0;
 }
 
-/* Checks an interleaved layout. Changes nothing. */
+/*
+ * Checks the interleaved (strided) layout that a UMR gives to a key. Changes nothing. Returns 0 or
+ * a syndrome.
+ */
 static uint8_t
 check_pattern(struct umr *u)
 {

@@ -35,7 +35,7 @@ enum soft_netif_gate {
 	SOFT_NETIF_LEAVES,
 };
 
-/* Requests that an engine serves at the end of its turn. */
+/* Requests to the engine that holds the port's lock; it serves them at the end of its turn. */
 enum {
 	SOFT_NETIF_SHARED = 1, /* Several engines want the lock, so no engine may retain it. */
 	SOFT_NETIF_WANTED = 2, /* The interrupt thread waits for the lock. */

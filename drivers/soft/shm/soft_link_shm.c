@@ -358,7 +358,10 @@ link_shm_fail_qp(struct soft_engine *e, struct soft_qp *qp)
 
 	if (qp->state != BB_PRM_QP_RTR && qp->state != BB_PRM_QP_RTS)
 		return;
-	/* The oldest WQE gets the error; all later posted WQEs are flushed, read or not. */
+	/*
+	 * The oldest posted WQE gets the error. All WQEs posted after it are flushed, even if the
+	 * device has not read them yet.
+	 */
 	if (qp->has_sq)
 		left = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
 	if (left > 1u << qp->log_sq)

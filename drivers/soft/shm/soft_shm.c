@@ -246,7 +246,7 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 	struct epoll_event ev[EVENTS];
 	int i, n;
 
-	/* Another engine runs the chores at this moment. */
+	/* Another engine is running this function at the moment. */
 	if (pthread_mutex_trylock(&shm->lock) != 0)
 		return;
 	__atomic_store_n(&shm->chores_at, now + soft_time_cycles(SOFT_SHM_CHORES_NS),

@@ -37,7 +37,10 @@ direct_enter(struct soft_engine *e, struct soft_wire *w)
 static inline void
 direct_leave(struct soft_engine *e)
 {
-	/* Release: all accesses made while inside come before this store. */
+	/*
+	 * Release: all accesses to peers' memory that this engine made while its epoch was odd come
+	 * before this store, which makes the epoch even.
+	 */
 	__atomic_store_n(e->shm_epoch, *e->shm_epoch + 1, __ATOMIC_RELEASE);
 }
 

@@ -54,7 +54,7 @@ struct soft_shm_key {
 	uint8_t pad[16];
 };
 
-/* A published QP. The QP is in RTS. */
+/* A QP in RTS, as this device publishes it to peers in shared memory. */
 struct soft_shm_qp {
 	uint32_t seq; /* Sequence number; even while the entry is invalid. */
 	uint32_t remote_qpn;
@@ -147,7 +147,7 @@ void soft_shm_fence(void);
 static inline void
 soft_shm_retire(uint32_t *seq)
 {
-	/* The entry is already invalid, and was fenced when it was retired. */
+	/* The entry was invalidated before, and soft_shm_fence() was called then. */
 	if ((*seq & 1) == 0)
 		return;
 	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELAXED);

@@ -135,7 +135,7 @@ seg_take(struct soft_shm *shm, const struct part *p, uint64_t len)
 static void
 seg_put(struct soft_shm *shm, uint32_t slot)
 {
-	/* A peer retains its mapping until another file uses the slot. */
+	/* A peer keeps its mapping of the file until this entry of seg[] gets another file. */
 	if (--shm->seg[slot].refs == 0)
 		close(shm->seg[slot].fd);
 }
@@ -496,8 +496,9 @@ soft_shm_wait(struct soft_dev *dev)
 	end = rte_rdtsc() + soft_time_cycles(SOFT_SHM_HOLD_NS);
 	pthread_mutex_lock(&shm->lock);
 	/*
-	 * Reads all epochs before the first wait. An engine that starts an access later finds the
-	 * entry withdrawn, so no wait for it is needed.
+	 * Reads the epochs of all peers (odd while a peer's engine may access this memory) before
+	 * it waits for the first. An engine that starts an access later finds the entry withdrawn,
+	 * so no wait for it is needed.
 	 */
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)

@@ -30,7 +30,10 @@ soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_ou
 	r->head_out = head_out;
 	r->next = 0;
 	r->broken = false;
-	/* soft_ring_waiting() may read an older ring at the same time. */
+	/*
+	 * A thread without the lock may call soft_ring_waiting() for this ring at the same time, so
+	 * the stores are atomic.
+	 */
 	__atomic_store_n(&r->data, data, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
 }

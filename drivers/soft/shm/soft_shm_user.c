@@ -18,7 +18,8 @@
 
 #include "soft_shm.h"
 
-#define OVERFLOW_UID 65534u     /* Default of the kernel. */
+/* Uid that the kernel shows by default for users without a number in the user namespace. */
+#define OVERFLOW_UID 65534u
 #define ALL_USERS    UINT32_MAX /* Number of uids that exist: 0 to 2^32 - 2. */
 
 static bool
