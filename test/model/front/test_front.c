@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The front with mailboxes of Linux's driver: objects by page lists, users, data, events. */
+#include "front_guest.h"
+
+#define T(name) TEST_ON(NULL, NULL, struct guest, open_ib(f), guest_close(f), name)
+
+#define WRITE   0x08
+#define SEND    0x0a
+#define UMR     0x25
+#define CQE     0x08 /* fm_ce_se: MLX5_WQE_CTRL_CQ_UPDATE */
+#define VA_FROM UINT64_C(0x7f0000000123)
+#define VA_TO   UINT64_C(0x7e0000000801)
+#define BYTES   9000u
+
+static void
+open_ib(struct guest *g)
+{
+	guest_open(g, "soft0,link=ib,uar_share=0");
+}
+
+/* A user with a queue pair that is connected to itself, and with memory at both ends. */
+struct user {
+	uint16_t uid;
+	uint32_t uar, pd, from_key, to_key;
+	struct pages from, to;
+	struct g_cq cq;
+	struct g_qp qp;
+};
+
+static void
+user_open(struct guest *g, struct user *u)
+{
+	memset(u, 0, sizeof(*u));
+	u->uid = g_user(g);
+	u->uar = g_alloc(g, BB_PRM_OP_ALLOC_UAR, u->uid);
+	u->pd = g_alloc(g, BB_PRM_OP_ALLOC_PD, u->uid);
+	u->from = guest_pages(g, 3);
+	u->to = guest_pages(g, 4);
+	u->from_key = g_mkey(g, u->pd, VA_FROM, BYTES, &u->from);
+	u->to_key = g_mkey(g, u->pd, VA_TO, BYTES, &u->to);
+	g_cq(g, &u->cq, u->uid, u->uar);
+	g_qp(g, &u->qp, u->uid, BB_PRM_QP_ST_RC, u->pd, u->uar, u->cq.cqn);
+	g_qp_up(g, &u->qp, u->uid, u->pd, u->cq.cqn, u->qp.qpn);
+}
+
+static void
+user_close(struct guest *g, struct user *u)
+{
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_QP, u->uid, u->qp.qpn), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_CQ, u->uid, u->cq.cqn), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_MKEY, 0, u->from_key >> 8), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_MKEY, 0, u->to_key >> 8), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DEALLOC_PD, u->uid, u->pd), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DEALLOC_UAR, u->uid, u->uar), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_UCTX, 0, u->uid), BB_PRM_STAT_OK);
+}
+
+static void
+post_write(struct guest *g, struct user *u)
+{
+	uint8_t w[64];
+
+	wqe_head(&u->qp, w, WRITE, 3, CQE);
+	put64(w + 16, VA_TO);
+	put32(w + 24, u->to_key);
+	put32(w + 32, BYTES);
+	put32(w + 36, u->from_key);
+	put64(w + 40, VA_FROM);
+	g_post(g, &u->qp, w, sizeof(w));
+	g_ring(g, &u->qp, w, 8);
+}
+
+static uint8_t
+pattern(uint32_t i)
+{
+	return (uint8_t)(i * 7 + i / 251);
+}
+
+T(test_write_moves_data_between_page_lists)
+{
+	struct user u;
+	const uint8_t *e;
+	uint32_t i;
+
+	user_open(f, &u);
+	for (i = 0; i < BYTES; i++)
+		*guest_at(f, &u.from, VA_FROM % PAGE + i) = pattern(i);
+	post_write(f, &u);
+	e = g_cqe(f, &u.cq);
+	assert_int_equal(e[63] >> 4, 0);
+	assert_int_equal(bb_prm_dword(e, 56) & 0xffffff, u.qp.qpn);
+	for (i = 0; i < BYTES; i++)
+		assert_int_equal(*guest_at(f, &u.to, VA_TO % PAGE + i), pattern(i));
+	assert_int_equal(*(guest_at(f, &u.to, VA_TO % PAGE) - 1), 0);
+	assert_int_equal(*guest_at(f, &u.to, VA_TO % PAGE + BYTES), 0);
+	user_close(f, &u);
+	assert_int_equal(f->windows, 0);
+}
+
+/* The arm request is in the doorbell record; the register only makes the device read it. */
+static void
+arm(struct guest *g, struct user *u)
+{
+	uint8_t bell[8];
+
+	put32(guest_ram(g, u->cq.dbr) + 4, u->cq.ci & 0xffffff);
+	put32(bell, u->cq.ci & 0xffffff);
+	put32(bell + 4, u->cq.cqn);
+	front_doorbell(g->f, u->uar, 0x20, bell, sizeof(bell));
+}
+
+T(test_armed_cq_writes_one_entry_to_its_event_queue)
+{
+	struct user u;
+
+	user_open(f, &u);
+	post_write(f, &u);
+	(void)g_cqe(f, &u.cq);
+	(void)front_poll(f->f);
+	assert_int_equal(f->comps, 0);
+	arm(f, &u);
+	post_write(f, &u);
+	(void)g_cqe(f, &u.cq);
+	(void)front_poll(f->f);
+	assert_int_equal(f->comps, 1);
+	assert_int_equal(f->comp_eqn, EQN);
+	assert_int_equal(f->comp_cqn, u.cq.cqn);
+	user_close(f, &u);
+}
+
+T(test_failed_qp_raises_an_event_with_its_number)
+{
+	struct user u;
+	uint8_t w[64];
+
+	user_open(f, &u);
+	/* A peer's WRITE to a key that does not exist. */
+	wqe_head(&u.qp, w, WRITE, 3, CQE);
+	put64(w + 16, VA_TO);
+	put32(w + 24, u.to_key ^ 0xff);
+	put32(w + 32, 8);
+	put32(w + 36, u.from_key);
+	put64(w + 40, VA_FROM);
+	g_post(f, &u.qp, w, sizeof(w));
+	g_ring(f, &u.qp, w, 8);
+	assert_int_equal(g_cqe(f, &u.cq)[63] >> 4, 0xd);
+	(void)front_poll(f->f);
+	assert_true(f->events != 0);
+	assert_int_equal(f->event_type, BB_PRM_EVENT_WQ_ACCESS_ERROR);
+	assert_int_equal(bb_prm_dword(f->event, 24), u.qp.qpn);
+	user_close(f, &u);
+}
+
+/* Each command of another user, by the object's number; the owner and the kernel succeed later. */
+T(test_user_cannot_use_objects_of_another_user)
+{
+	struct user u;
+	struct g_cq cq = {0};
+	struct g_qp qp = {0};
+	uint16_t other;
+	uint32_t uar, pd, windows;
+
+	user_open(f, &u);
+	other = g_user(f);
+	uar = g_alloc(f, BB_PRM_OP_ALLOC_UAR, other);
+	pd = g_alloc(f, BB_PRM_OP_ALLOC_PD, other);
+	g_cq(f, &cq, other, uar);
+	windows = f->windows;
+	const struct {
+		uint16_t op;
+		uint32_t number;
+	} named[] = {
+		{BB_PRM_OP_QUERY_QP, u.qp.qpn},      {BB_PRM_OP_2RST_QP, u.qp.qpn},
+		{BB_PRM_OP_2ERR_QP, u.qp.qpn},       {BB_PRM_OP_DESTROY_QP, u.qp.qpn},
+		{BB_PRM_OP_DESTROY_CQ, u.cq.cqn},    {BB_PRM_OP_DESTROY_MKEY, u.to_key >> 8},
+		{BB_PRM_OP_DEALLOC_PD, u.pd},        {BB_PRM_OP_DEALLOC_UAR, u.uar},
+		{BB_PRM_OP_DESTROY_UMEM, 0x1000},    {BB_PRM_OP_DESTROY_UCTX, u.uid},
+		{BB_PRM_OP_DESTROY_RMP, 0x80},       {BB_PRM_OP_DEALLOC_TRANSPORT_DOMAIN, 1},
+		{BB_PRM_OP_DEALLOC_XRCD, 0xffffff},  {BB_PRM_OP_DESTROY_XRC_SRQ, 0},
+		{BB_PRM_OP_DEALLOC_Q_COUNTER, 0xff},
+	};
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		assert_int_equal(run_on(f, named[i].op, other, named[i].number),
+				 BB_PRM_STAT_BAD_RES);
+	/* Parts of new objects. */
+	qp = u.qp;
+	g_qp_box(f, &qp, other, u.pd, uar, cq.cqn);
+	assert_status(f, BAD_RES);
+	g_qp_box(f, &qp, other, pd, u.uar, cq.cqn);
+	assert_status(f, BAD_RES);
+	g_qp_box(f, &qp, other, pd, uar, u.cq.cqn);
+	assert_status(f, BAD_RES);
+	g_mkey_box(f, other, u.pd, VA_TO, BYTES, &u.to);
+	assert_status(f, BAD_RES);
+	g_cq_box(f, &cq, other, u.uar);
+	assert_status(f, BAD_RES);
+	/* A user that does not exist. */
+	g_cq_box(f, &cq, 200, uar);
+	assert_status(f, BAD_RES);
+	assert_int_equal(f->windows, windows);
+	g_qp_box(f, &qp, other, pd, uar, cq.cqn);
+	assert_status(f, OK);
+	/* The kernel resets a user's QP. */
+	assert_int_equal(run_on(f, BB_PRM_OP_2RST_QP, 0, u.qp.qpn), BB_PRM_STAT_OK);
+	user_close(f, &u);
+}
+
+T(test_shared_counter_set_serves_each_user)
+{
+	struct user u;
+	uint32_t set;
+	uint8_t *qpc;
+
+	user_open(f, &u);
+	box(f, BB_PRM_OP_ALLOC_Q_COUNTER, 0xffff, 16);
+	assert_status(f, OK);
+	set = bb_prm_get(f->out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
+	assert_int_equal(run_on(f, BB_PRM_OP_2RST_QP, u.uid, u.qp.qpn), BB_PRM_STAT_OK);
+	qpc = g_qp_modify_box(f, &u.qp, u.uid, BB_PRM_OP_RST2INIT_QP, u.pd, u.cq.cqn);
+	bb_prm_set(qpc, BB_PRM_QPC_COUNTER_SET_ID, set);
+	assert_status(f, OK);
+	/* Only its owner and the kernel destroy it, and only after its last QP. */
+	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_Q_COUNTER, u.uid, set), BB_PRM_STAT_BAD_RES);
+	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_Q_COUNTER, 0, set), BB_PRM_STAT_RES_BUSY);
+	user_close(f, &u);
+	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_Q_COUNTER, 0, set), BB_PRM_STAT_OK);
+}
+
+/* Builds CREATE_UMEM of DEVX; the kernel knows no length. */
+static uint32_t
+umem(struct guest *g, uint16_t uid, uint32_t offset, const struct pages *p, uint64_t flags)
+{
+	uint8_t *u = box(g, BB_PRM_OP_CREATE_UMEM, uid, BB_PRM_SZ_CREATE_UMEM_IN) + 0x10;
+
+	bb_prm_set(u, BB_PRM_UMEM_PAGE_OFFSET, offset);
+	bb_prm_set64(u, BB_PRM_UMEM_NUM_OF_MTT, p->n);
+	box_list(g, p, flags);
+	return run(g);
+}
+
+T(test_umem_of_pages_holds_a_cq)
+{
+	uint16_t uid = g_user(f);
+	uint32_t uar = g_alloc(f, BB_PRM_OP_ALLOC_UAR, uid), id, ro, cqn;
+	struct pages p = guest_pages(f, 3);
+	uint8_t *cqc;
+
+	assert_int_equal(umem(f, uid, 0x80, &p, 1), BB_PRM_STAT_OK);
+	ro = bb_prm_get(f->out, BB_PRM_CREATE_UMEM_OUT_ID);
+	assert_int_equal(umem(f, uid, 0x80, &p, 3), BB_PRM_STAT_OK);
+	id = bb_prm_get(f->out, BB_PRM_CREATE_UMEM_OUT_ID);
+	for (int writable = 0; writable < 2; writable++) {
+		cqc = box(f, BB_PRM_OP_CREATE_CQ, uid, 0x110) + 0x10;
+		bb_prm_set(f->in, BB_PRM_CREATE_CQ_UMEM_VALID, 1);
+		bb_prm_set(f->in, BB_PRM_CREATE_CQ_UMEM_ID, writable ? id : ro);
+		bb_prm_set64(f->in, BB_PRM_CREATE_CQ_UMEM_OFFSET, 64);
+		bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, 7);
+		bb_prm_set(cqc, BB_PRM_CQC_UAR_PAGE, uar);
+		bb_prm_set(cqc, BB_PRM_CQC_DBR_UMEM_VALID, 1);
+		bb_prm_set(cqc, BB_PRM_CQC_DBR_UMEM_ID, id);
+		bb_prm_set64(cqc, BB_PRM_CQC_DBR_ADDR, 0x2800);
+		assert_int_equal(run(f), writable ? BB_PRM_STAT_OK : BB_PRM_STAT_BAD_PARAM);
+	}
+	cqn = bb_prm_get(f->out, BB_PRM_CREATE_CQ_OUT_CQN);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_UMEM, uid, id), BB_PRM_STAT_RES_BUSY);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_CQ, uid, cqn), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_UMEM, uid, id), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_UMEM, uid, ro), BB_PRM_STAT_OK);
+	assert_int_equal(f->windows, 0);
+}
+
+T(test_reset_destroys_all_objects_and_users)
+{
+	struct user u, v;
+
+	user_open(f, &u);
+	user_open(f, &v);
+	front_reset(f->f);
+	assert_int_equal(f->windows, 0);
+	assert_int_equal(run_on(f, BB_PRM_OP_QUERY_QP, 0, u.qp.qpn), BB_PRM_STAT_BAD_RES);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_UCTX, 0, u.uid), BB_PRM_STAT_BAD_RES);
+	f->next = 0;
+	user_open(f, &u);
+	post_write(f, &u);
+	assert_int_equal(g_cqe(f, &u.cq)[63] >> 4, 0);
+	user_close(f, &u);
+}
+
+/* ---- Queues of the kernel itself: uid 0 */
+
+struct kernel {
+	uint32_t uar, pd;
+	struct g_cq cq;
+	struct g_qp qp;
+};
+
+static void
+kernel_open(struct guest *g, struct kernel *k, uint32_t st)
+{
+	memset(k, 0, sizeof(*k));
+	k->uar = g_alloc(g, BB_PRM_OP_ALLOC_UAR, 0);
+	k->pd = g_alloc(g, BB_PRM_OP_ALLOC_PD, 0);
+	g_cq(g, &k->cq, 0, k->uar);
+	g_qp(g, &k->qp, 0, st, st == BB_PRM_QP_ST_REG_UMR ? 0 : k->pd, k->uar, k->cq.cqn);
+	g_qp_up(g, &k->qp, 0, k->pd, k->cq.cqn, 0);
+}
+
+T(test_blueflame_copy_and_not_the_ring_is_executed)
+{
+	struct kernel k;
+	uint8_t w[64];
+
+	/* As in mlx5_ib_test_wc(): only the copy asks for a CQE. */
+	kernel_open(f, &k, BB_PRM_QP_ST_UD);
+	wqe_head(&k.qp, w, 0, 1, 0);
+	g_post(f, &k.qp, w, sizeof(w));
+	w[11] = CQE;
+	g_ring(f, &k.qp, w, sizeof(w));
+	assert_int_equal(g_cqe(f, &k.cq)[63] >> 4, 0);
+}
+
+T(test_management_datagram_to_nobody_completes)
+{
+	struct pages mad = guest_pages(f, 1);
+	struct kernel k;
+	uint8_t w[128], *mkc;
+	uint32_t key;
+
+	kernel_open(f, &k, BB_PRM_QP_ST_QP1);
+	mkc = box(f, BB_PRM_OP_CREATE_MKEY, 0, 0x110) + 0x10;
+	bb_prm_set(mkc, BB_PRM_MKC_LENGTH64, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_LW, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
+	bb_prm_set(mkc, BB_PRM_MKC_PD, k.pd);
+	assert_status(f, OK);
+	key = bb_prm_get(f->out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
+	/* First from a page of RAM, then from an address after it. */
+	for (int bad = 0; bad < 2; bad++) {
+		wqe_head(&k.qp, w, SEND, 5, CQE);
+		put32(w + 16, 0x80010000);
+		put32(w + 24, 1u << 31 | 1);
+		put32(w + 28, 9);
+		put32(w + 64, 256);
+		put32(w + 68, key);
+		put64(w + 72, bad ? (uint64_t)RAM_PAGES * PAGE : mad.pa[0]);
+		memset(w + 80, 0, sizeof(w) - 80);
+		g_post(f, &k.qp, w, sizeof(w));
+		g_ring(f, &k.qp, w, 8);
+		assert_int_equal(g_cqe(f, &k.cq)[63] >> 4, bad ? 0xd : 0);
+	}
+}
+
+/* Posts a UMR of the key. @mask: fields to change, @access: byte of the rights. */
+static uint8_t
+umr(struct guest *g, struct kernel *k, uint32_t key, uint64_t mask, uint8_t access, uint32_t pd)
+{
+	uint8_t w[128];
+
+	wqe_head(&k->qp, w, UMR, 8, CQE);
+	put32(w + 12, key);
+	w[16] = 0x80 | 2 << 5; /* inline, fail if free */
+	put64(w + 24, mask);
+	w[64 + 2] = access;
+	put32(w + 64 + 4, 0xffffff00 | (key & 0xff));
+	put32(w + 64 + 12, pd);
+	g_post(g, &k->qp, w, sizeof(w));
+	g_ring(g, &k->qp, w, 8);
+	return g_cqe(g, &k->cq)[63] >> 4;
+}
+
+T(test_umr_of_the_kernel_changes_rights_and_pd_of_an_mr)
+{
+	const uint64_t rights = 1u << 17 | 1u << 18 | 1u << 19 | 1u << 20, pd_mask = 1u << 7;
+	struct kernel k;
+	struct user u;
+	uint32_t other;
+
+	kernel_open(f, &k, BB_PRM_QP_ST_REG_UMR);
+	user_open(f, &u);
+	other = g_alloc(f, BB_PRM_OP_ALLOC_PD, u.uid);
+	assert_int_equal(umr(f, &k, u.to_key, rights, 1 << 2 | 1 << 3, 0), 0);
+	post_write(f, &u);
+	assert_int_equal(g_cqe(f, &u.cq)[63] >> 4, 0xd);
+	/* To another PD, which the key then keeps in use. */
+	assert_int_equal(umr(f, &k, u.to_key, pd_mask, 0, other), 0);
+	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_PD, u.uid, other), BB_PRM_STAT_RES_BUSY);
+	assert_int_equal(umr(f, &k, u.to_key, pd_mask, 0, u.pd), 0);
+	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_PD, u.uid, other), BB_PRM_STAT_OK);
+	/* A PD that does not exist; the queue fails, the key stays. */
+	assert_int_equal(umr(f, &k, u.to_key, pd_mask, 0, 0xffffff), 0xd);
+	user_close(f, &u);
+}
+
+TEST_MAIN(0)

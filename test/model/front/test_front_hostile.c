@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Mailboxes of a hostile guest: lists that are too short, or name no memory, and odd fields. */
+#include "front_guest.h"
+
+#define CQC 0x10
+#define QPC 0x18
+#define MKC 0x10
+
+struct edit {
+	struct bb_prm_field f;
+	uint16_t base;
+	uint64_t v;
+};
+
+struct bad {
+	const char *what;
+	uint32_t status;
+	struct edit edit[2];
+	int32_t grow; /* bytes by which the mailbox gets longer */
+};
+
+static void
+apply(struct guest *g, const struct bad *b)
+{
+	size_t i;
+
+	for (i = 0; i < 2 && b->edit[i].f.width != 0; i++) {
+		if (b->edit[i].f.width > 32)
+			bb_prm_set64(g->in + b->edit[i].base, b->edit[i].f, b->edit[i].v);
+		else
+			bb_prm_set(g->in + b->edit[i].base, b->edit[i].f, (uint32_t)b->edit[i].v);
+	}
+	g->in_len += (uint32_t)b->grow;
+}
+
+#define LIST(i) BB_PRM_F(0x110 + 8 * (i), 0, 64)
+#define OUTSIDE ((uint64_t)RAM_PAGES * PAGE)
+
+static const struct bad bad_cq[] = {
+	{"no list", BB_PRM_STAT_BAD_INP_LEN, {{{0}, 0, 0}}, -16},
+	{"list one short", BB_PRM_STAT_BAD_INP_LEN, {{{0}, 0, 0}}, -8},
+	{"half an entry", BB_PRM_STAT_BAD_INP_LEN, {{{0}, 0, 0}}, -4},
+	{"short mailbox", BB_PRM_STAT_BAD_INP_LEN, {{{0}, 0, 0}}, -24},
+	{"page outside", BB_PRM_STAT_BAD_PARAM, {{LIST(1), 0, OUTSIDE}}, 0},
+	{"page near 2^64", BB_PRM_STAT_BAD_PARAM, {{LIST(0), 0, UINT64_MAX}}, 0},
+	{"record outside", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_CQC_DBR_ADDR, CQC, OUTSIDE}}, 0},
+	{"record off 8", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_CQC_DBR_ADDR, CQC, 0x1004}}, 0},
+	{"record near 2^64",
+	 BB_PRM_STAT_BAD_PARAM,
+	 {{BB_PRM_CQC_DBR_ADDR, CQC, UINT64_MAX - 7}},
+	 0},
+	{"ring of 256 MiB", BB_PRM_STAT_BAD_INP_LEN, {{BB_PRM_CQC_LOG_CQ_SIZE, CQC, 22}}, 0},
+	{"pages of 2^43", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_CQC_LOG_PAGE_SIZE, CQC, 31}}, 0},
+	{"pages of 2^40", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_CQC_LOG_PAGE_SIZE, CQC, 28}}, 0},
+	{"offset at the end",
+	 BB_PRM_STAT_BAD_INP_LEN,
+	 {{BB_PRM_CQC_PAGE_OFFSET, CQC, 63}, {BB_PRM_CQC_LOG_CQ_SIZE, CQC, 7}},
+	 0},
+	{"umem that does not exist", BB_PRM_STAT_BAD_RES, {{BB_PRM_CREATE_CQ_UMEM_VALID, 0, 1}}, 0},
+};
+
+static const struct bad bad_qp[] = {
+	{"no list", BB_PRM_STAT_BAD_INP_LEN, {{{0}, 0, 0}}, -16},
+	{"page outside", BB_PRM_STAT_BAD_PARAM, {{LIST(1), 0, OUTSIDE}}, 0},
+	{"record outside", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_QPC_DBR_ADDR, QPC, OUTSIDE}}, 0},
+	{"ring longer than the list",
+	 BB_PRM_STAT_BAD_INP_LEN,
+	 {{BB_PRM_QPC_LOG_SQ_SIZE, QPC, 15}},
+	 0},
+	{"pages of 2^43", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_QPC_LOG_PAGE_SIZE, QPC, 31}}, 0},
+	{"no bytes",
+	 BB_PRM_STAT_BAD_PARAM,
+	 {{BB_PRM_QPC_NO_SQ, QPC, 1}, {BB_PRM_QPC_RQ_TYPE, QPC, 7}},
+	 0},
+	{"QP1 of a user", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_QPC_ST, QPC, BB_PRM_QP_ST_QP1}}, 0},
+	{"UMR queue of a user",
+	 BB_PRM_STAT_BAD_PARAM,
+	 {{BB_PRM_QPC_ST, QPC, BB_PRM_QP_ST_REG_UMR}},
+	 0},
+	{"unknown type", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_QPC_ST, QPC, 255}}, 0},
+	{"a real SRQ", BB_PRM_STAT_BAD_RES, {{BB_PRM_QPC_RQ_TYPE, QPC, 1}}, 0},
+	{"reserved bit", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_F(0x0c0, 0, 1), QPC, 1}}, 0},
+	{"placeholder with a umem",
+	 BB_PRM_STAT_BAD_PARAM,
+	 {{BB_PRM_CREATE_QP_WQ_UMEM_VALID, 0, 1}},
+	 0},
+};
+
+static const struct bad bad_mkey[] = {
+	{"no list", BB_PRM_STAT_BAD_INP_LEN, {{{0}, 0, 0}}, -16},
+	{"list longer than said",
+	 BB_PRM_STAT_BAD_INP_LEN,
+	 {{BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 0}},
+	 0},
+	{"length beyond the list", BB_PRM_STAT_BAD_INP_LEN, {{BB_PRM_MKC_LEN, MKC, 8193}}, 0},
+	{"no length", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_MKC_LEN, MKC, 0}}, 0},
+	{"length of 2^64 - 1", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_MKC_LEN, MKC, UINT64_MAX}}, 0},
+	{"end past 2^64",
+	 BB_PRM_STAT_BAD_PARAM,
+	 {{BB_PRM_MKC_START_ADDR, MKC, UINT64_MAX - 64}},
+	 0},
+	{"pages of 2^11", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_MKC_LOG_PAGE_SIZE, MKC, 11}}, 0},
+	{"pages of 2 GiB", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_MKC_LOG_PAGE_SIZE, MKC, 31}}, 0},
+	{"page outside", BB_PRM_STAT_BAD_PARAM, {{LIST(0), 0, OUTSIDE}}, 0},
+	{"PD that does not exist", BB_PRM_STAT_BAD_RES, {{BB_PRM_MKC_PD, MKC, 0xffffff}}, 0},
+	{"remote write without local write", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_MKC_LW, MKC, 0}}, 0},
+	{"key of one QP", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_MKC_QPN, MKC, 7}}, 0},
+	{"mode 4", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_MKC_ACCESS_MODE_4_2, MKC, 1}}, 0},
+};
+
+static const struct bad bad_umem[] = {
+	{"no pages", BB_PRM_STAT_BAD_INP_LEN, {{BB_PRM_UMEM_NUM_OF_MTT, 0x10, 0}}, 0},
+	{"2^61 pages",
+	 BB_PRM_STAT_BAD_INP_LEN,
+	 {{BB_PRM_UMEM_NUM_OF_MTT, 0x10, UINT64_C(1) << 61}},
+	 0},
+	{"more pages than listed", BB_PRM_STAT_BAD_INP_LEN, {{BB_PRM_UMEM_NUM_OF_MTT, 0x10, 3}}, 0},
+	{"offset after the pages",
+	 BB_PRM_STAT_BAD_PARAM,
+	 {{BB_PRM_UMEM_PAGE_OFFSET, 0x10, 8192}},
+	 0},
+	{"pages of 2^43", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_UMEM_LOG_PAGE_SIZE, 0x10, 31}}, 0},
+	{"page outside", BB_PRM_STAT_BAD_PARAM, {{BB_PRM_F(0x30, 0, 64), 0, OUTSIDE}}, 0},
+	{"short mailbox", BB_PRM_STAT_BAD_INP_LEN, {{{0}, 0, 0}}, -20},
+};
+
+struct made {
+	struct guest g;
+	uint16_t uid;
+	uint32_t uar, pd;
+	struct g_cq cq, new_cq;
+	struct g_qp qp;
+	struct pages p;
+};
+
+static void
+made_open(struct made *m)
+{
+	memset(m, 0, sizeof(*m));
+	guest_open(&m->g, "soft0,link=ib,uar_share=0");
+	m->uid = g_user(&m->g);
+	m->uar = g_alloc(&m->g, BB_PRM_OP_ALLOC_UAR, m->uid);
+	m->pd = g_alloc(&m->g, BB_PRM_OP_ALLOC_PD, m->uid);
+	g_cq(&m->g, &m->cq, m->uid, m->uar);
+	m->new_cq = m->cq;
+	m->qp = (struct g_qp){.log_sq = 6, .offset = 2048, .ring = guest_pages(&m->g, 2)};
+	m->qp.dbr = guest_pages(&m->g, 1).pa[0];
+	m->p = guest_pages(&m->g, 2);
+}
+
+static void
+made_close(struct made *m)
+{
+	guest_close(&m->g);
+}
+
+static void
+legal_cq(struct made *m)
+{
+	g_cq_box(&m->g, &m->new_cq, m->uid, m->uar);
+}
+
+static void
+legal_qp(struct made *m)
+{
+	g_qp_box(&m->g, &m->qp, m->uid, m->pd, m->uar, m->cq.cqn);
+}
+
+static void
+legal_mkey(struct made *m)
+{
+	g_mkey_box(&m->g, 0, m->pd, 0x10000, 8192, &m->p);
+}
+
+static void
+legal_umem(struct made *m)
+{
+	uint8_t *u = box(&m->g, BB_PRM_OP_CREATE_UMEM, m->uid, BB_PRM_SZ_CREATE_UMEM_IN) + 0x10;
+
+	bb_prm_set64(u, BB_PRM_UMEM_NUM_OF_MTT, m->p.n);
+	box_list(&m->g, &m->p, 3);
+}
+
+/* Each case is refused with its status and leaves nothing; the unchanged mailbox is then taken. */
+static void
+table(struct made *m, const struct bad *bad, size_t n, void (*legal)(struct made *m))
+{
+	uint32_t windows = m->g.windows, status;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		legal(m);
+		apply(&m->g, &bad[i]);
+		status = run(&m->g);
+		if (status != bad[i].status)
+			fail_msg("%s: status 0x%x, not 0x%x", bad[i].what, status, bad[i].status);
+		if (m->g.windows != windows)
+			fail_msg("%s: a window is left", bad[i].what);
+	}
+	legal(m);
+	assert_int_equal(run(&m->g), BB_PRM_STAT_OK);
+}
+
+#define T(name) TEST_ON(NULL, NULL, struct made, made_open(f), made_close(f), name)
+
+T(test_bad_create_cq_is_refused)
+{
+	table(f, bad_cq, sizeof(bad_cq) / sizeof(bad_cq[0]), legal_cq);
+}
+
+T(test_bad_create_qp_is_refused)
+{
+	table(f, bad_qp, sizeof(bad_qp) / sizeof(bad_qp[0]), legal_qp);
+}
+
+T(test_bad_create_mkey_is_refused)
+{
+	table(f, bad_mkey, sizeof(bad_mkey) / sizeof(bad_mkey[0]), legal_mkey);
+}
+
+T(test_bad_create_umem_is_refused)
+{
+	table(f, bad_umem, sizeof(bad_umem) / sizeof(bad_umem[0]), legal_umem);
+}
+
+T(test_doorbells_outside_the_registers_are_ignored)
+{
+	static const struct {
+		uint32_t uar, off, len;
+	} bells[] = {{0, 0x800, 8},      {0xffffff, 0x800, 8}, {1, 0xffc, 8},   {1, 0x1000, 8},
+		     {1, UINT32_MAX, 8}, {1, 0x804, 8},        {1, 0x20, 16},   {1, 0, 8},
+		     {1, 0x8f8, 16},     {1, 0x800, 0},        {1, 0x800, 512}, {1, 0x800, 4}};
+	uint8_t data[512] = {0};
+	size_t i;
+
+	for (i = 0; i < sizeof(bells) / sizeof(bells[0]); i++)
+		front_doorbell(f->g.f, bells[i].uar == 1 ? f->uar : bells[i].uar, bells[i].off,
+			       data, bells[i].len);
+	(void)front_poll(f->g.f);
+	assert_int_equal(f->g.comps + f->g.events, 0);
+}
+
+T(test_short_mailboxes_and_unknown_opcodes_are_not_the_fronts)
+{
+	struct guest *g = &f->g;
+	uint32_t op, len;
+
+	for (len = 0; len < 16; len++)
+		assert_false(front_command(g->f, g->in, len, g->out, sizeof(g->out)));
+	assert_false(front_command(g->f, g->in, 16, g->out, 8));
+	/* Each opcode with a mailbox of zeros of each length: a status, or not known. */
+	for (op = 0; op < 0x1000; op++)
+		for (len = 16; len <= 0x120; len += 16) {
+			box(g, (uint16_t)op, f->uid, len);
+			(void)front_command(g->f, g->in, len, g->out, sizeof(g->out));
+		}
+}
+
+T(test_users_run_out)
+{
+	uint32_t n = 0;
+
+	do {
+		box(&f->g, BB_PRM_OP_CREATE_UCTX, 0, BB_PRM_SZ_CREATE_UCTX_IN);
+	} while (run(&f->g) == BB_PRM_STAT_OK && ++n < 1000);
+	assert_int_equal(bb_prm_get(f->g.out, BB_PRM_CMD_STATUS), BB_PRM_STAT_NO_RES);
+	assert_int_equal(n, 254);
+}
+
+TEST_MAIN(0)
