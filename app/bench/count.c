@@ -46,6 +46,8 @@ struct kernel {
 	const char *device; /* device specification; NULL if the loop has no device */
 	const char *other;  /* specification of the peer's device; NULL if the peer is on the same
 			       device */
+	uint32_t qps;       /* number of QPs, of which batch ring together; 0 for one pair of QPs */
+	bool others;        /* true: other QPs ring each time; false: always the same */
 };
 
 /*
@@ -66,32 +68,34 @@ struct kernel {
 #define LAST BASELINE_SIGNAL_LAST
 
 static const struct kernel kernels[] = {
-	{"inline8/batch1/all", 1, ALL, WRITE8, false, NULL, NULL},
-	{"inline8/blueflame/batch1/all", 1, ALL, WRITE8, true, NULL, NULL},
-	{"inline8/batch16/all", 16, ALL, WRITE8, false, NULL, NULL},
-	{"inline8/batch16/last", 16, LAST, WRITE8, false, NULL, NULL},
-	{"inline8/batch32/all", 32, ALL, WRITE8, false, NULL, NULL},
-	{"sge64/batch1/all", 1, ALL, WRITE64, false, NULL, NULL},
-	{"sge64/blueflame/batch1/all", 1, ALL, WRITE64, true, NULL, NULL},
-	{"sge64/batch16/all", 16, ALL, WRITE64, false, NULL, NULL},
-	{"sge64/batch32/all", 32, ALL, WRITE64, false, NULL, NULL},
-	{"sge64/batch32/last", 32, LAST, WRITE64, false, NULL, NULL},
-	{"recv64/batch1/all", 1, ALL, RECV64, false, NULL, NULL},
-	{"recv64/batch16/all", 16, ALL, RECV64, false, NULL, NULL},
-	{"recv64/batch32/all", 32, ALL, RECV64, false, NULL, NULL},
-	{"device/batch1/all", 1, ALL, WRITE8, false, "soft0", NULL},
-	{"device/batch32/all", 32, ALL, WRITE8, false, "soft0", NULL},
-	{"device/batch32/last", 32, LAST, WRITE8, false, "soft0", NULL},
-	{"device/read64/batch32/last", 32, LAST, READ64, false, "soft0", NULL},
-	{"device/send64/batch32/last", 32, LAST, SEND64, false, "soft0", NULL},
-	{"wire/batch1/all", 1, ALL, WRITE8, false, "soft0,wire=1", NULL},
-	{"wire/batch32/last", 32, LAST, WRITE8, false, "soft0,wire=1", NULL},
-	{"shm/batch1/all", 1, ALL, WRITE8, false, SHM("0"), SHM("1")},
-	{"shm/batch32/last", 32, LAST, WRITE8, false, SHM("0"), SHM("1")},
-	{"shm/send/batch1/all", 1, ALL, SEND8, false, SHM("0"), SHM("1")},
-	{"shm/send/batch32/last", 32, LAST, SEND8, false, SHM("0"), SHM("1")},
-	{"port/batch1/all", 1, ALL, WRITE8, false, PORT("0", "1"), PORT("1", "0")},
-	{"port/batch32/last", 32, LAST, WRITE8, false, PORT("0", "1"), PORT("1", "0")},
+	{"inline8/batch1/all", 1, ALL, WRITE8, false, NULL, NULL, 0, false},
+	{"inline8/blueflame/batch1/all", 1, ALL, WRITE8, true, NULL, NULL, 0, false},
+	{"inline8/batch16/all", 16, ALL, WRITE8, false, NULL, NULL, 0, false},
+	{"inline8/batch16/last", 16, LAST, WRITE8, false, NULL, NULL, 0, false},
+	{"inline8/batch32/all", 32, ALL, WRITE8, false, NULL, NULL, 0, false},
+	{"sge64/batch1/all", 1, ALL, WRITE64, false, NULL, NULL, 0, false},
+	{"sge64/blueflame/batch1/all", 1, ALL, WRITE64, true, NULL, NULL, 0, false},
+	{"sge64/batch16/all", 16, ALL, WRITE64, false, NULL, NULL, 0, false},
+	{"sge64/batch32/all", 32, ALL, WRITE64, false, NULL, NULL, 0, false},
+	{"sge64/batch32/last", 32, LAST, WRITE64, false, NULL, NULL, 0, false},
+	{"recv64/batch1/all", 1, ALL, RECV64, false, NULL, NULL, 0, false},
+	{"recv64/batch16/all", 16, ALL, RECV64, false, NULL, NULL, 0, false},
+	{"recv64/batch32/all", 32, ALL, RECV64, false, NULL, NULL, 0, false},
+	{"device/batch1/all", 1, ALL, WRITE8, false, "soft0", NULL, 0, false},
+	{"device/batch32/all", 32, ALL, WRITE8, false, "soft0", NULL, 0, false},
+	{"device/batch32/last", 32, LAST, WRITE8, false, "soft0", NULL, 0, false},
+	{"device/read64/batch32/last", 32, LAST, READ64, false, "soft0", NULL, 0, false},
+	{"device/send64/batch32/last", 32, LAST, SEND64, false, "soft0", NULL, 0, false},
+	{"device/10000qps/batch10/same", 10, ALL, WRITE8, false, "soft0", NULL, 10000, false},
+	{"device/10000qps/batch10/others", 10, ALL, WRITE8, false, "soft0", NULL, 10000, true},
+	{"wire/batch1/all", 1, ALL, WRITE8, false, "soft0,wire=1", NULL, 0, false},
+	{"wire/batch32/last", 32, LAST, WRITE8, false, "soft0,wire=1", NULL, 0, false},
+	{"shm/batch1/all", 1, ALL, WRITE8, false, SHM("0"), SHM("1"), 0, false},
+	{"shm/batch32/last", 32, LAST, WRITE8, false, SHM("0"), SHM("1"), 0, false},
+	{"shm/send/batch1/all", 1, ALL, SEND8, false, SHM("0"), SHM("1"), 0, false},
+	{"shm/send/batch32/last", 32, LAST, SEND8, false, SHM("0"), SHM("1"), 0, false},
+	{"port/batch1/all", 1, ALL, WRITE8, false, PORT("0", "1"), PORT("1", "0"), 0, false},
+	{"port/batch32/last", 32, LAST, WRITE8, false, PORT("0", "1"), PORT("1", "0"), 0, false},
 };
 
 /*
@@ -372,14 +376,17 @@ run_device(const struct kernel *k, uint64_t n)
 {
 	struct soft s;
 	struct soft_run run = {&s, n, k->batch, k->batch, k->sig == ALL, NULL};
+	struct soft_rounds rounds = {&s, n / k->batch, k->batch, k->others};
 	int rc;
 
 	cpus_choose();
 	soft_recvs = k->op == SEND64 ? 64 : 0;
-	rc = soft_open(&s, k->device, 1, 128, 8192);
+	rc = soft_open(&s, k->device, k->qps == 0 ? 1 : k->qps / 2, k->qps == 0 ? 128 : 16, 8192);
 	if (rc != 0)
 		return rc;
-	if (k->op != WRITE8)
+	if (k->qps != 0)
+		rc = soft_together(&rounds) < 0 ? -EIO : 0;
+	else if (k->op != WRITE8)
 		rc = run_ops(k, &(struct ends){&s, &s, s.qps[0], s.qps[1]}, n);
 	else
 		rc = soft_write8(&run) < 0 ? -EIO : 0;

@@ -375,3 +375,38 @@ out:
 	free(since);
 	return ns;
 }
+
+double
+soft_together(void *rounds)
+{
+	const struct soft_rounds *r = rounds;
+	const uint32_t step = r->s->n / r->active;
+	uint64_t i, polls = 0, random = 1, t = tsc();
+	struct bb_wc wc[64];
+
+	for (i = 0; i < r->n; i++) {
+		uint32_t k, done = 0;
+
+		for (k = 0; k < r->active; k++) {
+			uint32_t at = k * step;
+
+			random = random * 6364136223846793005u + 1442695040888963407u;
+			if (r->others)
+				at += (uint32_t)((random >> 33) * step >> 31);
+			if (soft_post8(r->s, r->s->qps[at], i, BB_SEND_SIGNALED) != 0)
+				return -1;
+			bb_qp_ring(r->s->qps[at]);
+		}
+		while (done < r->active) {
+			unsigned int got = bb_cq_poll(r->s->cq, wc, RTE_DIM(wc));
+
+			for (k = 0; k < got; k++)
+				if (wc[k].status != BB_WC_SUCCESS)
+					return -1;
+			done += got;
+			if (polls++ > 1000000 * r->n)
+				return -1;
+		}
+	}
+	return ns_since(t) / (double)(r->n * r->active);
+}

@@ -103,4 +103,19 @@ double soft_write8(void *run);
  */
 double soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint64_t *worst);
 
+/* Parameters of soft_together(). */
+struct soft_rounds {
+	struct soft *s;
+	uint64_t n;      /* number of rounds */
+	uint32_t active; /* QPs that ring in each round */
+	bool others;     /* true: other QPs in each round; false: the same, spread over all QPs */
+};
+
+/*
+ * Executes rounds: each active QP posts a WRITE of 8 bytes and rings, then the CQ is polled until
+ * all WRITEs have completed. All QPs ring one register, so only the last store of a round is
+ * visible. Returns ns per WRITE, or a negative number on an error.
+ */
+double soft_together(void *rounds);
+
 #endif

@@ -285,6 +285,7 @@ struct soft_qp {
 	TAILQ_ENTRY(soft_qp) all;
 	uint64_t peer_until; /* TSC at which SOFT_WAIT_PEER times out, or SOFT_NO_DEADLINE */
 	uint32_t scan_slot;  /* index among the doorbell records scanned for the UAR page */
+	uint32_t hidden;     /* 1 + index in soft_watch.hidden, 0 if the QP is not there */
 
 	/*
 	 * Responder. The owning engine writes rq_ci. The engine of the one connected requester

@@ -22,6 +22,7 @@
 #include "bb_barrier.h"
 #include "soft.h"
 #include "soft_time.h"
+#include "soft_watch.h"
 
 #define SOFT_PSN_MASK    0xffffffu
 #define SOFT_MAX_FRAGS   (BB_WQE_MAX_DS - 1) /* largest number of SGEs in a send WQE */
@@ -188,22 +189,6 @@ soft_page_half(uint8_t *page, uint32_t half)
 {
 	return (uint64_t *)(void *)(page + SOFT_BF_OFFSET + half * SOFT_BF_HALF);
 }
-
-/* A register page and the doorbell records of its QPs, packed for the scan. */
-struct soft_watch {
-	struct soft_uar_page *uar;
-	uint32_t n, cap;
-	uint32_t pos;  /* index of the next doorbell record to scan */
-	uint32_t left; /* doorbell records still to scan since the last store to a register */
-	uint32_t hot;  /* index of the QP rung last; may be past the end of the table */
-	uint32_t bf;   /* state of the registers' halves: soft_bf.h */
-	const uint32_t **rec;
-	uint32_t *last; /* last value read of each doorbell record, big endian */
-	struct soft_qp **qp;
-	/* CQs that are armed through the page. */
-	uint32_t n_cq, cap_cq, cq_pos, cq_left;
-	struct soft_cq **cq;
-};
 
 TAILQ_HEAD(soft_qp_list, soft_qp);
 
@@ -472,6 +457,8 @@ void soft_cq_moderated_run(struct soft_engine *e);
 void soft_engine_turns(struct soft_engine *e, uint32_t n);
 
 /* ---- soft_doorbell.c */
+/* Removes a QP from the page's QPs whose stores are often hidden. */
+void soft_hidden_del(struct soft_watch *w, struct soft_qp *qp);
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
 /* Reads a QP's send doorbell record and runs the new WQEs. */
 void soft_qp_look(struct soft_engine *e, struct soft_qp *qp);

@@ -19,11 +19,19 @@
  * store was hidden starts within ceil(2n / scan) + 1 polls. A scan may find a changed record before
  * the register is stored to. The WQEs then run at once, because a record covers only complete WQEs.
  *
+ * The QPs that ring together tend to ring together again. So a QP that the scan has found is read
+ * first after later stores, at most SOFT_HIDDEN_READS QPs per poll beside the scan. While these QPs
+ * stay the same, a hidden store costs no scan, with any number of QPs. A QP leaves this list when
+ * its record was found unchanged SOFT_HIDDEN_IDLE times in a row.
+ *
  * A doorbell for a QP that is neither in RTS nor in ERR is lost (assumption [A]).
  */
 #include "soft_bf.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
+
+#define SOFT_HIDDEN_READS 64
+#define SOFT_HIDDEN_IDLE  16
 
 void
 soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
@@ -116,6 +124,8 @@ soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 	 */
 	if (w->n == 1)
 		w->left = 0;
+	else
+		w->hidden_left = w->n_hidden;
 	soft_qp_look(e, qp);
 }
 
@@ -182,17 +192,71 @@ soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t half)
 		soft_reg_take_shared(e, w, half, reg);
 }
 
+static void
+soft_hidden_add(struct soft_watch *w, struct soft_qp *qp)
+{
+	if (qp->hidden != 0)
+		return;
+	w->hidden[w->n_hidden++] = (struct soft_hidden){
+		.rec = &qp->dbrec[1],
+		.slot = qp->scan_slot,
+	};
+	qp->hidden = w->n_hidden;
+}
+
+/* The scan reads the record of the entry that moves, if the reads after a store miss the entry. */
+void
+soft_hidden_del(struct soft_watch *w, struct soft_qp *qp)
+{
+	uint32_t i = qp->hidden - 1;
+
+	if (qp->hidden == 0)
+		return;
+	w->hidden[i] = w->hidden[--w->n_hidden];
+	w->qp[w->hidden[i].slot]->hidden = i + 1;
+	qp->hidden = 0;
+}
+
+/* Reads records of QPs whose stores are often hidden, and runs the QPs whose record has changed. */
+static void
+soft_hidden_read(struct soft_engine *e, struct soft_watch *w)
+{
+	uint32_t n = RTE_MIN(w->hidden_left, (uint32_t)SOFT_HIDDEN_READS);
+
+	w->hidden_left -= n;
+	for (; n != 0 && w->n_hidden != 0; n--) {
+		struct soft_hidden *h;
+
+		if (w->hidden_pos >= w->n_hidden)
+			w->hidden_pos = 0;
+		h = &w->hidden[w->hidden_pos];
+		if (bb_dbrec_load(h->rec) != w->last[h->slot]) {
+			h->unchanged = 0;
+			w->hidden_pos++;
+			soft_qp_look(e, w->qp[h->slot]);
+		} else if (++h->unchanged < SOFT_HIDDEN_IDLE) {
+			w->hidden_pos++;
+		} else {
+			soft_hidden_del(w, w->qp[h->slot]);
+		}
+	}
+}
+
 /* Reads the next doorbell records of the scan and runs the QPs whose record has changed. */
 static void
 soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 {
 	uint32_t i, n, pos = w->pos;
 
+	if (w->hidden_left != 0)
+		soft_hidden_read(e, w);
 	n = RTE_MIN(w->left, w->left == w->n ? (e->scan + 1) / 2 : e->scan);
 	w->left -= n;
 	for (; n != 0; n--) {
-		if (unlikely(bb_dbrec_load(w->rec[pos]) != w->last[pos]))
+		if (unlikely(bb_dbrec_load(w->rec[pos]) != w->last[pos])) {
+			soft_hidden_add(w, w->qp[pos]);
 			soft_qp_look(e, w->qp[pos]);
+		}
 		if (++pos == w->n)
 			pos = 0;
 	}

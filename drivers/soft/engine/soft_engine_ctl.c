@@ -154,6 +154,7 @@ soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	free(w->rec);
 	free(w->last);
 	free(w->qp);
+	free(w->hidden);
 	free(w->cq);
 	free(w);
 }
@@ -171,6 +172,7 @@ soft_watch_grow(struct soft_watch *w)
 {
 	uint32_t cap = w->cap == 0 ? 8 : w->cap * 2;
 	const uint32_t **rec;
+	struct soft_hidden *hidden;
 	struct soft_qp **qp;
 	uint32_t *last;
 
@@ -185,7 +187,10 @@ soft_watch_grow(struct soft_watch *w)
 	qp = realloc(w->qp, cap * sizeof(*qp));
 	if (qp != NULL)
 		w->qp = qp;
-	if (rec == NULL || last == NULL || qp == NULL)
+	hidden = realloc(w->hidden, cap * sizeof(*hidden));
+	if (hidden != NULL)
+		w->hidden = hidden;
+	if (rec == NULL || last == NULL || qp == NULL || hidden == NULL)
 		return -ENOMEM;
 	w->cap = cap;
 	return 0;
@@ -286,10 +291,13 @@ soft_qp_detach(struct soft_qp *qp)
 	if (qp->has_sq) {
 		uint32_t slot = qp->scan_slot, last = --w->n;
 
+		soft_hidden_del(w, qp);
 		w->rec[slot] = w->rec[last];
 		w->last[slot] = w->last[last];
 		w->qp[slot] = w->qp[last];
 		w->qp[slot]->scan_slot = slot;
+		if (w->qp[slot]->hidden != 0)
+			w->hidden[w->qp[slot]->hidden - 1].slot = slot;
 		if (w->n == 1)
 			soft_bf_reset(w);
 		/*

@@ -3,9 +3,9 @@
  */
 /*
  * Many queue pairs: 10,000 in RTS, and each has transferred data that was checked. First one of
- * them is active, compared with a device that has only one pair. Then 1,000 are active in turn, and
- * all of them use one doorbell register. That also measures how many polls of the device a WQE
- * waits for.
+ * them is active, compared with a device that has only one pair. Then some of them ring one
+ * doorbell register between two polls. Last, 1,000 are active in turn with the same register. That
+ * also measures how many polls of the device a WQE waits for.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +19,7 @@
 
 #define DEPTH     16
 #define ACTIVE    1000
+#define TOGETHER  10
 #define MAX_POLLS 1000000
 
 static uint32_t
@@ -108,6 +109,38 @@ one_active(struct soft *one, struct soft *all)
 	}
 }
 
+/* A few QPs of many ring between two polls, compared with one QP that rings. */
+static void
+some_active(struct soft *s)
+{
+	static const struct {
+		const char *name;
+		uint32_t active;
+		bool random;
+	} points[] = {{"2", 2, false},
+		      {"10", TOGETHER, false},
+		      {"100", 10 * TOGETHER, false},
+		      {"10 others each time", TOGETHER, true}};
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(points); i++) {
+		const uint64_t writes = opts.quick ? 2000 : 20000;
+		struct soft_rounds a = {s, writes, 1, false};
+		struct soft_rounds b = {s, writes / points[i].active, points[i].active,
+					points[i].random};
+		struct row row = {
+			.unit = "ns/write; baseline: 1 of them",
+			.goal = points[i].random ? GOAL_NONE : GOAL_AT_MOST,
+			.target = 3,
+		};
+
+		snprintf(row.name, sizeof(row.name), "qps/%s of %u ring together", points[i].name,
+			 s->n);
+		measure_pair(soft_together, &a, soft_together, &b, &row.p);
+		report_row(&row);
+	}
+}
+
 static void
 many_active(struct soft *s)
 {
@@ -187,6 +220,7 @@ run(void)
 	heap = mallinfo2().uordblks - heap;
 	eal = eal_heap() - eal;
 	one_active(&one, &all);
+	some_active(&all);
 	many_active(&all);
 	memory_row(rss, heap, eal, &all);
 close_all:
@@ -198,6 +232,6 @@ close_one:
 
 const struct bench_case case_qps = {
 	.name = "qps",
-	.what = "10,000 queue pairs: one active, 1,000 in turn, memory",
+	.what = "10,000 queue pairs: one active, some that ring together, 1,000 in turn, memory",
 	.run = run,
 };

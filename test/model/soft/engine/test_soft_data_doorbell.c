@@ -220,6 +220,75 @@ RIG_TEST(test_merged_stores_run_every_qp, "scan=16")
 	free(q);
 }
 
+/*
+ * 10 of 300 QPs ring together in each round, in any order. When the scan has found them once, one
+ * poll runs all of them. A QP that is destroyed meanwhile leaves no entry behind.
+ */
+RIG_TEST(test_qps_that_ring_together_again_run_in_one_poll, "scan=16")
+{
+	enum {
+		N = 300,
+		ACTIVE = 10,
+		SCAN = 16,
+		POLLS = (2 * N + SCAN - 1) / SCAN + 1
+	};
+	const struct rig_qp_attr attr = {.log_sq = 2, .no_rq = true, .log_stride = 4, .uidx = 3};
+	struct rig_qp *q = calloc(N, sizeof(*q));
+	struct rig_link l = rig_link_default();
+	uint32_t i, j, round, first = 0, polls, done, learn = 0;
+	uint32_t base = 0;
+	struct rig_cq c;
+	struct rig_cqe e;
+
+	assert_non_null(q);
+	rig_cq_open(&c, p->u[0], 9);
+	for (i = 0; i < N; i++) {
+		rig_qp_open(&q[i], p->u[0], &c, &c, &attr);
+		rig_connect(&q[i], &q[i], &l);
+	}
+	for (round = 0; round < 200; round++) {
+		/* Another set of QPs every 50 rounds. */
+		if (round % 50 == 0) {
+			base = round / 50;
+			learn = 2;
+		}
+		first = round == 0 ? 0 : first + 7;
+		for (i = 0; i < ACTIVE; i++) {
+			j = base + 29 * ((i * 3 + first) % ACTIVE);
+			rig_nop(&q[j], RIG_CQE);
+			q[j].bf_offset = 0;
+			rig_ring(&q[j]);
+		}
+		for (polls = 0, done = 0; done < ACTIVE; polls++) {
+			assert_in_range(polls, 0, POLLS);
+			rig_poll(p->u[0]);
+			while (rig_cqe(&c, &e))
+				done++;
+		}
+		if (learn != 0)
+			learn--;
+		else
+			assert_int_equal(polls, 1);
+		/* Not one of the active QPs: its record moves another record in the scan. */
+		if (round % 50 == 25) {
+			rig_qp_close(&q[base + 28]);
+			rig_qp_open(&q[base + 28], p->u[0], &c, &c, &attr);
+			rig_connect(&q[base + 28], &q[base + 28], &l);
+		}
+		/* One of the active QPs. */
+		if (round % 50 == 35) {
+			rig_qp_close(&q[base]);
+			rig_qp_open(&q[base], p->u[0], &c, &c, &attr);
+			rig_connect(&q[base], &q[base], &l);
+			learn = 3;
+		}
+	}
+	for (i = 0; i < N; i++)
+		rig_qp_close(&q[i]);
+	rig_cq_close(&c);
+	free(q);
+}
+
 static const struct rig_qp_attr own_attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 
 /* A test with QP @x, the only one of page @other. */
