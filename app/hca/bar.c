@@ -132,7 +132,10 @@ hca_bf_flush(struct hca *h)
 	if (len == 0)
 		return;
 	bf->len = 0;
-	/* The queue in memory has the WQE, too: without all of the copy its doorbell counts. */
+	/*
+	 * If a part of the copy is missing, only its first 8 bytes are passed on, as a doorbell.
+	 * The device then reads the WQE from the queue in memory.
+	 */
 	if (len % BLOCK != 0 || len < (bf->data[7] & 0x3fu) * 16u)
 		len = 8;
 	front_doorbell(h->front, bf->uar, bf->reg, bf->data, len);

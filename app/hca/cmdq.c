@@ -73,7 +73,10 @@ address(const void *base, struct bb_prm_field high, struct bb_prm_field low)
 								<< (32 - low.width);
 }
 
-/* Reads a block at @addr, number @number. Returns a delivery status. */
+/*
+ * Reads the mailbox block at guest address @addr, which must have block number @number. Returns a
+ * delivery status.
+ */
 static int
 read_block(struct hca *h, uint64_t addr, uint8_t token, uint32_t number, int no_memory,
 	   uint8_t block[BB_PRM_SZ_BOX])
@@ -88,7 +91,7 @@ read_block(struct hca *h, uint64_t addr, uint8_t token, uint32_t number, int no_
 	return bb_prm_get(block, BB_PRM_BOX_BLOCK_NUMBER) == number ? DELIVERED : BAD_BLOCK_NUMBER;
 }
 
-/* Copies the input's chain behind the inline part. */
+/* Copies the mailbox blocks of the input behind the inline part of the input. */
 static int
 read_input(struct hca *h, const uint8_t *e, uint32_t len)
 {
@@ -108,7 +111,7 @@ read_input(struct hca *h, const uint8_t *e, uint32_t len)
 	return DELIVERED;
 }
 
-/* Follows the output's chain and notes its blocks. */
+/* Follows the chain of mailbox blocks for the output and stores the blocks' guest addresses. */
 static int
 find_output(struct hca *h, const uint8_t *e, uint32_t len)
 {
@@ -150,7 +153,7 @@ write_output(struct hca *h, uint32_t len)
 	return DELIVERED;
 }
 
-/* Executes the entry of which @e is a copy; writes the inline output to @e. */
+/* Executes a command queue entry, of which @e is a copy. Writes the inline output to @e. */
 static int
 deliver(struct hca *h, uint8_t *e)
 {

@@ -21,7 +21,7 @@ struct cap {
 #define CLOCK_KHZ       1000000u
 #define LOG_BF_REG_SIZE 9u /* both registers of a page that alternate */
 
-/* Written whatever the front says. */
+/* Fields that the firmware always sets itself, whatever the front reports. */
 static const struct cap function_caps[] = {
 	{BB_PRM_HCA_VHCA_ID, 1},     {BB_PRM_HCA_LOG_MAX_EQ_SZ, HCA_LOG_EQ},
 	{BB_PRM_HCA_LOG_MAX_EQ, 5},  {BB_PRM_HCA_MAX_NUM_EQS, HCA_EQS - 1},
@@ -30,7 +30,7 @@ static const struct cap function_caps[] = {
 	{BB_PRM_HCA_BF, 1},          {BB_PRM_HCA_LOG_BF_REG_SIZE, LOG_BF_REG_SIZE},
 };
 
-/* Written if the front has 0. */
+/* Fields that the firmware sets if the front reports 0. */
 static const struct cap default_caps[] = {
 	{BB_PRM_HCA_LOG_MAX_SRQ_SZ, 15},
 	{BB_PRM_HCA_LOG_MAX_QP_SZ, 15},

@@ -23,7 +23,10 @@ hca_log_debug(void)
 	return rte_log_can_log((uint32_t)hca_logtype, RTE_LOG_DEBUG);
 }
 
-/* Returns whether a line may appear now; reports the lines that did not in the last second. */
+/*
+ * Returns true if a log line may be written now. Also reports how many lines were suppressed in the
+ * last second.
+ */
 static bool
 may_log(void)
 {

@@ -17,7 +17,7 @@
 #define CLASS_IB        0x0207u
 #define CLASS_ETHERNET  0x0200u
 
-/* Places of the capabilities, each with the next one. */
+/* Offsets of the PCI capabilities in configuration space. */
 #define CAP_PM   0x40
 #define CAP_PCIE 0x60
 #define CAP_MSIX 0x9c

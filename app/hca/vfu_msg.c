@@ -252,7 +252,10 @@ set_irqs(struct vfu *v, const struct vfu_hdr *h)
 		s.flags, s.start, s.count, v->n_fds);
 	if (s.index == VFU_MSIX)
 		return refuse(v, h, set_msix(v, &s));
-	/* The other kinds have no vector: only "none" can be set. */
+	/*
+	 * The other kinds of interrupts have no vector, so a client can only disable them (count
+	 * 0).
+	 */
 	return refuse(v, h, s.count == 0 ? 0 : EINVAL);
 }
 

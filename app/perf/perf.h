@@ -75,7 +75,7 @@ enum window_state {
 struct window {
 	enum window_state state;
 	uint64_t until; /* TSC at which the state ends */
-	uint64_t count; /* messages until the window opened */
+	uint64_t count; /* messages completed before the measured part of the time began */
 	bool cut;       /* the peer ended first */
 };
 

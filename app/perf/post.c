@@ -167,7 +167,9 @@ received(struct perf *p, struct perf_qp *q, const struct bb_wc *wc)
 	p->recv_done++;
 	if (unlikely(p->recv_done == 1))
 		window_start(p);
-	/* Posts several receives at a time in a bandwidth test, because each post rings. */
+	/*
+	 * Posts several receives at a time in a bandwidth test, because each call rings a doorbell.
+	 */
 	few = p->o.proto->bandwidth && p->recv_slots > 2 * POLL_BURST ? POLL_BURST : 1;
 	return q->recv_posted - q->recv_done + few <= p->recv_slots ? post_recvs(p, q) : 0;
 }

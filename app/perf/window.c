@@ -13,7 +13,10 @@
 /* Messages to measure at least: a latency is the time between two. */
 #define MEASURED_MIN 2
 
-/* The messages that perftest counts: in a bandwidth test of SENDs in both directions, both. */
+/*
+ * Returns the number of messages that perftest counts: sent and received ones in a bandwidth test
+ * of SENDs in both directions.
+ */
 static uint64_t
 counted(const struct perf *p)
 {
@@ -24,7 +27,7 @@ counted(const struct perf *p)
 	return (perf_sends(p) ? p->done : 0) + p->recv_done;
 }
 
-/* Returns a quarter of the time, rounded up. */
+/* Returns a quarter of --duration in TSC cycles, rounded up. */
 static uint64_t
 quarter(const struct perf *p)
 {

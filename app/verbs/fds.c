@@ -37,7 +37,10 @@ in_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The device is its parent's: the child's descriptors do nothing but close. */
+/*
+ * Runs in the child after fork(). The device stays with the parent, so the child's descriptors of
+ * the device can only be closed.
+ */
 static void
 in_child(void)
 {

@@ -66,7 +66,7 @@ write(int fd, const void *buf, size_t len)
 	if (ref.kind == FD_NONE)
 		return real(fd, buf, len);
 	rc = ref.kind == FD_NODE     ? uverbs_write(ref.p, buf, len)
-	     : ref.kind == FD_EVENTS ? EINVAL /* no write of the kernel's file */
+	     : ref.kind == FD_EVENTS ? EINVAL /* the kernel's event file has no write() */
 				     : ENODEV;
 	if (len >= sizeof(command) && buf != NULL)
 		memcpy(&command, buf, sizeof(command));
@@ -115,7 +115,7 @@ read(int fd, void *buf, size_t len)
 	if (ref.kind == FD_NONE)
 		return real(fd, buf, len);
 	n = ref.kind == FD_EVENTS ? uverbs_events_read(ref.p, buf, len)
-	    : ref.kind == FD_NODE ? -EINVAL /* no read of the kernel's file */
+	    : ref.kind == FD_NODE ? -EINVAL /* the kernel's device node has no read() */
 				  : -ENODEV;
 	fds_put(&ref);
 	return n < 0 ? result((int)-n, 0) : n;

@@ -28,7 +28,10 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 		return;
 	if (off < BELLS ? off != ARM_REG || len != DOORBELL : len > REG - off % REG)
 		return;
-	/* As a CPU does: the first 8 bytes last, as one store that the device may see. */
+	/*
+	 * Stores the data as a CPU does: the first 8 bytes last, as one store that the device may
+	 * see.
+	 */
 	reg = o->uar->base_addr + off;
 	memcpy(reg + DOORBELL, (const uint8_t *)data + DOORBELL, len - DOORBELL);
 	memcpy(&head, data, DOORBELL);

@@ -209,7 +209,10 @@ uverbs_close(struct uverbs_file *f)
 {
 	pthread_mutex_lock(&f->lock);
 	uverbs_events_stop(f);
-	/* A context whose objects stay would be an error of the order above: it stays, too. */
+	/*
+	 * Closes the context if all its objects are destroyed. destroy_all() fails only if its
+	 * order of destruction is wrong; the context then stays open.
+	 */
 	if (destroy_all(f))
 		(void)f->soft->cmd->close(f->soft);
 	f->soft = NULL;

@@ -20,8 +20,8 @@ struct uverbs_cmd {
 };
 
 /*
- * Takes a command apart. An extended command says where the provider's part starts; for others
- * drv_in is the end of the command. Returns 0 or an errno.
+ * Splits a command into its parts. An extended command says where the provider's part starts; for
+ * others drv_in is the end of the command. Returns 0 or an errno.
  */
 int uverbs_cmd_parse(struct uverbs_cmd *c, const uint8_t *buf, size_t len);
 /* Moves the start of the provider's part to @body bytes after the start of the command. */

@@ -17,7 +17,7 @@
 #include "bb_prm.h"
 #include "uverbs_queue.h"
 
-#define EQE_TYPE  1 /* byte of an EQE */
+#define EQE_TYPE  1 /* offset of the type in an EQE */
 #define EQE_BYTES 64
 
 /* ---- Delivery */
@@ -123,7 +123,10 @@ uverbs_events_new(struct uverbs_file *f, enum uverbs_events_kind kind)
 		if (ret != 0)
 			goto free_events;
 		ev->fd = fcntl(ev->ch->fd, F_DUPFD_CLOEXEC, 0);
-		/* A read waits, as of the kernel's, until the program sets O_NONBLOCK. */
+		/*
+		 * As with the kernel's descriptor, a read waits for an event until the program sets
+		 * O_NONBLOCK.
+		 */
 		if (ev->fd >= 0)
 			(void)fcntl(ev->fd, F_SETFL, fcntl(ev->fd, F_GETFL) & ~O_NONBLOCK);
 	} else {

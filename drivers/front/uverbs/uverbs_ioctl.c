@@ -241,7 +241,7 @@ dmabuf_mr(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 	return make_mr(f, h, &a, &ids);
 }
 
-/* The handle finds the mapping of a page again. */
+/* Allocates a UAR page. Returns its handle, and the offset and length for mmap(). */
 static int
 uar_alloc(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {

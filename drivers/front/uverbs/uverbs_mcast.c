@@ -18,7 +18,10 @@ struct uverbs_group {
 	struct ib_uverbs_attach_mcast q;
 };
 
-/* Returns the link to the attachment that @q names, to NULL if there is none. */
+/*
+ * Returns the address of the pointer to the QP's attachment to the multicast group that @q names;
+ * the pointer is NULL if there is none.
+ */
 static struct uverbs_group **
 find(struct uverbs_file *f, const struct ib_uverbs_attach_mcast *q)
 {
@@ -72,7 +75,7 @@ uverbs_attach_mcast(struct uverbs_file *f, const struct uverbs_cmd *c)
 	return 0;
 }
 
-/* Ends the attachment that a link leads to. Returns 0 or an errno. */
+/* Detaches the QP from the multicast group of *link and frees the entry. Returns 0 or an errno. */
 static int
 detach(struct uverbs_file *f, struct uverbs_group **link)
 {

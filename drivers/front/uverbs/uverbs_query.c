@@ -139,7 +139,7 @@ fill_device(struct uverbs_file *f, struct ib_uverbs_query_device_resp *to)
 		.phys_port_cnt = 1,
 	};
 	to->max_total_mcast_qp_attach = to->max_mcast_qp_attach * to->max_mcast_grp;
-	/* The EUI-64 in the link-local address. */
+	/* Uses the interface identifier (EUI-64) of the link-local GID as the node GUID. */
 	if (f->soft->cmd->gid_query(f->soft, 1, 0, &gid) == 0) {
 		memcpy(&to->node_guid, gid.raw + 8, sizeof(to->node_guid));
 		to->sys_image_guid = to->node_guid;

@@ -34,7 +34,7 @@ uverbs_queue_end(struct uverbs_file *f, struct uverbs_queue *q)
 {
 	int ret = q->obj != NULL ? f->soft->cmd->obj_destroy(q->obj) : 0;
 
-	/* Other objects still refer to it. */
+	/* If the destruction failed, other objects still refer to this one. */
 	if (ret != 0)
 		return -ret;
 	if (q->ring != NULL)
@@ -75,7 +75,10 @@ uverbs_queue_born(struct uverbs_file *f, enum uverbs_kind kind, struct uverbs_qu
 	return handle;
 }
 
-/* Makes an event of the device or of its port. Returns false for events of objects. */
+/*
+ * Converts an event of the device or of its port to a verbs event. Returns false for events of
+ * objects.
+ */
 static bool
 device_event(const struct mlx5_cmd_event *event, struct ib_uverbs_async_event_desc *to)
 {

@@ -14,13 +14,13 @@ struct uverbs_queue {
 	uint32_t num;
 	uint32_t events;  /* events reported */
 	uint32_t comps;   /* completion events reported */
-	uint64_t element; /* libibverbs's name for it in events */
+	uint64_t element; /* value by which libibverbs recognizes the object in events */
 	uint32_t entries; /* of a CQ or an SRQ: a power of two */
 	uint32_t max_sge; /* of an SRQ */
 	uint8_t type;     /* of a QP: enum ibv_qp_type */
 	uint8_t state;    /* enum ibv_qp_state */
 	struct mlx5_pd *pd;
-	struct ib_uverbs_create_qp made; /* of a QP: as requested */
+	struct ib_uverbs_create_qp made; /* of a QP: the attributes that the program requested */
 };
 
 /* Makes a umem of the pages that hold [addr, addr + len); *offset is the position in it. */

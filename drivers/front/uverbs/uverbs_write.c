@@ -180,7 +180,10 @@ destroy_ah(struct uverbs_file *f, const struct uverbs_cmd *c)
 	return destroy(f, c, UV_AH);
 }
 
-/* The response has the number of events, which libibverbs waits to be acknowledged. */
+/*
+ * Destroys a CQ, QP or SRQ. The response has the number of events reported for it; libibverbs then
+ * waits until the program has acknowledged that many.
+ */
 static int
 destroy_queue(struct uverbs_file *f, const struct uverbs_cmd *c, enum uverbs_kind kind)
 {
@@ -229,7 +232,7 @@ destroy_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 #define EX(command_)  (IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_##command_)
 #define OLD(command_) IB_USER_VERBS_CMD_##command_
 
-/* A command, the least bytes of its request and of its response. */
+/* A command, and the minimum lengths in bytes of its request and of its response. */
 static const struct {
 	uint32_t command;
 	uint32_t in, out;

@@ -17,7 +17,7 @@
 #define LOG_MAX_PAGE 40u /* log2 of the largest page that the device accepts */
 #define ENTRY        8u  /* bytes of an entry of a page list */
 
-/* Refuses a page list that no window could be opened for. */
+/* Rejects a command because the pages of its page list cannot be mapped. */
 static int
 no_window(struct soft_cmd *cmd, const char *what, int err)
 {

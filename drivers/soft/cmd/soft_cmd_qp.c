@@ -197,7 +197,9 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 		if (p->rmp == NULL)
 			return SOFT_REFUSE(cmd, BAD_RES, "RMP 0x%x does not exist", srqn);
 	} else if (srqn != 0 && p->mem.umem_valid) {
-		/* mlx5_ib names placeholders in a QP of its own without an SRQ (create_user_qp()).
+		/*
+		 * Without an SRQ, mlx5_ib sets srqn to a placeholder in QPs that it creates with a
+		 * page list (create_user_qp()), so srqn is checked only in QPs with a umem.
 		 */
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "srqn 0x%x is set, but rq_type is %u (1 for an RMP)", srqn,

@@ -527,7 +527,10 @@ struct soft_queue_mem {
 	uint32_t list;     /* offset of the page list in the mailbox */
 	bool has_dbr;      /* the mailbox names a doorbell record */
 	uint64_t dbr_addr; /* offset of the record in its umem; or address in the guest */
-	/* Result: dbr_addr is then an offset in db_umem. */
+	/*
+	 * Results: umem of the ring, and umem of the doorbell record; dbr_addr is then an offset in
+	 * the second.
+	 */
 	struct soft_umem *umem, *db_umem;
 };
 /* Looks up the umems that the mailbox names. Returns 0, or rejects the command. */

@@ -58,7 +58,10 @@ soft_engine_thread(void *arg)
 		uint64_t before = __atomic_load_n(&e->work, __ATOMIC_RELAXED);
 		uint32_t assisted = __atomic_load_n(&e->assisted, __ATOMIC_RELAXED);
 
-		/* The program runs the device. Sleeps at once, so that it has the CPU. */
+		/*
+		 * The program runs the device itself, so this thread sleeps at once and leaves the
+		 * CPU to the program.
+		 */
 		if (assisted != seen) {
 			seen = assisted;
 			usleep(longest);

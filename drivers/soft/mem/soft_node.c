@@ -23,7 +23,7 @@
  * the command MLX5_IB_MMAP_DEVICE_MEM (providers/mlx5/mlx5.h, verbs.c: ibv_alloc_dm()).
  */
 #define DM_COMMAND    8u
-#define DM_BLOCK      256u /* pages that follow one another in the file */
+#define DM_BLOCK      256u /* number of device memory pages that are contiguous in the file */
 #define DM_OFFSET(i_) (((uint64_t)((i_) / DM_BLOCK) << 16 | DM_COMMAND << 8) * SOFT_KERNEL_PAGE)
 /* UAR pages start behind all device memory; the page's number is its index. */
 #define UAR_OFFSET ((uint64_t)1 << 33)
