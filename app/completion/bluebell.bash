@@ -25,8 +25,16 @@ _bluebell_options() {
 
 _bluebell() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i words= own=
-  # bb_hca takes its own options without "--", too.
-  [ "${1##*/}" != bb_hca ] || own=1
+  # bb_hca and bb_verbs take their own options without "--", too.
+  case ${1##*/} in
+  bb_hca) own=1 ;;
+  bb_verbs)
+    # Behind its options is another program's command line.
+    for ((i = 1; i < COMP_CWORD; i++)); do
+      [ "${COMP_WORDS[i]}" != -- ] || { _command_offset $((i + 1)) 2>/dev/null; return; }
+    done
+    own=1 ;;
+  esac
   for ((i = 1; i < COMP_CWORD; i++)); do
     [ "${COMP_WORDS[i]}" = -- ] && own=1
   done
@@ -58,4 +66,4 @@ _bluebell() {
   [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
 }
 
-complete -F _bluebell testrdma bb_perf bb_hca bench hft_pipeline storage_target storage_client
+complete -F _bluebell testrdma bb_perf bb_hca bb_verbs bench hft_pipeline storage_target storage_client

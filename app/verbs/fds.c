@@ -137,3 +137,15 @@ fds_close_range(unsigned int first, unsigned int last)
 	for (fd = first; fd < stop && fd <= last; fd++)
 		fds_close((int)fd);
 }
+
+bool
+fds_any_node(void)
+{
+	const unsigned int stop = __atomic_load_n(&end, __ATOMIC_RELAXED);
+	unsigned int fd;
+
+	for (fd = 0; fd < stop; fd++)
+		if (__atomic_load_n(&kinds[fd], __ATOMIC_RELAXED) == FD_NODE)
+			return true;
+	return false;
+}

@@ -51,15 +51,16 @@ void fds_close(int fd);
 /* Closes the files of all descriptors from @first to @last. */
 void fds_close_range(unsigned int first, unsigned int last);
 
+/* Returns true if a descriptor of the device node is open. */
+bool fds_any_node(void);
+
 /* ---- node.c, or a test's own */
 /* Opens the device node. Returns a descriptor, or -1 with errno. */
 int node_open(void);
 /* Returns @path, or the file that stands for it, in @to of PATH_MAX bytes. */
 const char *node_path(const char *path, char *to);
 
-/* ---- ops.c */
-struct ibv_context;
-/* Makes the program's polls of a context run the device. */
-void ops_take(struct ibv_context *ctx);
+/* Runs the device in the calling thread. Valid while a context is open. */
+void node_assist(void);
 
 #endif

@@ -18,7 +18,7 @@ import sys
 import snippets
 
 # Programs whose own options may come without EAL's options and a -- before them.
-PLAIN = ('bench', 'bb_hca')
+PLAIN = ('bench', 'bb_hca', 'bb_verbs')
 FILES = re.compile(r'(?<![\w./-])(?<!writes )((?:devtools|app|examples|test|\.ci)/[\w./-]*\w)')
 BLOCK = re.compile(r'^( *)(?:\.\. code-block:: ?(\w*)|(?!\.\.).*::)\n\s*\n\1 +(\S.*)', re.M)
 PROMPT = re.compile(r'(?:[a-z]+[#$]|[#$]) \S')

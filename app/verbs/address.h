@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* How bb_verbs and the library open the device, with the first free address of those to choose. */
+#ifndef ADDRESS_H
+#define ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "mlx5_cmd.h"
+
+/* The network of --address auto; its hosts are tried from one that the process number gives. */
+#define ADDRESS_NET  "10.88"
+#define ADDRESS_BITS 16
+
+/*
+ * Opens the device @spec, NAME[,OPTIONS], with the options @more. @choose: adds an address of
+ * ADDRESS_NET that no process of the fabric has, unless that at the end of @spec is free. Sets
+ * @name (BB_DEV_NAME_MAX bytes) and, without
+ * @more, the options in @args. Returns 0 or a negative errno: -EADDRINUSE if the address is taken.
+ */
+int address_open(const char *spec, bool choose, const char *more, char *name, char *args,
+		 size_t size, struct mlx5_ctx **ctx);
+
+#endif

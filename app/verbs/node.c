@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The device of the process. It opens with the first context and stays open until the process
+ * ends, so that the address does not change between contexts.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_log.h>
+
+#include "address.h"
+#include "mlx5_cmd.h"
+#include "preload.h"
+#include "soft_hooks.h"
+#include "soft_host.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char name[BB_DEV_NAME_MAX], args[1024];
+static struct mlx5_ctx *base;
+static pid_t owner;
+
+/* Opens the device with the options of the environment. Returns 0 or a negative errno. */
+static int
+open_base(void)
+{
+	const char *spec = getenv(VERBS_ENV_DEVICE);
+	const bool next = getenv(VERBS_ENV_AUTO) != NULL;
+	int ret;
+
+	if (spec == NULL) {
+		fprintf(stderr,
+			"bb_verbs: start this program by bb_verbs, which makes its device\n");
+		return -ENODEV;
+	}
+	rte_log_set_global_level(RTE_LOG_WARNING);
+	ret = address_open(spec, next, "progress=thread,mmap,no_clock", name, args, sizeof(args),
+			   &base);
+	if (ret == -EADDRINUSE)
+		fprintf(stderr,
+			"bb_verbs: another process has the address of this device: give each "
+			"process an address, or leave out --address\n");
+	owner = getpid();
+	return ret;
+}
+
+static void
+install(void *arg, int fd, struct uverbs_events *events)
+{
+	(void)arg;
+	if (!fds_set(fd, FD_EVENTS, events)) {
+		fprintf(stderr, "bb_verbs: descriptor %d is too high (at most 65535)\n", fd);
+		_exit(1);
+	}
+}
+
+static int
+open_locked(int *fd)
+{
+	struct uverbs_attr attr = {.dev = name, .args = args, .install = install};
+	struct uverbs_file *file;
+	int ret = 0;
+
+	if (base == NULL)
+		ret = open_base();
+	else if (getpid() != owner) {
+		fprintf(stderr,
+			"bb_verbs: process %d was forked while process %d had the device open: "
+			"open devices after fork()\n",
+			(int)getpid(), (int)owner);
+		ret = -ENODEV;
+	}
+	if (ret == 0)
+		ret = uverbs_open(&attr, &file, fd);
+	if (ret == 0 && !fds_set(*fd, FD_NODE, file)) {
+		uverbs_close(file);
+		close(*fd);
+		ret = -EMFILE;
+	}
+	return ret;
+}
+
+int
+node_open(void)
+{
+	int fd = -1, ret;
+
+	pthread_mutex_lock(&lock);
+	ret = open_locked(&fd);
+	pthread_mutex_unlock(&lock);
+	if (ret == 0)
+		return fd;
+	errno = -ret;
+	return -1;
+}
+
+void
+node_assist(void)
+{
+	soft_assist(base);
+}
+
+/* Tells peers that this process ends. A program that exits with open contexts is cut off. */
+static void __attribute__((destructor)) stop(void)
+{
+	if (base != NULL && getpid() == owner && !fds_any_node())
+		(void)base->cmd->close(base);
+}
+
+/* The registry of devices is part of libbluebell, which is not in this library. */
+void
+mlx5_cmd_register(const struct mlx5_cmd_if *cmd)
+{
+	(void)cmd;
+}
+
+/* ---- Paths */
+
+const char *
+node_path(const char *path, char *to)
+{
+	static const char *const roots[] = {"/sys/class/infiniband", "/dev/infiniband"};
+	const char *tree;
+	unsigned int i;
+
+	if (path == NULL || path[0] != '/')
+		return path;
+	for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		if (strncmp(path, roots[i], strlen(roots[i])) != 0)
+			continue;
+		tree = getenv(VERBS_ENV_TREE);
+		if (tree != NULL && snprintf(to, PATH_MAX, "%s%s", tree, path) < PATH_MAX)
+			return to;
+	}
+	return path;
+}

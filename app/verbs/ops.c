@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A program that posts or polls runs the device meanwhile. libibverbs calls its provider by
+ * pointers in the context, in a CQ and in a QP; here each pointer is replaced by a function that
+ * calls the provider's and then the device. There is one such function for each of the provider's,
+ * so no call looks for its object. A program that reads CQEs itself is served by the device's
+ * thread.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+
+#include "libc.h"
+#include "preload.h"
+
+/* Functions of libmlx5 that take each place: at most one for each combination of features. */
+#define SLOTS 32
+#define EACH8(x_, a_)                                                                              \
+	x_(a_##0) x_(a_##1) x_(a_##2) x_(a_##3) x_(a_##4) x_(a_##5) x_(a_##6) x_(a_##7)
+#define EACH(x_) EACH8(x_, 0) EACH8(x_, 1) EACH8(x_, 2) EACH8(x_, 3)
+/* Slot numbers are octal digits. */
+#define NUMBER(i_) (0##i_)
+
+typedef void (*any_fn)(void);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Returns the function that stands for @of, or @of if it is one itself or no slot is free. */
+static any_fn
+replacement(any_fn of, any_fn *real, const any_fn *mine)
+{
+	any_fn to = of;
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < SLOTS && of != NULL; i++) {
+		if (mine[i] == of)
+			break;
+		if (real[i] != NULL && real[i] != of)
+			continue;
+		real[i] = of;
+		to = mine[i];
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	return to;
+}
+
+#define REPLACE(pointer_, place_)                                                                  \
+	do {                                                                                       \
+		any_fn of_, to_;                                                                   \
+                                                                                                   \
+		of_ = (any_fn)(pointer_);                                                          \
+		to_ = replacement(of_, place_##_real, place_##_mine);                              \
+		(pointer_) = (__typeof__(pointer_))to_;                                            \
+	} while (0)
+
+static any_fn poll_cq_real[SLOTS], post_send_real[SLOTS], notify_real[SLOTS];
+static any_fn start_poll_real[SLOTS], wr_complete_real[SLOTS];
+
+#define POLL_CQ(i_)                                                                                \
+	static int poll_cq_##i_(struct ibv_cq *cq, int n, struct ibv_wc *wc)                       \
+	{                                                                                          \
+		int (*real)(struct ibv_cq *, int, struct ibv_wc *) =                               \
+			(__typeof__(real))poll_cq_real[NUMBER(i_)];                                \
+		int got = real(cq, n, wc);                                                         \
+                                                                                                   \
+		if (got != 0)                                                                      \
+			return got;                                                                \
+		node_assist();                                                                     \
+		return real(cq, n, wc);                                                            \
+	}
+#define POST_SEND(i_)                                                                              \
+	static int post_send_##i_(struct ibv_qp *qp, struct ibv_send_wr *wr,                       \
+				  struct ibv_send_wr **bad)                                        \
+	{                                                                                          \
+		int (*real)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **) =        \
+			(__typeof__(real))post_send_real[NUMBER(i_)];                              \
+		int rc = real(qp, wr, bad);                                                        \
+                                                                                                   \
+		node_assist();                                                                     \
+		return rc;                                                                         \
+	}
+#define NOTIFY(i_)                                                                                 \
+	static int notify_##i_(struct ibv_cq *cq, int solicited)                                   \
+	{                                                                                          \
+		int (*real)(struct ibv_cq *, int) = (__typeof__(real))notify_real[NUMBER(i_)];     \
+		int rc = real(cq, solicited);                                                      \
+                                                                                                   \
+		node_assist();                                                                     \
+		return rc;                                                                         \
+	}
+#define START_POLL(i_)                                                                             \
+	static int start_poll_##i_(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)            \
+	{                                                                                          \
+		int (*real)(struct ibv_cq_ex *, struct ibv_poll_cq_attr *) =                       \
+			(__typeof__(real))start_poll_real[NUMBER(i_)];                             \
+		int rc = real(cq, attr);                                                           \
+                                                                                                   \
+		if (rc != ENOENT)                                                                  \
+			return rc;                                                                 \
+		node_assist();                                                                     \
+		return real(cq, attr);                                                             \
+	}
+#define WR_COMPLETE(i_)                                                                            \
+	static int wr_complete_##i_(struct ibv_qp_ex *qp)                                          \
+	{                                                                                          \
+		int (*real)(struct ibv_qp_ex *) = (__typeof__(real))wr_complete_real[NUMBER(i_)];  \
+		int rc = real(qp);                                                                 \
+                                                                                                   \
+		node_assist();                                                                     \
+		return rc;                                                                         \
+	}
+EACH(POLL_CQ)
+EACH(POST_SEND)
+EACH(NOTIFY)
+EACH(START_POLL)
+EACH(WR_COMPLETE)
+
+#define MINE(place_)          static const any_fn place_##_mine[SLOTS]
+#define POLL_CQ_ENTRY(i_)     (any_fn) poll_cq_##i_,
+#define POST_SEND_ENTRY(i_)   (any_fn) post_send_##i_,
+#define NOTIFY_ENTRY(i_)      (any_fn) notify_##i_,
+#define START_POLL_ENTRY(i_)  (any_fn) start_poll_##i_,
+#define WR_COMPLETE_ENTRY(i_) (any_fn) wr_complete_##i_,
+MINE(poll_cq) = {EACH(POLL_CQ_ENTRY)};
+MINE(post_send) = {EACH(POST_SEND_ENTRY)};
+MINE(notify) = {EACH(NOTIFY_ENTRY)};
+MINE(start_poll) = {EACH(START_POLL_ENTRY)};
+MINE(wr_complete) = {EACH(WR_COMPLETE_ENTRY)};
+
+/* Returns a function of a library, which the program may have loaded for itself alone. */
+static void *
+find(const char *lib, const char *name)
+{
+	void *at = dlsym(RTLD_NEXT, name);
+
+	if (at != NULL)
+		return at;
+	at = dlopen(lib, RTLD_LAZY | RTLD_NOLOAD);
+	return at != NULL ? dlsym(at, name) : NULL;
+}
+
+/* ---- Objects with pointers of their own */
+
+static struct ibv_qp *(*real_create_qp)(struct ibv_context *, struct ibv_qp_init_attr_ex *);
+static struct ibv_cq_ex *(*real_create_cq)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
+
+static struct ibv_qp *
+create_qp(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_ex *(*to_ex)(struct ibv_qp *);
+	struct ibv_qp *qp = real_create_qp(ctx, attr);
+	struct ibv_qp_ex *ex;
+
+	*(void **)&to_ex = find("libibverbs.so.1", "ibv_qp_to_qp_ex");
+	ex = qp != NULL && to_ex != NULL ? to_ex(qp) : NULL;
+	if (ex != NULL)
+		REPLACE(ex->wr_complete, wr_complete);
+	return qp;
+}
+
+static struct ibv_cq_ex *
+create_cq(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq_ex *cq = real_create_cq(ctx, attr);
+
+	if (cq != NULL)
+		REPLACE(cq->start_poll, start_poll);
+	return cq;
+}
+
+/* ---- Contexts */
+
+static void
+take(struct ibv_context *ctx)
+{
+	struct verbs_context *v = verbs_get_ctx(ctx);
+
+	if (getenv(VERBS_ENV_NO_POLL) != NULL)
+		return;
+	REPLACE(ctx->ops.poll_cq, poll_cq);
+	REPLACE(ctx->ops.post_send, post_send);
+	REPLACE(ctx->ops.req_notify_cq, notify);
+	if (v != NULL && v->create_qp_ex != NULL && v->create_qp_ex != create_qp) {
+		real_create_qp = v->create_qp_ex;
+		v->create_qp_ex = create_qp;
+	}
+	if (v != NULL && v->create_cq_ex != NULL && v->create_cq_ex != create_cq) {
+		real_create_cq = v->create_cq_ex;
+		v->create_cq_ex = create_cq;
+	}
+}
+
+/* Takes a context of the device, if the library's function is there. */
+static struct ibv_context *
+opened(struct ibv_context *ctx)
+{
+	/* A context that the program made without the device, as of another provider, stays. */
+	if (ctx != NULL && fds_maybe(ctx->cmd_fd))
+		take(ctx);
+	return ctx;
+}
+
+PUBLIC struct ibv_context *
+ibv_open_device(struct ibv_device *device)
+{
+	struct ibv_context *(*real)(struct ibv_device *);
+
+	*(void **)&real = find("libibverbs.so.1", "ibv_open_device");
+	if (real == NULL) {
+		errno = ENOSYS;
+		return NULL;
+	}
+	return opened(real(device));
+}
+
+PUBLIC struct ibv_context *
+mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
+{
+	struct ibv_context *(*real)(struct ibv_device *, struct mlx5dv_context_attr *);
+
+	*(void **)&real = find("libmlx5.so.1", "mlx5dv_open_device");
+	if (real == NULL) {
+		errno = ENOSYS;
+		return NULL;
+	}
+	return opened(real(device, attr));
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Files that libibverbs, perftest, UCX and others read in /sys: Documentation/ABI of Linux. */
+#define _GNU_SOURCE /* nftw() */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "preload.h"
+#include "tree.h"
+
+#define PCI  "/sys/devices/pci0000:00/0000:03:00.0"
+#define IB   PCI "/infiniband/mlx5_0"
+#define PORT IB "/ports/1"
+#define NODE "/sys/class/infiniband_verbs"
+
+/* The folder, and the first error. */
+struct tree {
+	const char *root;
+	int error;
+};
+
+/* Makes the folders above @name, which is changed meanwhile. */
+static void
+folders(struct tree *t, char *name)
+{
+	char *s;
+
+	for (s = name + strlen(t->root) + 1; (s = strchr(s, '/')) != NULL; *s++ = '/') {
+		*s = '\0';
+		if (mkdir(name, 0700) != 0 && errno != EEXIST && t->error == 0)
+			t->error = errno;
+	}
+}
+
+static void __attribute__((format(printf, 3, 4)))
+put(struct tree *t, const char *path, const char *fmt, ...)
+{
+	char name[PATH_MAX];
+	va_list ap;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%s%s", t->root, path);
+	folders(t, name);
+	f = fopen(name, "we");
+	if (f != NULL) {
+		va_start(ap, fmt);
+		vfprintf(f, fmt, ap);
+		va_end(ap);
+	}
+	if ((f == NULL || fclose(f) != 0) && t->error == 0)
+		t->error = errno;
+}
+
+static void
+put_link(struct tree *t, const char *path, const char *to)
+{
+	char name[PATH_MAX];
+
+	snprintf(name, sizeof(name), "%s%s", t->root, path);
+	folders(t, name);
+	if (symlink(to, name) != 0 && t->error == 0)
+		t->error = errno;
+}
+
+static void
+put_pci(struct tree *t)
+{
+	put(t, PCI "/modalias", "pci:v000015B3d0000101Bsv000015B3sd00000007bc02sc07i00\n");
+	put(t, PCI "/vendor", "0x15b3\n");
+	put(t, PCI "/device", "0x101b\n");
+	put(t, PCI "/subsystem_vendor", "0x15b3\n");
+	put(t, PCI "/subsystem_device", "0x0007\n");
+	put(t, PCI "/class", "0x020700\n");
+	put(t, PCI "/numa_node", "-1\n");
+	put(t, PCI "/current_link_speed", "16.0 GT/s PCIe\n");
+	put(t, PCI "/current_link_width", "16\n");
+	put(t, PCI "/max_link_speed", "16.0 GT/s PCIe\n");
+	put(t, PCI "/max_link_width", "16\n");
+	put(t, PCI "/uevent", "DRIVER=mlx5_core\nPCI_SLOT_NAME=0000:03:00.0\n");
+}
+
+static void
+put_gid(struct tree *t, uint32_t i, const struct bb_gid *gid)
+{
+	char path[200], text[48] = "";
+	size_t at = 0;
+	uint32_t k;
+
+	for (k = 0; k < 16; k += 2)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x%02x",
+				       k != 0 ? ":" : "", gid->raw[k], gid->raw[k + 1]);
+	snprintf(path, sizeof(path), PORT "/gids/%u", i);
+	put(t, path, "%s\n", text);
+	if (gid->type == BB_GID_IB)
+		return;
+	snprintf(path, sizeof(path), PORT "/gid_attrs/types/%u", i);
+	put(t, path, "%s\n", gid->type == BB_GID_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
+	snprintf(path, sizeof(path), PORT "/gid_attrs/ndevs/%u", i);
+	put(t, path, "lo\n");
+}
+
+static int
+put_port(struct tree *t, struct mlx5_ctx *ctx)
+{
+	struct mlx5_port port;
+	struct bb_gid gid;
+	uint32_t i;
+	int ret = ctx->cmd->port_query(ctx, 1, &port);
+
+	if (ret != 0)
+		return ret;
+	put(t, PORT "/state", "4: ACTIVE\n");
+	put(t, PORT "/phys_state", "5: LinkUp\n");
+	put(t, PORT "/rate", "100 Gb/sec (4X EDR)\n");
+	put(t, PORT "/lid", "0x%x\n", port.lid);
+	put(t, PORT "/lid_mask_count", "0\n");
+	put(t, PORT "/sm_lid", "0x0\n");
+	put(t, PORT "/sm_sl", "0\n");
+	put(t, PORT "/cap_mask", "0x04010000\n");
+	put(t, PORT "/link_layer", "%s\n",
+	    port.link_layer == BB_LINK_ETHERNET ? "Ethernet" : "InfiniBand");
+	put(t, PORT "/pkeys/0", "0xffff\n");
+	for (i = 0; i < port.gids; i++)
+		if (ctx->cmd->gid_query(ctx, 1, i, &gid) == 0)
+			put_gid(t, i, &gid);
+	return 0;
+}
+
+static int
+put_all(struct tree *t, struct mlx5_ctx *ctx)
+{
+	struct bb_gid gid = {0};
+	char guid[20];
+	int ret;
+
+	/* The EUI-64 of the link-local GID. */
+	(void)ctx->cmd->gid_query(ctx, 1, 0, &gid);
+	snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", gid.raw[8], gid.raw[9],
+		 gid.raw[10], gid.raw[11], gid.raw[12], gid.raw[13], gid.raw[14], gid.raw[15]);
+	put_pci(t);
+	put(t, PCI "/net/lo/type", "772\n");
+	put(t, IB "/node_type", "1: CA\n");
+	put(t, IB "/fw_ver", "20.31.1014\n");
+	put(t, IB "/hca_type", "MT4123\n");
+	put(t, IB "/hw_rev", "0\n");
+	put(t, IB "/board_id", "BLUEBELL00001\n");
+	put(t, IB "/node_guid", "%s\n", guid);
+	put(t, IB "/sys_image_guid", "%s\n", guid);
+	put(t, IB "/node_desc", "Bluebell software ConnectX\n");
+	put_link(t, IB "/device", "../..");
+	put_link(t, "/sys/class/infiniband/mlx5_0",
+		 "../../devices/pci0000:00/0000:03:00.0/infiniband/mlx5_0");
+	put(t, NODE "/abi_version", "6\n");
+	put(t, NODE "/uverbs0/ibdev", "mlx5_0\n");
+	put(t, NODE "/uverbs0/abi_version", "1\n");
+	put(t, NODE "/uverbs0/dev", "%d:%d\n", VERBS_MAJOR, VERBS_MINOR);
+	put_link(t, NODE "/uverbs0/device", "../../../devices/pci0000:00/0000:03:00.0");
+	put(t, VERBS_NODE, "the software ConnectX of bb_verbs\n");
+	ret = put_port(t, ctx);
+	return ret != 0 ? ret : -t->error;
+}
+
+/* ---- Removal */
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void
+tree_remove(const char *root)
+{
+	(void)nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Waits for the end of the process of @pidfd, then removes the files. Runs detached. */
+static void __attribute__((noreturn)) sweep(int pidfd, const char *root)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	const int null = open("/dev/null", O_RDWR);
+	int i;
+
+	for (i = 0; i <= 2; i++)
+		(void)dup2(null, i);
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	tree_remove(root);
+	_exit(0);
+}
+
+int
+tree_watch(const char *root)
+{
+	const int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	pid_t pid;
+
+	if (pidfd < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		if (fork() == 0)
+			sweep(pidfd, root);
+		_exit(0);
+	}
+	close(pidfd);
+	if (pid < 0)
+		return -errno;
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+int
+tree_make(struct mlx5_ctx *ctx, char *root, size_t size)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct tree t = {.root = root};
+	int ret;
+
+	if (tmp == NULL || tmp[0] == '\0')
+		tmp = "/tmp";
+	if ((size_t)snprintf(root, size, "%s/bb_verbs-XXXXXX", tmp) >= size)
+		return -ENAMETOOLONG;
+	if (mkdtemp(root) == NULL)
+		return -errno;
+	ret = put_all(&t, ctx);
+	if (ret != 0)
+		tree_remove(root);
+	return ret;
+}
