@@ -210,8 +210,9 @@ enum goal {
  */
 enum limit_by {
 	LIMIT_NONE,
-	LIMIT_NS,     /* the recorded figure is in ns on a 3.8 GHz core */
-	LIMIT_L,      /* the recorded figure is in units of L */
+	LIMIT_NS, /* the recorded figure is in ns on a 3.8 GHz core */
+	/* the recorded figure is a multiple of L (round trip of a cache line between two CPUs) */
+	LIMIT_L,
 	LIMIT_RATE,   /* the recorded figure is in M/s on a 3.8 GHz core */
 	LIMIT_RATE_L, /* the recorded figure is in M/s at L = 125 ns */
 };

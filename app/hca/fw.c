@@ -187,7 +187,10 @@ static const struct entry entries[] = {
 	OP(INITIALIZED, QUERY_VPORT_COUNTER, fw_query_vport_counter),
 	OP(INITIALIZED, QUERY_NIC_VPORT_CONTEXT, fw_query_nic_vport_context),
 	OP(INITIALIZED, MODIFY_NIC_VPORT_CONTEXT, fw_modify_nic_vport_context),
-	/* Objects that are only a number: an Ethernet port carries no packets. */
+	/*
+	 * Commands of an Ethernet port that only allocate a number or do nothing, because the port
+	 * carries no packets.
+	 */
 	ETH(INITIALIZED, SET_ROCE_ADDRESS, fw_ok),
 	ETH(INITIALIZED, CREATE_TIR, fw_number),
 	ETH(INITIALIZED, MODIFY_TIR, fw_ok),

@@ -39,7 +39,7 @@ struct fw_cmd {
  * least 4096 bytes.
  */
 void fw_command(struct hca *h, const uint8_t *in, uint32_t inlen, uint8_t *out, uint32_t outlen);
-/* State after a reset. */
+/* fw.c: sets the firmware's state to that after a reset. */
 void fw_reset(struct hca *h);
 void fw_fini(struct hca *h);
 

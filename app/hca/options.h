@@ -9,7 +9,8 @@
 
 struct options {
 	const char *socket;
-	char device[1024]; /* with the option for the link layer */
+	/* the name given by the user, with the option for the link layer appended */
+	char device[1024];
 	struct hca_opts hca;
 	bool verbose;
 };

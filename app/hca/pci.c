@@ -85,7 +85,10 @@ hca_config_init(struct hca *h)
 	le32(h, CAP_MSIX + 8, HCA_MSIX_PBA);
 }
 
-/* Takes the command word and the device control word; all else is QEMU's or read-only. */
+/*
+ * Accepts writes to the command register and to the device control register of the PCI Express
+ * capability. Ignores all others: QEMU handles those registers, or they are read-only.
+ */
 void
 hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len)
 {

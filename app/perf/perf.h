@@ -87,7 +87,7 @@ struct figures {
 	bool latency, bandwidth;            /* true if these figures are valid */
 };
 
-/* Result of one size, of all queue pairs. */
+/* Result of the messages of one size, summed over all queue pairs. */
 struct size_result {
 	uint32_t size;
 	uint64_t messages;       /* messages measured */

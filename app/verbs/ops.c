@@ -20,7 +20,10 @@
 #include "libc.h"
 #include "preload.h"
 
-/* Functions of libmlx5 that take each place: at most one for each combination of features. */
+/*
+ * Maximum number of functions of libmlx5 to which one pointer, such as that of ibv_post_send(), can
+ * refer: libmlx5 has one for each combination of features.
+ */
 #define SLOTS 32
 #define EACH8(x_, a_)                                                                              \
 	x_(a_##0) x_(a_##1) x_(a_##2) x_(a_##3) x_(a_##4) x_(a_##5) x_(a_##6) x_(a_##7)

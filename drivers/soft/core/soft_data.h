@@ -201,7 +201,7 @@ struct soft_engine {
 	uint32_t pending;       /* nonzero while the engine has work left */
 	uint64_t next_deadline; /* TSC of the earliest timer */
 	uint32_t shm_polls;     /* polls left until link_shm_due() checks the clock; __atomic */
-	/* polls are frequent if the next read of the TSC is before this time; __atomic */
+	/* TSC; if the next read of the clock is before it, polls count as frequent; __atomic */
 	uint64_t shm_often;
 
 	rte_ticketlock_t lock __rte_cache_aligned;

@@ -11,7 +11,10 @@ struct soft_cq;
 struct soft_qp;
 struct soft_uar_page;
 
-/* A QP whose store was hidden lately by a store of another QP: soft_doorbell.c. */
+/*
+ * A QP whose doorbell was hidden lately, because a store of another QP to the same register
+ * overwrote it: soft_doorbell.c.
+ */
 struct soft_hidden {
 	const uint32_t *rec;
 	uint32_t slot;      /* index of the record in the scan */

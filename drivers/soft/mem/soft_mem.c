@@ -91,7 +91,7 @@ soft_pd_free(struct mlx5_ctx *ctx_, struct mlx5_pd *pd)
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
-	/* A UMR may move a key to the PD meanwhile, under umr_lock. */
+	/* A UMR may move a key to this PD at the same time; umr_lock excludes that. */
 	rte_ticketlock_lock(&dev->umr_lock);
 	busy = p->mrs != 0 || p->qps != 0 || p->rmps != 0;
 	if (!busy)

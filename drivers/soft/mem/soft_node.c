@@ -25,7 +25,10 @@
 #define DM_COMMAND    8u
 #define DM_BLOCK      256u /* number of device memory pages that are contiguous in the file */
 #define DM_OFFSET(i_) (((uint64_t)((i_) / DM_BLOCK) << 16 | DM_COMMAND << 8) * SOFT_KERNEL_PAGE)
-/* UAR pages start behind all device memory; the page's number is its index. */
+/*
+ * In the file, the UAR pages come after all device memory. The number of a UAR page is its index
+ * there.
+ */
 #define UAR_OFFSET ((uint64_t)1 << 33)
 #define FILE_BYTES (UAR_OFFSET + ((uint64_t)SOFT_UAR_PAGE << SOFT_LOG_MAX_UAR))
 
