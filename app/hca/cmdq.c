@@ -208,7 +208,7 @@ execute(struct hca *h, uint32_t index)
 	st = deliver(h, e);
 	if (st != DELIVERED)
 		HCA_LOG(ERR, "command queue: entry %u: delivery status 0x%x", index, st);
-	/* The command may have taken the queue, by a reset, or the memory. */
+	/* The command may have removed the queue by a reset, or the memory of the queue. */
 	at = h->cmdq.addr == 0 ? NULL : guest_at(&h->guest, addr, sizeof(e), true);
 	if (at == NULL)
 		return;

@@ -74,7 +74,7 @@ int fw_ok(struct fw_cmd *c);
 
 /* fw_cap.c: computes the general capabilities. */
 void fw_cap_reset(struct hca *h);
-/* fw_nic.c: the NIC vport's context after a reset. */
+/* fw_nic.c: sets the NIC vport's context to that after a reset. */
 void fw_nic_reset(struct hca *h);
 
 #endif

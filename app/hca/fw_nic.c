@@ -82,7 +82,10 @@ fw_query_vport_counter(struct fw_cmd *c)
 	return fw_need(c, 16, BB_PRM_SZ_VPORT_COUNTER_OUT);
 }
 
-/* A number for an object without a function: bits 8 to 31 of the dword at byte 8. */
+/*
+ * Creates an object that is only a number, without any function. The number is in bits 8 to 31 of
+ * the dword at byte 8 of the output.
+ */
 int
 fw_number(struct fw_cmd *c)
 {

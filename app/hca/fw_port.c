@@ -193,7 +193,10 @@ reg_ptys(struct hca *h, uint8_t *r)
 	bb_prm_set(r, BB_PRM_PTYS_IB_PROTO_OPER, IB_SPEED_EDR);
 }
 
-/* Reads or writes a register. The answer starts as the question. Writes change nothing. */
+/*
+ * Executes ACCESS_REG. The output begins as a copy of the input, in which the fields of a known
+ * register are then set. A write changes nothing.
+ */
 int
 fw_access_reg(struct fw_cmd *c)
 {

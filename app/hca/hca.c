@@ -9,7 +9,7 @@
 #include "hca_log.h"
 #include "mlx5_cmd.h"
 
-#define BF_WAIT_NS 500000u /* until an incomplete copy counts as a doorbell alone */
+#define BF_WAIT_NS 500000u /* time after which an incomplete WQE copy counts as a doorbell only */
 
 uint64_t
 hca_now(void)

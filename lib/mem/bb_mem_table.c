@@ -237,7 +237,8 @@ find_at(const struct bb_mem_table *t, uint32_t seq, uint64_t addr, uint64_t len,
 	struct bb_lkey_range *range, bool *found, bool *writable)
 {
 	const struct bb_mem_entry *e = __atomic_load_n(&t->root, __ATOMIC_ACQUIRE);
-	const struct bb_mem_entry *path[BB_MEM_TREE_HEIGHT]; /* entries to check, then to go left */
+	/* entries that are still to be checked, and after each of them its left subtree */
+	const struct bb_mem_entry *path[BB_MEM_TREE_HEIGHT];
 	uint32_t n = 0;
 	uint64_t end;
 
