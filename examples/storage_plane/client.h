@@ -69,7 +69,7 @@ struct job {
 	struct bb_mr *mr;
 	struct request *requests, *free;
 	uint64_t first, blocks; /* its part, in units of bs */
-	uint64_t ios;           /* to do; 0: until --seconds are over */
+	uint64_t ios;           /* to do; 0: until --seconds are over, with --check: none */
 	struct block *table;    /* of blocks */
 	uint64_t random;
 	uint64_t cursor; /* of sequential ones */
@@ -78,7 +78,7 @@ struct job {
 	bool flushing;
 	/* The result. */
 	uint64_t begun, reads, writes, flushes, verified, wrong, failed, unwritten;
-	uint64_t foreign; /* blocks of another run's data, in which --check knows of no write */
+	uint64_t foreign; /* blocks with data of an earlier run, whose write was not acknowledged */
 	uint64_t cycles;
 	struct hist latency; /* ns */
 	int rc;              /* 0 or -errno: it could not be set up, or the connection broke */
@@ -96,7 +96,9 @@ int job_close(void *job);
 
 /* journal.c: what was acknowledged, as a file */
 int journal_write(const struct options *o, const struct job *jobs, uint32_t n);
-/* To the tables of jobs that are open, in place of what they know. */
+/*
+ * Fills the tables of open jobs from the journal, and limits the jobs to the blocks that it names.
+ */
 int journal_read(const struct options *o, struct job *jobs, uint32_t n);
 
 /* client_report.c: the exit status */

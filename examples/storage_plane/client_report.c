@@ -126,7 +126,8 @@ client_report(const struct options *o, const struct job *jobs, uint32_t n)
 		       " WRONG\n",
 		       s.verified, s.unwritten, s.wrong);
 	if (s.foreign > 0)
-		printf("%" PRIu64 " hold data of another run, of which the journal tells nothing\n",
+		printf("%" PRIu64
+		       " hold data of an earlier run; their writes were sent, but not acknowledged\n",
 		       s.foreign);
 	if (s.failed > 0)
 		printf("%" PRIu64 " FAILED\n", s.failed);

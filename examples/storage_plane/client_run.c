@@ -242,6 +242,10 @@ pick(struct job *j)
 	uint64_t b;
 
 	if (j->o->rw == RW_READ || j->o->rw == RW_WRITE) {
+		/* --check reads only blocks that the journal names; fill() knows that one is left.
+		 */
+		while (j->o->check != NULL && j->table[j->cursor].sent == 0)
+			j->cursor = j->cursor + 1 == j->blocks ? 0 : j->cursor + 1;
 		b = j->cursor;
 		if (j->table[b].busy)
 			return UINT64_MAX;
@@ -348,7 +352,8 @@ job_run(void *job)
 	int rc = 0;
 
 	for (;;) {
-		over = over || stop_signal != 0 || (j->ios != 0 && j->begun >= j->ios) ||
+		over = over || stop_signal != 0 ||
+		       ((j->ios != 0 || j->o->check != NULL) && j->begun >= j->ios) ||
 		       (j->o->seconds != 0 && rte_get_tsc_cycles() > end) || j->failed > 1000;
 		if (rc >= 0)
 			rc = fill(j, over);

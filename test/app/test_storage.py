@@ -129,6 +129,29 @@ class Storage(StorageTest):
             self.stop(target)
             os.unlink(self.disk)
 
+    def test_check_reads_only_what_the_journal_names(self):
+        target = self.target('--size', str(SIZE), *self.io())
+        path = os.path.join(self.folder.name, 'journal')
+        self.client('--rw', 'randwrite', '--ios', '20', '--journal', path)
+        with open(path) as f:
+            lines = f.read().splitlines()[1:-1]
+        r, _ = self.client('--check', path)
+        self.assertGreater(len(lines), 1)
+        self.assertEqual((r['reads'], r['verified'], r['unwritten'], r['wrong']), (len(lines), len(lines), 0, 0))
+        # A block that was not written, of which the journal says that it was.
+        absent = next(o for o in range(0, SIZE, BS) if not any(line.startswith('%d ' % o) for line in lines))
+        with open(path, 'w') as f:
+            f.write('storage_client 1 bs %d seed 1\n%d 1 1\nend 1\n' % (BS, absent))
+        r, text = self.client('--check', path, rc=1)
+        self.assertEqual((r['reads'], r['wrong']), (1, 1))
+        self.assertIn('acknowledged is not there', text)
+        with open(path, 'w') as f:
+            f.write('storage_client 1 bs %d seed 1\nend 0\n' % BS)
+        r, _ = self.client('--check', path)
+        self.assertEqual(r['reads'], 0)
+        counts, _ = self.stop(target)
+        self.assertEqual(counts['reads'], len(lines) + 1)
+
     def test_large(self):
         target = self.target('--size', str(SIZE), '--max-io', '1M', '--depth', '4', *self.io())
         self.client('--rw', 'write', '--bs', str(SIZE // 4))
