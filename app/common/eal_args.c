@@ -10,6 +10,7 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_log.h>
 
 #include "eal_args.h"
 
@@ -161,5 +162,9 @@ eal_start_completed(const char *name, int argc, char **argv, uint32_t mb, bool n
 			"pages (--no-huge -m %" PRIu32 "), which costs TLB misses. To reserve "
 			"hugepages of 2 MB: echo %" PRIu32 " > /proc/sys/vm/nr_hugepages\n",
 			name, need.free_mb, mb, mb, (mb + 1) / 2);
-	return rte_eal_init(n, args);
+	n = rte_eal_init(n, args);
+	/* The line above says it all, so the library's line about hugepages is turned off. */
+	if (n >= 0 && plain)
+		rte_log_set_level_pattern("bluebell.hugepages", RTE_LOG_WARNING);
+	return n;
 }

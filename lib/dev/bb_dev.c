@@ -25,6 +25,8 @@ static unsigned int n_drivers;
  * process.
  */
 static bool no_huge_logged;
+/* A log type of its own, so that a program that says this itself can turn off the line. */
+RTE_LOG_REGISTER(no_huge_logtype, bluebell.hugepages, NOTICE)
 
 /*
  * Default operations. The library uses each in place of an operation that a driver does not have.
@@ -453,10 +455,10 @@ bb_dev_open(const char *spec, struct bb_dev **out)
 	bb_open_devs_add(dev);
 	if (!rte_eal_has_hugepages() &&
 	    !__atomic_exchange_n(&no_huge_logged, true, __ATOMIC_RELAXED))
-		BB_LOG(NOTICE,
-		       "%s: EAL runs without hugepages, which costs TLB misses and, on a card, "
-		       "512 times more translation entries",
-		       name);
+		rte_log(RTE_LOG_NOTICE, (uint32_t)no_huge_logtype,
+			"BLUEBELL: %s: EAL runs without hugepages, which costs TLB misses and, on "
+			"a card, 512 times more translation entries\n",
+			name);
 	*out = dev;
 	return 0;
 
