@@ -10,7 +10,7 @@ from clock import say
 
 def stage_docs(r):
     """Builds the API reference and its manual pages (doxygen) and the guides (sphinx), warnings as errors."""
-    for name, need in (('api', 'doxygen'), ('guides', 'sphinx-build'), ('man', 'doxygen')):
+    for name, need in (('api,man', 'doxygen'), ('guides', 'sphinx-build')):
         if shutil.which(need) is None:
             say('docs: %s skipped, %s is not installed' % (name, need))
             r.tally.skip('docs/doc/' + name)
