@@ -138,6 +138,8 @@ hca_bf_flush(struct hca *h)
 	 */
 	if (len % BLOCK != 0 || len < (bf->data[7] & 0x3fu) * 16u)
 		len = 8;
+	HCA_LOG(DEBUG, "doorbell: page 0x%x + 0x%x, %u bytes: %08x %08x", bf->uar, bf->reg, len,
+		bb_prm_dword(bf->data, 0), bb_prm_dword(bf->data, 4));
 	front_doorbell(h->front, bf->uar, bf->reg, bf->data, len);
 }
 

@@ -9,11 +9,16 @@
 
 #include "front_priv.h"
 
-#define ARM_REG  0x20  /* register that arms CQs */
-#define BELLS    0x800 /* first doorbell register */
-#define PAGE     0x1000
-#define REG      256 /* bytes of a doorbell register */
-#define DOORBELL 8
+#define ARM_REG 0x20  /* register that arms CQs */
+#define BELLS   0x800 /* first doorbell register */
+#define PAGE    0x1000
+#define REG     256 /* bytes of a doorbell register */
+/*
+ * A page has doorbell registers from 0x800 to 0xfff. Linux gives those from 0xc00 on to queues of
+ * its fast path (uar.c, map_offset()). The device reads the first half, in which each has a twin.
+ */
+#define SECOND_HALF 0x400
+#define DOORBELL    8
 /* After a doorbell the program polls without a pause for this long, ns. */
 #define BUSY_NS 2000000
 
@@ -28,6 +33,8 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 		return;
 	if (off < BELLS ? off != ARM_REG || len != DOORBELL : len > REG - off % REG)
 		return;
+	if (off >= BELLS)
+		off &= ~(uint32_t)SECOND_HALF;
 	/*
 	 * Stores the data as a CPU does: the first 8 bytes last, as one store that the device may
 	 * see.
