@@ -11,6 +11,7 @@ guest. A failure shows the kernel's log and that of bb_hca.
 """
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -36,6 +37,8 @@ SKIPS = [os.path.join(card.HERE, '..', part, 'allowed-skips') for part in ('conf
 SECONDS = 120
 CONFORM_SECONDS = 900
 RELOADS = 50
+# Of conform, by device: as its option --json writes them.
+RESULTS = []
 ARGS = None
 THERE = None
 
@@ -84,6 +87,7 @@ class Kernel(unittest.TestCase):
 
     def conform(self, device):
         rows = carry.conform(THERE, ARGS.conform, device, "-t 30 -f '%s'" % ARGS.rows, CONFORM_SECONDS, SKIPS)
+        RESULTS.append({'device': device, 'rows': rows})
         count = {what: [r for r in rows if r['result'] == what] for what in ('pass', 'fail', 'skip')}
         print('conform on %s: %s' % (device, ', '.join('%s %d' % (k, len(v)) for k, v in count.items())), flush=True)
         self.assertEqual(['%s: %s' % (r['name'], r.get('why', '')) for r in count['fail']], [])
@@ -98,6 +102,9 @@ class Kernel(unittest.TestCase):
         print('mlx5_0 is active %.1f s after the start of QEMU' % (time.monotonic() - THERE.began))
         for _, text in self.look():
             print('  ' + text)
+        if ARGS.dmesg:
+            with open(ARGS.dmesg, 'w') as f:
+                f.write(THERE.run('dmesg'))
         Kernel.probed = True
 
     def test_devinfo(self):
@@ -207,6 +214,8 @@ def main():
     p.add_argument('--long', action='store_true', help='every test; without, those of a minute')
     p.add_argument('--rows', default='*', help='of conform, as its option --filter')
     p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
+    p.add_argument('--json', help="file for conform's results")
+    p.add_argument('--dmesg', help='file for the kernel log after the probe')
     p.add_argument('--device', default='soft0', help='behind the card (default: soft0)')
     p.add_argument('--vf', action='store_true', help='the card is a virtual function')
     p.add_argument('--link', default='ib', choices=['ib', 'eth'], help='of its port')
@@ -228,6 +237,9 @@ def main():
         done = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
     finally:
         THERE.stop()
+    if ARGS.json:
+        with open(ARGS.json, 'w') as f:
+            json.dump({'devices': RESULTS}, f)
     return 0 if done.wasSuccessful() else 1
 
 
