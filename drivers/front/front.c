@@ -2,7 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* A front: opening, reset, polls, capabilities. */
+#define _GNU_SOURCE /* asprintf() */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +28,17 @@ front_now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Splits "soft0,key=value,..." into the name of the device and its options. */
+/*
+ * Options of the device that the front needs. A UAR page has one number and one owner. Device
+ * memory would need a part of the BAR, and on-demand paging page faults that the kernel resolves;
+ * the front has neither, so the kernel must not see the capabilities.
+ */
+#define OPTIONS "uar_share=0,no_dm,no_odp"
+
+/*
+ * Splits "soft0,key=value,..." into the name of the device and its options. The program's thread
+ * runs the device: it alone may call the functions of the host.
+ */
 static int
 take_name(struct front *f, const char *device_and_opts)
 {
@@ -39,9 +51,14 @@ take_name(struct front *f, const char *device_and_opts)
 			  device_and_opts);
 		return -EINVAL;
 	}
+	if (strstr(device_and_opts, ",progress=") != NULL &&
+	    strstr(device_and_opts, ",progress=inline") == NULL) {
+		FRONT_LOG(ERR, "device \"%s\": only progress=inline works behind a front\n",
+			  device_and_opts);
+		return -EINVAL;
+	}
 	memcpy(f->device, device_and_opts, n);
-	f->opts = strdup(comma != NULL ? comma + 1 : "");
-	return f->opts != NULL ? 0 : -ENOMEM;
+	return asprintf(&f->opts, OPTIONS "%s", comma != NULL ? comma : "") >= 0 ? 0 : -ENOMEM;
 }
 
 /* Subscribes the kernel's context to events of the port. */

@@ -17,7 +17,7 @@
 static void
 open_ib(struct guest *g)
 {
-	guest_open(g, "soft0,link=ib,uar_share=0");
+	guest_open(g, "soft0,link=ib");
 }
 
 /* A user with a queue pair that is connected to itself, and with memory at both ends. */

@@ -139,7 +139,7 @@ static void
 made_open(struct made *m)
 {
 	memset(m, 0, sizeof(*m));
-	guest_open(&m->g, "soft0,link=ib,uar_share=0");
+	guest_open(&m->g, "soft0,link=ib");
 	m->uid = g_user(&m->g);
 	m->uar = g_alloc(&m->g, BB_PRM_OP_ALLOC_UAR, m->uid);
 	m->pd = g_alloc(&m->g, BB_PRM_OP_ALLOC_PD, m->uid);
@@ -256,6 +256,23 @@ T(test_short_mailboxes_and_unknown_opcodes_are_not_the_fronts)
 			box(g, (uint16_t)op, f->uid, len);
 			(void)front_command(g->f, g->in, len, g->out, sizeof(g->out));
 		}
+}
+
+T(test_device_that_does_not_open_is_an_error)
+{
+	static const char *const bad[] = {"",
+					  ",link=ib",
+					  "soft99",
+					  "mlx5_0",
+					  "soft1,no_such_option=1",
+					  "soft1,progress=thread",
+					  "soft0,link=eth"};
+	struct front *other = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_true(front_open(bad[i], &f->g.host, &other) < 0);
+	assert_null(other);
 }
 
 T(test_users_run_out)
