@@ -83,6 +83,7 @@ void
 guest_open(struct guest *g, const char *device)
 {
 	memset(g, 0, sizeof(*g));
+	g->bell = 0x800;
 	g->fd = memfd_create("guest", 0);
 	assert_true(g->fd >= 0);
 	OK(ftruncate(g->fd, RAM_PAGES * PAGE));
@@ -352,7 +353,7 @@ g_post(struct guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len)
 void
 g_ring(struct guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len)
 {
-	front_doorbell(g->f, qp->uar, 0x800, wqe, len);
+	front_doorbell(g->f, qp->uar, g->bell, wqe, len);
 }
 
 const uint8_t *

@@ -25,6 +25,7 @@ struct guest {
 	uint8_t *ram;
 	uint32_t next; /* next page that pages() gives */
 	uint32_t windows;
+	uint32_t bell; /* offset of the register that g_ring() stores to */
 	/* The last completion entry and the last other entry, and their numbers. */
 	uint32_t comps, events;
 	uint32_t comp_eqn, comp_cqn;

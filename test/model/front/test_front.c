@@ -101,14 +101,15 @@ T(test_write_moves_data_between_page_lists)
 
 /* The arm request is in the doorbell record; the register only makes the device read it. */
 static void
-arm(struct guest *g, struct user *u)
+arm(struct guest *g, const struct g_cq *cq, uint32_t uar)
 {
+	uint32_t request = (g->comps & 3) << 28 | (cq->ci & 0xffffff);
 	uint8_t bell[8];
 
-	put32(guest_ram(g, u->cq.dbr) + 4, u->cq.ci & 0xffffff);
-	put32(bell, u->cq.ci & 0xffffff);
-	put32(bell + 4, u->cq.cqn);
-	front_doorbell(g->f, u->uar, 0x20, bell, sizeof(bell));
+	put32(guest_ram(g, cq->dbr) + 4, request);
+	put32(bell, request);
+	put32(bell + 4, cq->cqn);
+	front_doorbell(g->f, uar, 0x20, bell, sizeof(bell));
 }
 
 T(test_armed_cq_writes_one_entry_to_its_event_queue)
@@ -120,7 +121,7 @@ T(test_armed_cq_writes_one_entry_to_its_event_queue)
 	(void)g_cqe(f, &u.cq);
 	(void)front_poll(f->f);
 	assert_int_equal(f->comps, 0);
-	arm(f, &u);
+	arm(f, &u.cq, u.uar);
 	post_write(f, &u);
 	(void)g_cqe(f, &u.cq);
 	(void)front_poll(f->f);
@@ -391,6 +392,32 @@ T(test_umr_of_the_kernel_changes_rights_and_pd_of_an_mr)
 	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_PD, u.uid, other), BB_PRM_STAT_OK);
 	/* A PD that does not exist; the queue fails, the key stays. */
 	assert_int_equal(umr(f, &k, u.to_key, pd_mask, 0, 0xffffff), 0xd);
+	user_close(f, &u);
+}
+
+/* The kernel's CQs are on a UAR page of their own: mlx5_core_dev.priv.uar. */
+T(test_each_register_rings_and_a_cq_on_another_page_raises_its_event)
+{
+	struct kernel k;
+	struct user u;
+	uint32_t page = g_alloc(f, BB_PRM_OP_ALLOC_UAR, 0);
+
+	memset(&k, 0, sizeof(k));
+	user_open(f, &u);
+	k.uar = g_alloc(f, BB_PRM_OP_ALLOC_UAR, 0);
+	k.pd = g_alloc(f, BB_PRM_OP_ALLOC_PD, 0);
+	g_cq(f, &k.cq, 0, page);
+	g_qp(f, &k.qp, 0, BB_PRM_QP_ST_REG_UMR, 0, k.uar, k.cq.cqn);
+	arm(f, &k.cq, page);
+	g_qp_up(f, &k.qp, 0, k.pd, k.cq.cqn, 0);
+	for (uint32_t i = 1; i <= 8; i++) {
+		f->bell = 0x800 + (i - 1) * 0x100; /* each half of the four registers */
+		assert_int_equal(umr(f, &k, u.to_key, 1u << 7, 0, u.pd), 0);
+		(void)front_poll(f->f);
+		assert_int_equal(f->comps, i);
+		assert_int_equal(f->comp_cqn, k.cq.cqn);
+		arm(f, &k.cq, page);
+	}
 	user_close(f, &u);
 }
 
