@@ -385,9 +385,10 @@ bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 		span = next_span(qp);
 		if (span == 0) {
 			/*
-			 * The packets in flight wait for an ACK, but none of them requests one. So
-			 * send again from the oldest packet on: a repeated message ends with
-			 * AckReq.
+			 * The newest packets in flight have no AckReq, and no packet can follow
+			 * them. So send again from the oldest packet without an answer
+			 * (9.7.5.1.1): repeated messages end with AckReq, so that this
+			 * happens once. If an answer is on its way, the responder gets a duplicate.
 			 */
 			if (!newest_without_ack_req(&qp->req))
 				break;

@@ -50,4 +50,38 @@ T_RF(BB_ROCE_RC, test_messages_sent_together_request_one_answer)
 	expect_asks(f, 24, 1u << 15 | 1u << 23);
 }
 
+/*
+ * A message that cannot be sent leaves packets before it without AckReq. They are repeated once,
+ * with AckReq (IBTA 9.7.5.1.1 allows a retry from the oldest packet without an answer). A request
+ * that was answered is never repeated.
+ */
+T_RF(BB_ROCE_RC, test_packets_before_an_unsendable_message_are_repeated_only_if_unanswered)
+{
+	f->attr.window = 256;
+	rf_start(f);
+	f->bad_cookie = 3;
+	f->bad = BB_SYN_LOCAL_PROT;
+	for (uint32_t i = 0; i < 4; i++)
+		rf_post(f, BB_ROCE_MSG_WRITE, 8, 0);
+	assert_int_equal(bb_roce_run(&f->qp, 2, f->now), 2);
+	expect_asks(f, 2, 0);
+	rf_ack(f, RF_PSN, RF_ACK);
+	assert_int_equal(f->ndone, 1);
+	/* Packet 2 without AckReq, then packets 1 and 2 with AckReq, but not packet 0. */
+	assert_int_equal(rf_run(f), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct rf_tx *tx = rf_next(f);
+
+		assert_int_equal(tx->pkt.psn, (RF_PSN + (i == 1 ? 1 : 2)) & BB_ROCE_PSN_MASK);
+		assert_int_equal((tx->pkt.flags & BB_ROCE_ACKREQ) != 0, i != 0);
+	}
+	rf_expect_none(f);
+	assert_int_equal(f->qp.stats.retransmitted, 2);
+	/* The repetition has its AckReq, so it is not repeated again before a timeout. */
+	assert_int_equal(rf_run(f), 0);
+	rf_ack(f, RF_PSN + 2, RF_ACK);
+	rf_expect_failed(f, 0, 3, BB_SYN_LOCAL_PROT);
+	rf_expect_none(f);
+}
+
 TEST_MAIN(0)
