@@ -23,11 +23,18 @@ struct cap {
 
 /* Fields that the firmware always sets itself, whatever the front reports. */
 static const struct cap function_caps[] = {
-	{BB_PRM_HCA_VHCA_ID, 1},     {BB_PRM_HCA_LOG_MAX_EQ_SZ, HCA_LOG_EQ},
-	{BB_PRM_HCA_LOG_MAX_EQ, 5},  {BB_PRM_HCA_MAX_NUM_EQS, HCA_EQS - 1},
-	{BB_PRM_HCA_NUM_PORTS, 1},   {BB_PRM_HCA_UAR_4K, 1},
-	{BB_PRM_HCA_UAR_SZ, UAR_SZ}, {BB_PRM_HCA_NUM_OF_UARS_PER_PAGE, 1},
-	{BB_PRM_HCA_BF, 1},          {BB_PRM_HCA_LOG_BF_REG_SIZE, LOG_BF_REG_SIZE},
+	{BB_PRM_HCA_VHCA_ID, 1},
+	{BB_PRM_HCA_LOG_MAX_EQ_SZ, HCA_LOG_EQ},
+	{BB_PRM_HCA_LOG_MAX_EQ, 5},
+	{BB_PRM_HCA_MAX_NUM_EQS, HCA_EQS - 1},
+	{BB_PRM_HCA_NUM_PORTS, 1},
+	{BB_PRM_HCA_PG, 0},            /* no page faults by events */
+	{BB_PRM_HCA_DEVICE_MEMORY, 0}, /* the BAR has none */
+	{BB_PRM_HCA_UAR_4K, 1},
+	{BB_PRM_HCA_UAR_SZ, UAR_SZ},
+	{BB_PRM_HCA_NUM_OF_UARS_PER_PAGE, 1},
+	{BB_PRM_HCA_BF, 1},
+	{BB_PRM_HCA_LOG_BF_REG_SIZE, LOG_BF_REG_SIZE},
 };
 
 /* Fields that the firmware sets if the front reports 0. */

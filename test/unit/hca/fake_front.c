@@ -77,6 +77,8 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 		return -ENOENT;
 	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_QP, 9);
 	bb_prm_set(out, BB_PRM_HCA_PORT_TYPE, 1);
+	bb_prm_set(out, BB_PRM_HCA_DEVICE_MEMORY, 1);
+	bb_prm_set(out, BB_PRM_HCA_PG, 1);
 	return 0;
 }
 
