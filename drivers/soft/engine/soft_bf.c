@@ -134,7 +134,7 @@ soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOF
 			 * as posted even if the device has not read the record yet.
 			 */
 			qp->sq_pi = r.ci;
-			soft_fast_end(e, &r, qp);
+			soft_fast_end(e, &r, qp, r.done, 0);
 			qp->bf_differs = false;
 			qp->umr_index = 0;
 			qp->reads_in_burst = 0;

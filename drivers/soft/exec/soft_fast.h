@@ -232,9 +232,13 @@ soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp
 	return w.blocks;
 }
 
-/* Ends a pass over consecutive WQEs. Returns the number of WQEs executed. */
+/*
+ * Ends a pass over consecutive WQEs, of which @writes were WRITEs and @reads READs. Returns the
+ * number of WQEs executed.
+ */
 static __rte_always_inline uint32_t
-soft_fast_end(struct soft_engine *e, const struct soft_fast_run *r, struct soft_qp *qp)
+soft_fast_end(struct soft_engine *e, const struct soft_fast_run *r, struct soft_qp *qp,
+	      uint32_t writes, uint32_t reads)
 {
 	if (unlikely(r->done == 0))
 		return 0;
@@ -244,10 +248,18 @@ soft_fast_end(struct soft_engine *e, const struct soft_fast_run *r, struct soft_
 	qp->retries_left = qp->retry_count;
 	qp->rnr_left = qp->rnr_retry;
 	soft_served_for(e, r->peer);
-	e->served_write += r->done;
+	e->served_write += writes;
+	e->served_read += reads;
 	if (unlikely(!r->alive))
 		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
 	return r->done;
 }
+
+/* ---- soft_req_more.c */
+/*
+ * Executes at most @budget READs and SENDs from the head of the queue on the fast path. Returns the
+ * number of WQEs executed.
+ */
+uint32_t soft_req_more(struct soft_engine *e, struct soft_qp *qp, uint32_t budget);
 
 #endif

@@ -342,7 +342,7 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 			break;
 		at += blocks;
 	} while (at != posted && r.done != budget && likely(r.alive));
-	return soft_fast_end(e, &r, qp);
+	return soft_fast_end(e, &r, qp, r.done, 0);
 }
 
 /* Executes the WQEs of a turn that remain after the fast path, at most @budget. */
@@ -365,8 +365,10 @@ soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_
 		 * does.
 		 */
 		if (likely(plain && qp->umr_index == 0)) {
-			uint32_t n = soft_req_fast(e, qp, budget);
+			uint32_t n = soft_req_more(e, qp, budget);
 
+			if (n == 0)
+				n = soft_req_fast(e, qp, budget);
 			budget -= n;
 			if (n != 0)
 				continue;

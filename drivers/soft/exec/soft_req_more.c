@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Fast path of RDMA READs and SENDs on the loop port, executed from the ring without a copy of the
+ * WQE. A WQE has one block. A READ has one SGE; a SEND has one SGE or inline data, and the first
+ * SGE of the next receive has room for it. The fast path makes every check of soft_req.c,
+ * soft_resp.c and soft_resp_recv.c. It leaves the first WQE that fails a check to
+ * soft_req_decode(), before any state has changed.
+ */
+#include "soft_recv_fast.h"
+
+/* A pass over consecutive WQEs, with what soft_req_reads() counts. */
+struct run {
+	struct soft_fast_run r;
+	uint32_t reads;          /* READs executed */
+	uint32_t reads_in_burst; /* value of the QP's field */
+};
+
+/* Starts a pass. Returns false if the fast path cannot execute WQEs of this QP. */
+static bool
+begin(struct run *u, struct soft_qp *qp)
+{
+	struct soft_qp *p = soft_resp_find_rts(qp);
+
+	*u = (struct run){
+		.r = {.peer = p, .psn = qp->sq_psn, .ci = qp->sq_ci, .alive = true},
+		.reads_in_burst = qp->reads_in_burst,
+	};
+	return likely(p != NULL && p != qp && qp->st == BB_PRM_QP_ST_RC && p->mtu == qp->mtu &&
+		      __atomic_load_n(&p->epsn, __ATOMIC_RELAXED) == u->r.psn);
+}
+
+/*
+ * Executes a READ, whose WQE has @ds segments. Returns the length of the payload, or 0 if the fast
+ * path cannot execute the WQE.
+ */
+static inline uint32_t
+read_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const uint8_t *b,
+	 uint32_t ds)
+{
+	const struct soft_qp *p = u->r.peer;
+	uint32_t len = bb_be32(soft_ring32(b + 32)), burst = u->reads_in_burst;
+	const uint8_t *src;
+	const char *why;
+	uint8_t *dst;
+
+	/* A length of 0 means 2 GiB. The top bit marks inline data. */
+	if (ds != 3 || len == 0 || len >> 31 != 0 || (len - 1) >> qp->log_msg_max != 0 ||
+	    qp->cs_req)
+		return 0;
+	if (burst < 1u << qp->log_sra_max)
+		burst++;
+	if (burst > 1u << p->log_rra_max || !__atomic_load_n(&p->rre, __ATOMIC_RELAXED))
+		return 0;
+	dst = soft_mem_find(e, qp->dev, bb_be32(soft_ring32(b + 36)), qp->pdn,
+			    bb_be64(soft_ring64(b + 40)), len, SOFT_RIGHT_LOCAL_WRITE, &why);
+	if (unlikely(dst == NULL))
+		return 0;
+	src = soft_mem_find(e, p->dev, bb_be32(soft_ring32(b + 24)), p->pdn,
+			    bb_be64(soft_ring64(b + 16)), len, SOFT_RIGHT_REMOTE_READ, &why);
+	if (unlikely(src == NULL))
+		return 0;
+	soft_mem_copy(e, dst, src, len);
+	u->reads_in_burst = burst;
+	u->reads++;
+	return len;
+}
+
+/* Executes a SEND. Returns the length of the message, or 0, as read_one() does. */
+static inline uint32_t
+send_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const uint8_t *b,
+	 uint8_t fm_ce_se)
+{
+	struct soft_qp *p = u->r.peer;
+	const uint8_t *list;
+	struct soft_write w = {.src = NULL};
+	uint8_t *dst;
+
+	/* The receive queue belongs to the peer's engine. */
+	if (unlikely(p->engine != e || !soft_fast_decode_send(e, qp, b, u->r.ci, &w)))
+		return 0;
+	list = soft_recv_next(p);
+	if (unlikely(list == NULL))
+		return 0;
+	dst = soft_recv_addr(e, p, list, (uint32_t)w.len);
+	if (unlikely(dst == NULL))
+		return 0;
+	soft_mem_copy(e, dst, w.src, w.len);
+	/* The CQ has room, so this cannot fail. */
+	(void)soft_recv_complete(e, p, BB_CQE_RESP_SEND, (fm_ce_se & BB_WQE_SE) != 0, 0,
+				 (uint32_t)w.len);
+	return (uint32_t)w.len;
+}
+
+/* Executes the WQE at u->r.ci, in block @b. Returns false if the fast path cannot execute it. */
+static inline bool
+one(struct soft_engine *e, struct run *u, struct soft_qp *qp, const uint8_t *b)
+{
+	const uint8_t fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
+	const uint64_t head = soft_ring64(b);
+	const uint32_t op = bb_be32((uint32_t)head) ^ (uint32_t)u->r.ci << 8;
+	const uint32_t before = u->reads_in_burst;
+	uint32_t len;
+
+	/* After a fence soft_req_reads() counts outstanding READs and atomics from 0 again. */
+	if (unlikely(fm_ce_se >> 5 >= 2))
+		u->reads_in_burst = 0;
+	if (op == BB_WQE_RDMA_READ)
+		len = read_one(e, u, qp, b, bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8);
+	else if (op == BB_WQE_SEND)
+		len = send_one(e, u, qp, b, fm_ce_se);
+	else
+		len = 0;
+	if (unlikely(len == 0)) {
+		u->reads_in_burst = before;
+		return false;
+	}
+	/* The payload of this WQE must become visible before that of the next WQE. */
+	bb_dma_wmb();
+	u->r.psn++;
+	if (unlikely(len > qp->mtu))
+		u->r.psn += (len - 1) >> __builtin_ctz(qp->mtu);
+	if (fm_ce_se & BB_WQE_CE_CQE)
+		u->r.alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index),
+					    op == BB_WQE_RDMA_READ ? soft_pair(0, bb_be32(len)) : 0,
+					    0, (uint8_t)op, u->r.ci, BB_CQE_REQ << 4);
+	u->r.ci++;
+	u->r.done++;
+	return true;
+}
+
+uint32_t
+soft_req_more(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
+{
+	const uint32_t mask = (1u << qp->log_sq) - 1;
+	struct run u;
+
+	if (unlikely(!begin(&u, qp)))
+		return 0;
+	while (u.r.ci != qp->sq_pi && u.r.done != budget && likely(u.r.alive) &&
+	       likely(one(e, &u, qp, qp->sq + ((size_t)(u.r.ci & mask) << 6))))
+		;
+	qp->reads_in_burst = u.reads_in_burst;
+	return soft_fast_end(e, &u.r, qp, 0, u.reads);
+}
