@@ -413,8 +413,8 @@ count_run(const char *name, const char *side, uint64_t n)
 	}
 	/*
 	 * Disables the ack timer. Under valgrind round-trip times vary with the machine, so the
-	 * requester would sometimes repeat packets too early: up to 5 % of the count. Inside one
-	 * process no packet is lost.
+	 * requester would sometimes repeat packets too early. That would add up to 5 % to the count
+	 * of instructions. Inside one process no packet is lost, so no timer is needed.
 	 */
 	soft_timeout = SOFT_TIMEOUT_NONE;
 	if (k->other != NULL)

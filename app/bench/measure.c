@@ -245,8 +245,8 @@ measure_l(void)
 }
 
 /*
- * Time at which a part of the run began: row for the measurement that is the current row of the
- * result, setup for the part of that measurement that is not measured (measure_setup_begin()).
+ * Begin of a part of the run. row: the measurement of the current row. setup: the part of that
+ * measurement whose lost time does not count (measure_setup_begin()).
  */
 static struct time_mark {
 	struct shared_time lost; /* total time that was lost to other work before the start */

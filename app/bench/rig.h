@@ -33,8 +33,8 @@ struct rig {
  */
 struct rig *rig_new(bool bluebell);
 /*
- * Creates a rig for the library whose queue copies single WQEs to its register: with AVX2, as on a
- * card with EAL's default, or without it by 8-byte stores.
+ * Creates a rig for the library whose queue copies single WQEs to its register (BlueFlame). The
+ * copies use AVX2 if the CPU has it, as EAL's default allows on a card, otherwise 8-byte stores.
  */
 struct rig *rig_new_blueflame(void);
 void rig_free(struct rig *r);

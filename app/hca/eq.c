@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Event queues. An entry belongs to the guest when its owner bit is that of the lap (Linux eq.c,
- * next_eqe_sw()). An armed queue with an unconsumed entry raises its MSI-X vector once.
+ * Event queues. The owner bit of a new entry changes with each pass over the queue. By this bit the
+ * guest detects a new entry (Linux eq.c, next_eqe_sw()). An armed queue with an unconsumed entry
+ * raises its MSI-X vector once.
  */
 #include <stdlib.h>
 #include <string.h>

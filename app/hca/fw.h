@@ -2,11 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Firmware of the function: commands of the function itself. Commands of objects are the front's.
+ * Firmware of the PCI function: executes the commands of the function itself. drivers/front
+ * executes the commands of objects.
  *
- * The order of a driver's life is that of Linux's main.c: ENABLE_HCA, SET_ISSI, pages for boot,
- * SET_HCA_CAP, pages for init, INIT_HCA, EQs, objects; then TEARDOWN_HCA, the pages back,
- * DISABLE_HCA. A command outside its phase is refused with BAD_SYS_STATE.
+ * A driver must send its commands in the order of Linux's main.c. At the start: ENABLE_HCA,
+ * SET_ISSI, pages for boot, SET_HCA_CAP, pages for init, INIT_HCA, EQs, objects. At the end:
+ * TEARDOWN_HCA, return of the pages, DISABLE_HCA. The firmware refuses a command at another time
+ * with BAD_SYS_STATE.
  */
 #ifndef HCA_FW_H
 #define HCA_FW_H

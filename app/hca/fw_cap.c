@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Capabilities. Those of objects, memory and the port are the front's. The firmware adds those of
- * the function, and defaults where the front says nothing. Linux's driver ends its probe without
- * xrc (mlx5_ib creates an XRC domain), and gets GIDs by MADs without ib_virt.
+ * Capabilities. drivers/front reports those of objects, memory and the port. This file adds those
+ * of the PCI function, and default values for fields that drivers/front leaves 0. Linux's driver
+ * needs two of them: without xrc its probe fails, because mlx5_ib creates an XRC domain; without
+ * ib_virt it queries GIDs by MADs.
  */
 #include <string.h>
 
@@ -21,7 +22,7 @@ struct cap {
 #define CLOCK_KHZ       1000000u
 #define LOG_BF_REG_SIZE 9u /* both registers of a page that alternate */
 
-/* Fields that the firmware always sets itself, whatever the front reports. */
+/* Fields that this file always sets, whatever drivers/front reports. */
 static const struct cap function_caps[] = {
 	{BB_PRM_HCA_VHCA_ID, 1},
 	{BB_PRM_HCA_LOG_MAX_EQ_SZ, HCA_LOG_EQ},
@@ -37,7 +38,7 @@ static const struct cap function_caps[] = {
 	{BB_PRM_HCA_LOG_BF_REG_SIZE, LOG_BF_REG_SIZE},
 };
 
-/* Fields that the firmware sets if the front reports 0. */
+/* Fields that this file sets if drivers/front reports 0. */
 static const struct cap default_caps[] = {
 	{BB_PRM_HCA_LOG_MAX_SRQ_SZ, 15},
 	{BB_PRM_HCA_LOG_MAX_QP_SZ, 15},

@@ -3,8 +3,8 @@
  */
 /*
  * Pages that the driver lends to the firmware, and the commands of event queues. The firmware
- * stores nothing in its pages, as its state is in this process; it gives back the pages that it was
- * given.
+ * stores nothing in these pages, because its state is in this process. On request it returns the
+ * pages to the driver.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,13 +7,15 @@
  * The monitor (QEMU, -device vfio-user-pci) connects to a socket. Its messages (vfu.h) access
  * configuration space (pci.c) and BAR 0 (bar.c): initialization segment, MSI-X table, and pages of
  * doorbell registers. A doorbell of the command queue (cmdq.c) executes a command. The firmware
- * (fw.h) answers those of the function itself, with event queues (eq.c); drivers/front executes
- * those of objects, and runs their queues on the software device.
+ * (fw.h) executes the commands of the PCI function itself and of its event queues (eq.c).
+ * drivers/front executes the commands of all other objects, and runs their queues on the software
+ * device.
  *
- * The guest is not trusted. The program checks each length and address from the guest. A wrong one
- * ends in a status, in an ignored access, or in a fatal state of the device.
+ * The guest is not trusted. The program checks each length and address from the guest. If one is
+ * wrong, the command fails with a status, the access is ignored, or the device goes to a fatal
+ * state.
  *
- * Thread rule: one thread has a struct hca.
+ * Thread rule: one thread uses a struct hca.
  */
 #ifndef HCA_H
 #define HCA_H

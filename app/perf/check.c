@@ -189,8 +189,9 @@ check_atomic(struct perf *p, struct perf_qp *q, uint64_t n, uint64_t old)
 }
 
 /*
- * Returns byte @i of a WRITE latency message, but for its last byte: 0, or the last message count
- * of an earlier size, as the peer sends all sizes from the same place.
+ * Returns the expected byte @i of a WRITE latency message; its last byte is not asked for. With
+ * --all the peer sends all sizes from the same address. So if a shorter message ended at this byte,
+ * the byte still has the last message count of that size. Other bytes are 0.
  */
 static uint8_t
 write_lat_byte(const struct perf *p, uint32_t i)

@@ -9,13 +9,15 @@
  * "done". Then TCP is closed. The server is ready to receive before it replies, the client before
  * it sends "done".
  *
- * perftest: in every exchange the client sends first. Version, cycle buffer, cache line and MTU
- * come first. Then the keys of each queue pair are exchanged, and both processes connect. The keys
- * of each queue pair follow again, with those of the first queue pair once more before (SEND) or
- * after them, as a barrier. WRITE, READ and atomic latency tests have one more round at the start.
- * The messages between sizes are in sizes.c. At the end of all tests except write_lat the keys are
- * exchanged again. In one-sided bandwidth tests in one direction, keys and a bandwidth report
- * precede them. Then each process sends "done".
+ * perftest: in every exchange the client sends first. The exchanges are, in this order:
+ * - Version, cycle buffer, cache line and MTU.
+ * - Latency tests other than SEND: the keys of the first queue pair.
+ * - The keys of each queue pair. Then both processes connect.
+ * - The keys of each queue pair again. The keys of the first queue pair are exchanged once more,
+ *   before that in SEND tests and after it in other tests. This is a barrier.
+ * - Between two sizes: see sizes.c.
+ * - One-sided bandwidth tests in one direction: keys and a bandwidth report.
+ * - All tests except write_lat: the last keys. Then each process sends "done".
  */
 #include "perf.h"
 

@@ -230,8 +230,9 @@ bool window_over(const struct perf *p);
 /* Returns true while latencies count. */
 bool window_counts(const struct perf *p);
 /*
- * The peer is gone. Returns true if that is the end of the test: the WRITE latency test by time has
- * no message at its end, so the end that is ready first just closes.
+ * Called when the peer is gone. Returns true if the test has ended in this way, and false if this
+ * is an error. Only a WRITE latency test with --duration ends in this way: it has no final message,
+ * so the end that is ready first closes its connection.
  */
 bool window_cut(struct perf *p);
 

@@ -7,9 +7,9 @@
 #include "perf.h"
 
 /*
- * Search for the fastest interval: from a moment until the messages posted since then that are
- * complete are at least a tenth of all. The time of completions alone says nothing, because a poll
- * can find many that waited.
+ * Search for the fastest interval. An interval ends when at least a tenth of all messages were both
+ * posted and completed since its begin. Messages posted before do not count, because one poll can
+ * find many of their completions at once.
  */
 struct peak_interval {
 	uint64_t least, at, first;
@@ -61,9 +61,9 @@ post_many(struct perf *p, struct perf_qp *q)
 }
 
 /*
- * Waits for all requests after --duration, so that the counters of both ends agree. The peer's
- * device executes one-sided requests until TCP is closed. It has no receives for SENDs any more, so
- * these are left alone.
+ * Waits after --duration until all one-sided requests have completed, so that the counters of both
+ * ends agree. The peer's device executes such requests until TCP is closed. Not used for SENDs, for
+ * which the peer posts no receives any more.
  */
 static int
 drain(struct perf *p)

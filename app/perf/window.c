@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * --duration: a quarter of the time without a measurement, half of it measured, and another quarter
- * without. So both ends send during each other's measurement, although they do not start at the
- * same moment. perftest does this too, with a margin of a quarter in whole seconds.
+ * --duration: the second and third quarter of the time are measured, the first and the last are
+ * not. So both ends send during each other's measurement, although they do not start at the same
+ * moment. perftest does this too, but rounds the quarter to whole seconds.
  */
 #include <rte_cycles.h>
 
 #include "perf.h"
 
-/* Messages to measure at least: a latency is the time between two. */
+/* Minimum number of measured messages; a latency is the time between two messages. */
 #define MEASURED_MIN 2
 
 /*
@@ -55,8 +55,9 @@ window_update(struct perf *p)
 		return;
 	now = rte_rdtsc();
 	/*
-	 * Each part lasts at least as long as it should, even if this process did not run. The
-	 * measurement goes on until there is something to report.
+	 * Each part begins when the part before it has ended, so no part becomes shorter if this
+	 * process did not run for a while. The measured part lasts until at least MEASURED_MIN
+	 * messages were counted.
 	 */
 	if (w->state == WINDOW_START && now >= w->until) {
 		w->state = WINDOW_OPEN;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Distributes the operations of an open loop (rate.h) over the flows of a test. */
+/*
+ * Distributes the operations of an open loop (rate.h) over the flows of a test: its pairs of queue
+ * pairs, and their reverse directions.
+ */
 #include "testrdma.h"
 
 void
@@ -51,9 +54,9 @@ pace_end(struct tester *t, uint64_t now)
 		struct pair *p = t->flows[i];
 
 		/*
-		 * Skips a flow whose end is known, because all its operations will still be posted.
-		 * The end is known if the span has a given number of operations, or if the
-		 * initiator has written the end to the target.
+		 * Skips a flow with a known last operation, because all operations up to the last
+		 * one will still be posted. The last operation is known in two cases: the number of
+		 * operations was given, or the initiator has written it to the target.
 		 */
 		for (op = p->posted; op < p->due && p->end == UINT64_MAX; op++) {
 			schedule_latency(s, (op - p->first) * t->nflows + p->turn, now, &latency);

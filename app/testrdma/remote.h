@@ -136,9 +136,9 @@ void remote_pull(struct tester *t);
 /* ---- remote_test.c: tests that need work of the target */
 
 /*
- * Starts the target's part of the current test: sends the parameters to the target and waits until
- * the target is ready. Sets t->orders to true if the test has such a part. Otherwise only sets
- * t->orders to false.
+ * Starts the current test at a target in another process, if the target posts receives or sends
+ * messages in this test: sends the parameters to the target, waits until the target is ready, and
+ * sets t->orders to true. Otherwise only sets t->orders to false.
  */
 void remote_test(struct tester *t);
 

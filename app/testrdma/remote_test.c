@@ -9,8 +9,8 @@
 #include "stall.h"
 
 /*
- * While the end of a span is not known, the initiator allows operations in advance: this many
- * windows of the test, and at least this many operations.
+ * Number of operations that the initiator allows in advance while the number of operations is not
+ * known: this many windows of the test, and at least ROLL_LEAST operations.
  */
 #define ROLL_WINDOWS 8
 #define ROLL_LEAST   64

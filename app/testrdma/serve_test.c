@@ -286,9 +286,9 @@ read_ends(struct responder *responder)
 	    !word_read(&responder->ctl->reverse_end, responder->tag, &end) || end <= back->end)
 		return;
 	/*
-	 * flow_extend() requires that the last operation of the previous span is signalled. If that
-	 * span is not complete, its end was advanced while it ran (pair.rolling), each time by a
-	 * multiple of signal_every. So its last operation is signalled.
+	 * flow_extend() requires that the last operation below the old limit is signalled. If
+	 * operations are still outstanding, the limit was raised while they ran (pair.rolling),
+	 * each time by a multiple of signal_every. So the last operation below it is signalled.
 	 */
 	flow_extend(back, end);
 	/*

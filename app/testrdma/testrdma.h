@@ -338,11 +338,17 @@ void interval_start(const struct tester *t);
 void interval_latencies(const struct hist *now);
 /* Counts the operations and the remaining latencies of a test that has ended. */
 void interval_test_end(const struct tester *t, const struct test *test);
-/* Forgets the latencies since the last line, after those of the current test were cleared. */
+/*
+ * Clears the latencies that the next line of --interval would print. Call it when the latencies of
+ * the current test were cleared.
+ */
 void interval_clear(void);
-/* Prints a line: the operations since the previous line, and the latencies counted since then. */
+/*
+ * Prints a line of --interval: the operations since the previous line, and the latencies counted
+ * since then.
+ */
 void interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors, uint64_t tsc_hz);
-/* In the foreground, prints a line if it is time. @now: TSC. */
+/* In the foreground, prints a line of --interval if it is due. @now: TSC. */
 void interval_update(const struct tester *t, uint64_t now);
 
 /* fail.c */

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The calls of libc by which libibverbs and libmlx5 reach the kernel, on descriptors. Calls for
- * other files go to libc. Each entry finds libc's function at its first use, because constructors
- * of other libraries call it before those of this one.
+ * Replacements for the calls of libc by which libibverbs and libmlx5 use descriptors of the
+ * kernel's device. A call for another file goes on to libc. Each replacement looks up libc's
+ * function at its first use. Constructors of this library would be too late for that, because
+ * constructors of other libraries run before them and make such calls.
  */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* it would rename calls of libc */

@@ -135,8 +135,8 @@ device_of(const struct options *o, char *spec, size_t size, bool *choose)
 		return false;
 	}
 	if (strstr(o->device, ",ip=") != NULL || strstr(o->device, ",progress=") != NULL) {
-		say("--device %s: leave out ip= and progress=: give --address, and the program and "
-		    "a thread run the device",
+		say("--device %s: leave out ip= and progress=: --address sets the address, and a "
+		    "thread always runs the device",
 		    o->device);
 		return false;
 	}

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The device of the process. It opens with the first context and stays open until the process
- * ends, so that the address does not change between contexts.
+ * The device of the process. The first context opens the device. It stays open until the process
+ * ends, so that its address does not change between contexts.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A program that posts or polls runs the device meanwhile. libibverbs calls its provider by
- * pointers in the context, in a CQ and in a QP; here each pointer is replaced by a function that
- * calls the provider's and then the device. There is one such function for each of the provider's,
- * so no call looks for its object. A program that reads CQEs itself is served by the device's
- * thread.
+ * Makes the calls by which a program posts and polls run the device, too. libibverbs calls its
+ * provider by pointers in the context, in a CQ and in a QP. This file replaces each pointer by a
+ * function that calls the provider's function and then runs the device. Each function of the
+ * provider has a replacement of its own, so a replacement knows which function to call. For a
+ * program that reads CQEs itself, only the device's thread runs the device.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -12,9 +12,9 @@
  */
 int tree_make(struct mlx5_ctx *ctx, char *root, size_t size);
 /*
- * Starts a process that removes the files when this process ends, however it ends and whichever
- * program it runs then. Close the device before: the new process has all descriptors. Returns 0 or
- * -errno.
+ * Starts a process that removes the files when this process ends, even if this process has executed
+ * another program or is killed. Close the device before the call, because the new process inherits
+ * all descriptors. Returns 0 or -errno.
  */
 int tree_watch(const char *root);
 /* Removes the files now, if no program is started. */

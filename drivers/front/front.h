@@ -62,17 +62,16 @@ void front_close(struct front *f);
 void front_reset(struct front *f);
 
 /*
- * Executes a command. @in must not be memory that the guest can change. Returns false if the
- * front does not know the opcode. Otherwise @out has the status and the syndrome. A mailbox shorter
- * than 16 bytes is unknown.
+ * Executes a command. @in must not be memory that the guest can change. Returns false if the opcode
+ * is unknown, or @in is shorter than 16 bytes. Otherwise @out has the status and the syndrome.
  */
 bool front_command(struct front *f, const void *in, uint32_t inlen, void *out, uint32_t outlen);
 
 /*
- * Stores @len bytes at offset @off of register page @uar, in the order of the calls. A BlueFlame
- * copy must come as one store of whole blocks of 64 bytes, as the device sees it. The front ignores
- * stores to pages of no user, and stores that are no doorbell. The program itself handles the
- * registers of event queues (0x40 to 0x4f).
+ * Executes a store of the guest: @len bytes at offset @off of register page @uar. Call it in the
+ * order of the stores. A BlueFlame copy of a WQE must be one call with whole blocks of 64 bytes.
+ * Ignores a store to a page that no user has, and a store that is not a doorbell. The program that
+ * hosts the guest must handle the registers of event queues (0x40 to 0x4f) itself.
  */
 void front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len);
 

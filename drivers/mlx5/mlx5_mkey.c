@@ -21,9 +21,10 @@
  * Returns log2 of the common size of all SGEs, up to 31; the last SGE may be shorter. Returns 0 if
  * the sizes differ.
  *
- * Also returns 0 for a key that begins inside an entry of that size, a translation entry: firmware
- * would check the range as if the key began at the start of the entry. UCX gives such keys one more
- * entry ("create mkey: window size exceed translations_octword_size").
+ * Also returns 0 if the SGEs are too short for a check of the firmware. Firmware rounds iova down
+ * to a multiple of the size, adds the difference to the length, and rejects the key if the SGEs are
+ * shorter. UCX reports the error as "create mkey: window size exceed translations_octword_size",
+ * and gives such keys one more entry.
  */
 static uint32_t
 fixed_size(const struct bb_drv_mr_attr *attr)

@@ -121,8 +121,9 @@ verbs_ring_end(struct verbs_cq *c)
 }
 
 /*
- * Completes the requests in own[], which the driver itself completes, if all requests before them
- * have completed: those up to number @upto have, the last one at @time.
+ * Completes requests in own[], which the driver itself completes. Such a request completes when all
+ * requests before it have completed. @upto: number of the newest request that has completed. @time:
+ * time of its completion.
  */
 static void
 own_done(struct verbs_qp *q, uint32_t upto, uint64_t time)

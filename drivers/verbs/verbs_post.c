@@ -14,9 +14,11 @@
  * a signalled WRITE of zero bytes in place of the NOP. The peer permits that WRITE, because it also
  * permits the one before.
  *
- * Other requests are collected for ibv_post_send() (verbs_chain.c): unsignalled requests but
- * WRITEs; binds of type 1 windows, for which libibverbs has only ibv_bind_mw(), which the provider
- * executes at once; and operations that the provider's ibv_wr_*() lacks.
+ * Three sorts of requests are collected for ibv_post_send() instead (verbs_chain.c):
+ * - Unsignalled requests other than WRITEs.
+ * - Binds of type 1 windows. libibverbs has only ibv_bind_mw() for them, and the provider executes
+ *   that call at once.
+ * - Operations that the provider's ibv_wr_*() does not support.
  */
 #include "verbs_sq.h"
 

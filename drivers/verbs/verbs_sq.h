@@ -121,10 +121,11 @@ verbs_goes(const struct bb_sq *sq, const struct verbs_qp *q, enum bb_sq_class c)
 }
 
 /*
- * Decides whether the caller may post a request of class @c. Called when the queue has no room
- * within q->limits[@c], which is 0 if a check is due.
- * @return 0: the caller must post. VERBS_ENDS: the request must not be posted, it completes in
- * error. Otherwise an errno of posts.
+ * Decides whether the caller may post a request of class @c. Called if verbs_goes() returns false:
+ * the queue is full, or q->limits[@c] is 0, so that this function checks the type and the state of
+ * the queue.
+ * @return 0 if the caller must post the request; VERBS_ENDS if the caller must not post it, because
+ * the driver completes it with an error; otherwise the errno that the post returns.
  */
 int verbs_begin(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id,
 		uint32_t flags);

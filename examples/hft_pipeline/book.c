@@ -160,8 +160,9 @@ level_find(const struct side *s, uint32_t rank)
 	uint32_t lo = BRANCHLESS, hi = s->n, mid, better = 0, i;
 
 	/*
-	 * Counts the better ones among the best BRANCHLESS levels without branches. Most changes
-	 * are near the best price, at a distance that no branch predictor can guess.
+	 * First examines the best BRANCHLESS levels. Counts those that are better than @rank,
+	 * without branches: most changes are near the best price, at a distance that no branch
+	 * predictor can guess.
 	 */
 	for (i = 1; i <= BRANCHLESS; i++)
 		better += s->level[s->n - i].rank > rank;

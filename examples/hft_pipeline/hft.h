@@ -99,13 +99,14 @@ struct gateway {
 	struct order_check in, warm;
 	struct order_out *orders;
 	uint32_t norders, max_orders;
-	struct hist latency; /* latencies of all orders, in TSC cycles */
-	struct hist quiet;   /* latencies of the orders that no pause of an lcore has delayed */
+	struct hist latency; /* latencies of all trading orders, in TSC cycles */
+	struct hist
+		quiet; /* latencies of the trading orders that no pause of an lcore has delayed */
 	union hft_msg report[STAGES];
 	uint32_t reports; /* bit mask of the stages whose report has arrived */
 	/* true if the atomic that sets the kill switch was posted, and if it has completed */
 	bool kill_posted, killed;
-	uint32_t orders_at_kill; /* number of orders received before the atomic completed */
+	uint32_t orders_at_kill; /* number of trading orders received before the atomic completed */
 	uint64_t kill_found;     /* value of the kill switch before the atomic */
 	uint64_t *old;           /* result buffer of the atomic */
 	struct bb_mr *old_mr;
@@ -140,7 +141,7 @@ struct worker {
 	uint32_t n_backlog; /* number of messages in the backlogs of all ends */
 	/* number of messages and ticks received in this turn, which is one pass of the loop */
 	uint32_t n_received;
-	bool urgent;      /* a ring has an order whose doorbell was not rung yet */
+	bool urgent;      /* a ring has a trading order whose doorbell was not rung yet */
 	uint32_t unended; /* number of inputs, including the feed, whose last message has not come
 			     yet */
 	struct feed feed;

@@ -143,8 +143,8 @@ walk_cb(const struct rte_memseg_list *msl, const struct rte_memseg *ms, size_t l
 }
 
 /*
- * Starts the events before the walk, so that memory that EAL maps at this time is reported by the
- * event, the walk or both.
+ * Registers the callback for memory events before it walks over the heaps. So memory that EAL maps
+ * meanwhile is reported by an event, by the walk, or by both.
  */
 static int
 follow(struct bb_mem_table *t)

@@ -89,8 +89,8 @@ balance(struct bb_mem_entry *e)
 }
 
 /*
- * Returns true if an entry of @reg from @start on comes before @e in the tree. The order is total,
- * because a registration has at most one entry with the same start.
+ * Returns true if an entry of @reg that starts at @start comes before @e in the tree. The order is
+ * total, because a registration has at most one entry with the same start.
  */
 static bool
 before(uint64_t start, const struct bb_mem_reg *reg, const struct bb_mem_entry *e)

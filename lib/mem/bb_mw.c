@@ -195,8 +195,8 @@ drop_lost(struct bb_mw_priv *w, uint32_t n)
 
 /*
  * Removes the window's requests that have completed, as the queues' counters show, and updates
- * w->mr. Call with w->lock held. A successful operation also ends operations that executed before
- * that operation was posted. Operations that are pending on a queue are not ended.
+ * w->mr. Call with w->lock held. If an operation has succeeded, also drops earlier operations whose
+ * QP was reset: they were executed before, or never will be.
  */
 static void
 settle(struct bb_mw_priv *w)

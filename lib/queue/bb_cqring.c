@@ -59,8 +59,8 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 	uint32_t ci, i;
 
 	/*
-	 * The title's CQE number modulo twice the ring size: its index in the ring, and the bit
-	 * above the index, which equals the owner bit of a valid CQE.
+	 * ci is the title's CQE number modulo twice the ring size. The low bits are the index in
+	 * the ring. The bit above them equals the owner bit, because the title is a valid CQE.
 	 */
 	ci = (uint32_t)(title - (struct bb_cqe *)(void *)cq->buf);
 	ci |= (title->op_own & 1) != 0 ? cq->size : 0;

@@ -286,16 +286,16 @@ struct bb_roce_attr {
 #define BB_ROCE_ADAPTIVE   4000u /* default value of adaptive */
 
 /*
- * A READ or atomic that the responder has received. The peer may repeat the request, so its entry
- * stays after the response was sent.
+ * A READ or atomic that the responder has received. The entry stays after the response was sent,
+ * because the peer may repeat the request.
  */
 struct bb_roce_replay {
 	uint64_t seq; /* sequence number of its first packet, see struct bb_roce_resp.seq */
 	uint64_t va;
 	uint64_t orig; /* result of an atomic, which is never executed twice */
 	uint32_t packets;
-	uint32_t first_pkt; /* first response packet that the peer's newest request for this entry
-			  asks for; the peer has received the earlier ones */
+	uint32_t first_pkt; /* index of the first response packet to send. 0, unless the peer has
+			       repeated a READ without the packets that it had received */
 	uint32_t rkey;
 	uint32_t len;
 	uint32_t msn;

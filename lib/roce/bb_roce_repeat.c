@@ -24,9 +24,9 @@
  * packets that are sent again from the lost one on. A longer run costs little if losses are rare.
  * If they are frequent, it is no slower than a restart.
  *
- * A NAK for a packet of a run may refer to the first transmission of that packet. Nothing else
- * shows whether the second transmission was lost. So the requester believes the NAK, and halves
- * the run that starts there.
+ * A NAK for a packet that was sent again may refer to the first transmission of that packet.
+ * Nothing else shows whether the second transmission was lost. So the requester believes the NAK,
+ * and halves the run that starts there.
  *
  * If the peer stores packets, an ACK may end before a packet that was sent earlier than the
  * repeated one. Such an ACK shows another loss, whose NAK was lost too. To repeat that packet too
@@ -200,8 +200,8 @@ bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 		start_run(qp, probe, false);
 	} else {
 		/*
-		 * The other packets of the run are in flight. If one was lost, the peer will send
-		 * a NAK.
+		 * The other packets that were sent again in this run are in flight. If one was
+		 * lost, the peer will send a NAK.
 		 */
 		if (oldest_in_flight(req))
 			return;

@@ -48,8 +48,9 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 	if (r->n_replays < max)
 		r->n_replays++;
 	/*
-	 * The new entry overwrites the oldest one, which the stream was about to send again.
-	 * room() has ensured that the response of that entry was sent before.
+	 * The new entry may have overwritten the entry whose response is next in the stream. That
+	 * response was sent before, as room() has checked. So the stream continues with the oldest
+	 * entry that is left.
 	 */
 	if (r->head - r->todo > max) {
 		r->todo = r->head - max;
@@ -133,8 +134,8 @@ bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 }
 
 /*
- * Returns true if the request equals the stored one from response packet @k on. For a READ of 0
- * bytes the address is not compared.
+ * Returns true if the request repeats the stored one. @k: index of the response packet with which
+ * the repeated response starts. For a READ of 0 bytes the address is not compared.
  */
 static bool
 equal_request(const struct bb_roce_replay *e, const struct bb_roce_pkt *pkt, uint32_t k,
@@ -225,8 +226,9 @@ read_unreadable(struct bb_roce_qp *qp, uint8_t synd)
 }
 
 /*
- * Returns the opcode of response packet @n of a READ. A response that starts again from packet
- * e->from begins with a FIRST or ONLY packet, like a new response.
+ * Returns the opcode of response packet @n of a READ. A repeated response may start in the middle
+ * of the READ, at packet e->first_pkt. That packet has opcode FIRST or ONLY, as the first packet of
+ * a new response.
  */
 static uint8_t
 read_opcode(const struct bb_roce_replay *e, uint32_t n)

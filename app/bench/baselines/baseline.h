@@ -46,8 +46,8 @@ enum baseline_signal {
 /* Builds @n RDMA WRITEs with 8 bytes inline. Rings the doorbell once per @batch. */
 void baseline_post_inline8(struct baseline_qp *q, uint64_t n, uint32_t batch);
 /*
- * Builds @n RDMA WRITEs with one pointer segment of 64 bytes, of which each @batch has CQEs as in
- * @sig. Rings the doorbell once per @batch.
+ * Builds @n RDMA WRITEs with one pointer segment of 64 bytes, in batches of @batch. @sig: WQEs of a
+ * batch that request a CQE. Rings the doorbell once per batch.
  */
 void baseline_post_sge64(struct baseline_qp *q, uint64_t n, uint32_t batch,
 			 enum baseline_signal sig);

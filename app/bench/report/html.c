@@ -301,8 +301,8 @@ is_first(unsigned int i, bool of_case)
 }
 
 /*
- * Writes how many pairs of runs the median of each figure comes from. A case may have another
- * number of pairs than the run.
+ * Writes the number of pairs of runs from which each median comes. Some cases measure another
+ * number of pairs than the option of the run says.
  */
 static void
 pairs(FILE *f)

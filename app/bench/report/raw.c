@@ -94,8 +94,8 @@ pings(struct baseline_net *net, const struct raw_run *r, double *ns)
 }
 
 /*
- * Returns the ns that all packets took or, with @ping, the first half of the pings without ping 0.
- * Returns a negative number on an error.
+ * Returns the time in ns that all packets took. With @ping returns the time of the pings 1 to half
+ * - 1. Returns a negative number on an error.
  */
 static double
 run(const struct raw_run *r, bool ping)

@@ -138,7 +138,7 @@ inline_data(const struct request *rq)
 
 /*
  * Does the same as post_each(), but for requests with inline data, which have one SGE. Calls @one8
- * for messages of 8 bytes. There the length is a constant, as in most applications, so the
+ * for messages of 8 bytes. In @one8 the length is a constant, as in most applications, so the
  * library's code is shorter.
  */
 static __rte_always_inline int

@@ -122,8 +122,9 @@ uverbs_destroy(struct uverbs_file *f, enum uverbs_kind kind, uint64_t handle)
 }
 
 /*
- * Destroys all objects. DEVX objects may refer to one another in any way, so rounds follow until
- * one destroys nothing: as uverbs_destroy_ufile_hw() of Linux drivers/infiniband/core/rdma_core.c.
+ * Destroys all objects. DEVX objects may refer to one another in any way, and an object in use
+ * cannot be destroyed. So the function tries all objects again until a pass destroys none, as
+ * uverbs_destroy_ufile_hw() of Linux drivers/infiniband/core/rdma_core.c.
  */
 static bool
 destroy_all(struct uverbs_file *f)

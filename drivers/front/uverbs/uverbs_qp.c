@@ -33,9 +33,10 @@ service(uint8_t type)
 }
 
 /*
- * Short data in CQEs of 64 bytes, which libmlx5 requests by default. It applies to receives of RC
- * and UC. It applies to answers to RC in two cases: each request has a CQE, or the flag
- * ALLOW says that libmlx5 copies without one (create_user_qp(), configure_requester_scat_cqe()).
+ * Lets the device write data of up to 32 bytes into CQEs of 64 bytes, as libmlx5 requests by
+ * default. On RC and UC this applies to received data. On RC it applies to the data of READs and
+ * atomics, too, if each request has a CQE or if MLX5_QP_FLAG_ALLOW_SCATTER_CQE is set
+ * (create_user_qp(), configure_requester_scat_cqe()).
  */
 static void
 scatter_to_cqe(const struct ib_uverbs_create_qp *a, const struct mlx5_ib_create_qp *q, void *qpc)

@@ -323,9 +323,9 @@ devx_call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id,
 		return takes_down(in) ? 0 : soft_fault_check(cmd.dev, "command");
 	}
 	/*
-	 * Copies at most the size of the copy. If the input is longer than any command, the command
-	 * is rejected for its length, so the bytes beyond the copy are never read. An input from a
-	 * hypervisor's host cannot change meanwhile, so it is not copied.
+	 * Copies the input, because the caller may change it meanwhile. A longer input than any
+	 * command is copied in part; the command is then rejected for its length. An input that the
+	 * program of a virtual machine passes cannot change, so it is not copied.
 	 */
 	if (hosted) {
 		cmd.in = in;

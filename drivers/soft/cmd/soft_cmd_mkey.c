@@ -136,9 +136,10 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 				   ", the bytes of its entries)",
 				   ind->len, sum);
 	/*
-	 * Firmware checks the range as if it began at the multiple of the entry size below
-	 * start_addr. For longer ranges it reported "window size exceed translations_octword_size".
-	 * UCX (uct_ib_mlx5_devx_reg_ksm_data_contig()) therefore adds an entry to such a key.
+	 * Firmware rounds start_addr down to a multiple of the entry size, and adds the difference
+	 * to the length. If that length exceeds the entries, it reports "window size exceed
+	 * translations_octword_size". So UCX (uct_ib_mlx5_devx_reg_ksm_data_contig()) adds an entry
+	 * to such a key.
 	 */
 	skipped = ind->kind == SOFT_XLT_FIXED ? ind->start & ((UINT64_C(1) << ind->log_entity) - 1)
 					      : 0;

@@ -39,10 +39,10 @@ static const struct soft_field create_fields[] = {
 };
 
 /*
- * Fields that a kernel's driver sets in addition, in QPs with a page list, which it makes for
- * itself and for verbs (create_user_qp() and create_kernel_qp() of mlx5_ib, Linux 6.1). The device
- * needs none but page_offset: XRC is not supported, so xrcd is a placeholder; all lkeys are real
- * keys.
+ * Further fields that a kernel's driver sets in QPs with a page list. It makes such QPs for itself
+ * and for verbs (create_user_qp() and create_kernel_qp() of mlx5_ib, Linux 6.1). The device uses
+ * only page_offset. It ignores the others: xrcd is a placeholder, because XRC is not supported, and
+ * all lkeys are real keys.
  */
 static const struct soft_field kernel_fields[] = {
 	{BB_PRM_QPC_XRCD, SOFT_QPC_AT},        {BB_PRM_QPC_PAGE_OFFSET, SOFT_QPC_AT},

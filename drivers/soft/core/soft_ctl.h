@@ -429,8 +429,9 @@ int soft_channel_get(struct mlx5_channel *ch, uint64_t *cookie);
 void soft_channel_remove_cq(struct soft_dev *dev, struct soft_cq *cq);
 
 /*
- * Returns true if @ctx may use the objects of @owner: its own, and between contexts of one host
- * what the roles allow. @owner is NULL for an object that does not exist.
+ * Returns true if @ctx may use the objects of @owner. A context may use its own objects, and those
+ * of other contexts of the same host as enum soft_role says. @owner is NULL for an object that does
+ * not exist.
  */
 static inline bool
 soft_ctx_may_use(const struct soft_ctx *ctx, const struct soft_ctx *owner)

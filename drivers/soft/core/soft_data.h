@@ -557,8 +557,8 @@ uint8_t soft_umr_execute(struct soft_qp *qp, struct soft_req *r);
 /* Does the same for a QP of type REG_UMR, which changes MRs: soft_umr_kernel.c. */
 uint8_t soft_umr_kernel(struct soft_qp *qp, struct soft_req *r);
 /*
- * Returns true if a card would execute this WQE only after the QP's last UMR. A card may start
- * other WQEs before the UMR has ended (assumption [A]).
+ * Returns true if a card executes this WQE only after the last UMR WQE of the QP. A card may start
+ * other WQEs before that UMR has ended (assumption [A]).
  */
 static inline bool
 soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
@@ -568,8 +568,9 @@ soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
 }
 
 /*
- * Called after a WQE was decoded in order. If a card would execute the WQE only after the UMR, the
- * same holds for all later WQEs. So umr_index is set to 0, and later WQEs are not checked.
+ * Called for each WQE, in order. If a card executes this WQE after the last UMR, it also executes
+ * all later WQEs after that UMR. So umr_index becomes 0, which ends the checks of
+ * soft_umr_waited().
  */
 static inline void
 soft_umr_pass(struct soft_qp *qp, const struct soft_done *d)

@@ -3,7 +3,7 @@
  */
 /*
  * Functions of the software device for drivers/front, which stands between the device and a program
- * as a kernel does. All else it does through the command interface.
+ * as a kernel does. For all other purposes drivers/front uses the command interface.
  */
 #ifndef SOFT_HOOKS_H
 #define SOFT_HOOKS_H
@@ -12,15 +12,15 @@
 
 /*
  * Passes events of the context to @fn from now on, instead of queueing them for event_get(). The
- * device calls @fn from any thread, with locks held: @fn must not call the device. NULL queues
- * events again; when the function returns, the old @fn is not running.
+ * device calls @fn from any thread, with locks held, so @fn must not call the device. If @fn is
+ * NULL, events are queued again. When the function returns, the previous @fn is not running.
  */
 void soft_event_sink(struct mlx5_ctx *ctx,
 		     void (*fn)(void *arg, const struct mlx5_cmd_event *event), void *arg);
 
 /*
- * Returns the descriptor of the file that has the device's pages, -1 without the option mmap. It
- * is the device's own: duplicate it for a program.
+ * Returns the descriptor of the file that has the device's pages, -1 without the option mmap. The
+ * device owns the descriptor: duplicate it for a program.
  */
 int soft_node_fd(const struct mlx5_ctx *ctx);
 /* Returns the offset of a UAR page in that file, in bytes. */

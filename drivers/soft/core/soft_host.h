@@ -17,8 +17,8 @@
 #include "mlx5_cmd.h"
 
 /*
- * Memory of a guest. Contexts with the same host see one another's objects, as far as their roles
- * allow. The device calls the functions from the control path, under soft_dev.lock.
+ * Memory of a guest. Contexts with the same host may use one another's objects, as enum soft_role
+ * says. The device calls the functions from the control path, under soft_dev.lock.
  */
 struct soft_host {
 	void *arg; /* first argument of each function */

@@ -122,8 +122,8 @@ number_at(const struct soft_draw *d, uint32_t at)
 }
 
 /*
- * Adds new numbers to the ring, before the free ones. If there is no memory to move these, the ring
- * stays as it is.
+ * Adds new numbers to the ring, before the free numbers. If there is no memory to move the free
+ * numbers, the ring stays unchanged.
  */
 static void
 grow(struct soft_draw *d)

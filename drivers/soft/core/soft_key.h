@@ -57,8 +57,9 @@ struct soft_indirect {
 #define SOFT_GATE_CLOSED 0x80000000u
 
 /*
- * Detour: a direct key whose memory needs special access. Its field len is 0, so that the check for
- * plain keys fails for it at no extra cost. soft_mem_refuse() then handles the key.
+ * Detour: the way to access the memory of a direct key (the key of an MR) whose memory needs
+ * special access. The field len of such a key is 0, so that the check for plain keys fails at no
+ * extra cost. soft_mem_refuse() then handles the key.
  */
 enum soft_detour {
 	SOFT_DETOUR_NONE,

@@ -427,8 +427,9 @@ soft_req_response(struct soft_engine *e, struct soft_qp *qp, const struct soft_d
 }
 
 /*
- * Returns true if a request has waited at an engine that does not poll for as long as its QP
- * permits. Each expired ack timeout is counted as a retry, but the request is not sent again.
+ * Called while a request waits at an engine that does not poll. Returns true if the ack timeout and
+ * the retries of its QP are used up. Each expired ack timeout counts as a retry, but the request is
+ * not sent again.
  */
 static bool
 soft_peer_gave_up(struct soft_engine *e, struct soft_qp *qp)

@@ -109,8 +109,9 @@ solicited_node(const uint8_t ip[16], uint8_t group[16])
 }
 
 /*
- * Sends a message about @target. If @eth_dst is NULL, the frame goes to the MAC of the group @dst
- * (RFC 2464, 7). Returns false if no mbuf is free.
+ * Sends a neighbour solicitation or advertisement, as @type says, for the address @target. If
+ * @eth_dst is NULL, the frame goes to the MAC of the group @dst (RFC 2464, 7). Returns false if no
+ * mbuf is free.
  */
 static bool
 nd_send(struct soft_port_stack *s, const uint8_t *eth_dst, const uint8_t src[16],

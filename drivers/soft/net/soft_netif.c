@@ -166,7 +166,8 @@ log_counts(const struct soft_netif *nif)
 	soft_port_stats(nif->port, &port, &stack, &neigh);
 	SOFT_LOG(INFO,
 		 "%s: port=%s: received %" PRIu64 " frames (%" PRIu64 " of RoCE); sent %" PRIu64
-		 " frames (%" PRIu64 " without a copy, %" PRIu64 " copied late); dropped %" PRIu64
+		 " frames (%" PRIu64 " without a copy, %" PRIu64
+		 " copied because the PMD did not accept them at once); dropped %" PRIu64
 		 " frames while the link was down and %" PRIu64
 		 " to neighbours that did not respond; neighbour requests: %" PRIu64
 		 " sent, %" PRIu64 " failed",

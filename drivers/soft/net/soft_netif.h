@@ -140,9 +140,9 @@ void soft_netif_poll_all(void);
 /* ---- soft_netif_gate.c: control path */
 
 /*
- * Stops EAL's interrupt thread from working unless the thread holds the lock of @nif. The thread
- * takes the lock for about 50 us every 20 ms, so alarms and other work there are delayed by up to
- * 20 ms. Call before any poll of the port, and not on that thread. Returns 0 or -ENOMEM.
+ * From this call on, EAL's interrupt thread works only while it holds the lock of @nif. It takes
+ * the lock for about 50 us every 20 ms, so its alarms and other work are delayed by up to 20 ms.
+ * Call it before any poll of the port, and not on the interrupt thread. Returns 0 or -ENOMEM.
  */
 int soft_netif_gate_join(struct soft_netif *nif);
 /*

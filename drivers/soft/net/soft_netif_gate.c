@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Keeps EAL's interrupt thread from changing a PMD during a burst, because such a PMD has no lock.
- * Example: when the peer of a net_memif disconnects, memif_disconnect() of DPDK 22.11 unmaps the
- * rings on that thread. A thread in the middle of memif_tx() then gets SIGSEGV.
+ * Keeps EAL's interrupt thread from changing a PMD during a burst. Some PMDs work on that thread
+ * without a lock. Example: when the peer of a net_memif disconnects, memif_disconnect() of DPDK
+ * 22.11 unmaps the rings on that thread. A thread in the middle of memif_tx() then gets SIGSEGV.
  *
  * EAL offers no hook around such work, so this file occupies the interrupt thread. An alarm of this
  * file makes the thread wait most of the time. The thread does all other work while it holds the
- * locks of these ports. It works for about 20 us, then the alarm fires again. No engine waits for
- * those locks.
+ * locks of the ports with such PMDs. It works for about 20 us, then the alarm fires again. No
+ * engine waits for those locks.
  */
 #include <errno.h>
 #include <sched.h>
@@ -23,8 +23,9 @@
 
 #define MOMENT_US 20
 /*
- * While a port is down, rounds are short, because the PMD needs a dozen rounds to set up a
- * connection. A disconnection may be noticed later.
+ * Time that the interrupt thread waits in one call of the alarm. While a port is down the wait is
+ * short, because the PMD needs a dozen calls to set up a connection. While all ports are up it may
+ * be long, because a disconnection may be noticed later.
  */
 #define WAIT_DOWN_US 500
 #define WAIT_UP_US   20000

@@ -78,8 +78,9 @@ struct soft_port_ops {
 struct soft_port_stats {
 	uint64_t rx_frames, tx_frames;
 	uint64_t tx_zero_copy, tx_copied; /* Packets sent without and with a copy of the payload. */
-	uint64_t tx_unsettled;            /* Packets whose payload soft_port_settle() copied. */
-	uint64_t tx_full; /* Failed sends, because the queue was full or no mbuf was free. */
+	uint64_t tx_unsettled; /* Packets to be sent without a copy that soft_port_settle() copied,
+				  because the PMD had not accepted them. */
+	uint64_t tx_full;      /* Failed sends, because the queue was full or no mbuf was free. */
 	uint64_t tx_pending, tx_unreachable, tx_down;
 };
 
@@ -192,8 +193,9 @@ enum soft_port_sent soft_port_send_ip(struct soft_port *p, const uint8_t *ip, ui
 /* Passes queued packets to the PMD until the PMD accepts no more. */
 void soft_port_flush(struct soft_port *p);
 /*
- * Flushes the queue, then copies each queued packet that still refers to memory under a hold. If
- * there is no mbuf for the copy, the packet is lost. Afterwards no hold is busy, unless the PMD
+ * Flushes the queue. Then copies each packet that the PMD has not accepted and whose payload is
+ * still in the memory of a message. If there is no mbuf for the copy, the packet is lost.
+ * Afterwards each struct soft_port_hold (reference count of a message) is free, unless the PMD
  * retains mbufs (soft_port_info.retains_mbufs).
  */
 void soft_port_settle(struct soft_port *p);

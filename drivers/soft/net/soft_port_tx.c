@@ -54,8 +54,8 @@ soft_port_flush(struct soft_port *p)
 }
 
 /*
- * Replaces queued packets that refer to foreign memory by copies. If no mbuf is free for a copy,
- * the packet is dropped.
+ * Copies each queued packet whose payload is still in the memory of a message. If no mbuf is free
+ * for the copy, drops the packet.
  */
 static __rte_noinline void
 copy_references(struct soft_port *p)

@@ -74,7 +74,7 @@ direct_find_qp(struct soft_wire *w)
 
 /*
  * Returns true if the peer is connected and its QP accepts the next request. Looks up the peer's QP
- * again after a change. The calling engine is inside: it has called direct_enter().
+ * again after a change. Call it between direct_enter() and direct_leave().
  */
 static inline bool
 direct_ready(struct soft_wire *w)

@@ -287,9 +287,9 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 /* ---- Turns */
 
 /*
- * Suspends the QP until its timer expires, if it has one. Each packet moves the deadline, and few
- * timers expire in the end. So a running timer is not moved. The timer may then expire too early,
- * and is set again.
+ * Suspends the QP until its timer expires, if it has one. Each packet moves the deadline, but most
+ * timers are stopped before they expire. So a running timer is not moved. If it expires before the
+ * deadline, it is set again.
  */
 static inline void
 soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)

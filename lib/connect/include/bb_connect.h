@@ -102,9 +102,9 @@ enum bb_cm_event_type {
 	/** The connection is established: both QPs are in RTS. */
 	BB_CM_ESTABLISHED,
 	/**
-	 * The peer, or its CM, has rejected the connection. The field reason has the cause. A side
-	 * that has accepted can also get this event instead of ESTABLISHED. So can a LOST
-	 * connection, on the side that connects again. Its recovery then ends before recover_ms has
+	 * The peer, or its CM, has rejected the connection. The field reason has the cause. The
+	 * accepting side can get this event instead of ESTABLISHED. While a connection is LOST, the
+	 * side that connects again can get it, too. Recovery then ends before recover_ms has
 	 * passed. Destroy the connection.
 	 */
 	BB_CM_REJECTED,
@@ -123,10 +123,11 @@ enum bb_cm_event_type {
 	/**
 	 * The connection broke and is being recovered (@ref bb_conn_param.recover_ms). The QP is in
 	 * RESET; the field ends says for each request of the QP whether it was executed. Post
-	 * receives again after BB_CM_RECOVERED. The CM reports LOST again in one case: this side
-	 * has replied to the peer's request, the peer is lost or connects again, and there are new
-	 * fates to report. These are the fates of requests posted since the previous LOST event, or
-	 * of a message that consumed a receive of an SRQ.
+	 * receives again after BB_CM_RECOVERED.
+	 *
+	 * A second LOST event follows if recovery starts again after this side has replied to the
+	 * peer's connection request. It is reported only if there are new fates: of requests posted
+	 * since the previous LOST event, or of a message that consumed a receive of an SRQ.
 	 */
 	BB_CM_LOST,
 	/** The connection is recovered: both QPs are in RTS again. */

@@ -38,10 +38,10 @@ struct bb_gid_want {
 	/** VLAN ID 1 to 4094; 0: untagged only; BB_GID_ANY_VLAN: any, untagged preferred */
 	int vlan;
 	bool only_roce_v2; /**< never choose a RoCE v1 GID */
-	bool exact;        /**< choose only the address in raw */
-	/** choose the address in raw if the port has it, otherwise ignore raw */
+	bool exact;        /**< accept only a GID equal to the field raw */
+	/** prefer a GID equal to the field raw; if the port has no such GID, raw has no effect */
 	bool prefer;
-	uint8_t raw[16];
+	uint8_t raw[16]; /**< address for the fields exact and prefer */
 	char netdev[16]; /**< name of the required network interface; "" for any */
 	/**
 	 * True if the field peer holds the address of the peer. bb_gid_choose() then prefers an

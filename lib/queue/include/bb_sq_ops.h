@@ -48,8 +48,8 @@ struct bb_sq_ops {
 	/**
 	 * Starts a signalled RDMA_WRITE of one SGE. Cannot fail; call it only while fewer than
 	 * write_limit requests are outstanding. The caller then calls @ref piece with the SGE. The
-	 * arguments are split over two calls so that neither function must save those of the other.
-	 * @p ex is bb_sq.driver. @p where is the result of bb_sq_where().
+	 * SGE is the argument of a second call, so that this function need not save it. @p ex is
+	 * bb_sq.driver. @p where is the result of bb_sq_where().
 	 */
 	void (*write)(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
 		      uint64_t where, struct bb_sq *sq);

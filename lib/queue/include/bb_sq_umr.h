@@ -7,8 +7,8 @@
  * queue.
  *
  * A UMR WQE has at least 128 bytes. That is more than the slot size of most queues, so the WQE may
- * occupy several slots (bb_sq_slots()). The library adds a small fence to the next WQE, so that it
- * uses the changed key. The WQE layout is that of libmlx5. Results are those of bb_sq.h.
+ * occupy several slots (bb_sq_slots()). The library adds a small fence to the next WQE, so that the
+ * next WQE uses the changed key. The WQE layout is that of libmlx5. Results are those of bb_sq.h.
  */
 #ifndef BB_SQ_UMR_H
 #define BB_SQ_UMR_H
