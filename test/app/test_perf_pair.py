@@ -40,7 +40,7 @@ class Pair(AppTest):
         eal = ['128' if arg == '512' else arg for arg in EAL]
         cmd = [self.program, '-l', str(CPUS[side % len(CPUS)])] + eal + [
             '--', '-p', str(self.port), '-d',
-            'soft0,shm=perf%d,ip=192.0.2.%d/24' % (os.getpid(), side + 1), '--qp-timeout', '18',
+            'soft0,shm=perf%d,ip=192.0.2.%d/24' % (os.getpid(), side + 1),
             '--json', '%s/%s' % (self.folder.name, name)] + args
         proc = subprocess.Popen(cmd + (['127.0.0.1'] if side == CLIENT else []), text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -287,6 +287,24 @@ class Pair(AppTest):
             self.assertEqual(report['result'], 'fail')
             self.assertRegex(text, 'closed the connection|retry|no message in|peer died|'
                                    'peer has closed', protocol)
+            self.tearDown()
+            self.setUp()
+
+    @long
+    def test_peer_that_is_suspended_for_seconds(self):
+        """As a busy machine does. The default timeout and retries last longer; perftest's 14 does not."""
+        for protocol, args in (('send_lat', ()), ('write_bw', ('-s', '4096', '-b'))):
+            server, client = self.pair('-P', protocol, '-D', '4', *args)
+            while 'remote' not in server.stdout.readline():
+                self.assertIsNone(server.poll(), 'no RDMA')
+            while 'remote' not in client.stdout.readline():
+                self.assertIsNone(client.poll(), 'no RDMA')
+            server.send_signal(signal.SIGSTOP)
+            time.sleep(3)
+            server.send_signal(signal.SIGCONT)
+            for side, proc in ((CLIENT, client), (SERVER, server)):
+                rc, _, text = self.end(proc, side)
+                self.assertEqual(rc, 0, text)
             self.tearDown()
             self.setUp()
 
