@@ -91,6 +91,36 @@ T(test_events_reach_their_subscribers_only)
 	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
 }
 
+static uint32_t
+subs_of(struct env *env, struct mlx5_obj *obj)
+{
+	const struct soft_event_sub *sub;
+	uint32_t n = 0;
+
+	LIST_FOREACH(sub, soft_event_subs_of(env->dev, obj), link)
+		n++;
+	return n;
+}
+
+/*
+ * An event and the destruction of an object visit the object's own subscriptions only. So their
+ * cost does not depend on the number of objects.
+ */
+T(test_each_object_holds_its_own_subscriptions)
+{
+	const uint16_t qp_types[] = {BB_PRM_EVENT_WQ_CATAS_ERROR, BB_PRM_EVENT_WQ_ACCESS_ERROR};
+	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR;
+
+	env_qp_to(env, BB_PRM_QP_RST);
+	OK(soft_cmd_if.event_subscribe(env->ctx, env->cq, &cq_type, 1, 1));
+	OK(soft_cmd_if.event_subscribe(env->ctx, env->qp, qp_types, 2, 2));
+	assert_int_equal(subs_of(env, env->cq), 1);
+	assert_int_equal(subs_of(env, env->qp), 2);
+	assert_int_equal(subs_of(env, NULL), 0);
+	env_qp_gone(env);
+	assert_int_equal(subs_of(env, env->cq), 1);
+}
+
 T(test_lost_events_are_reported)
 {
 	const uint16_t type = BB_PRM_EVENT_CQ_ERROR;
