@@ -261,6 +261,10 @@ soft_qp_drop_work(struct soft_engine *e, struct soft_qp *qp)
 	soft_qp_unqueue(e, qp);
 	if (qp->in_err)
 		TAILQ_REMOVE(&e->errs, qp, err);
+	/*
+	 * soft_qp_detach() runs a QP that owes an ACK once more before this call, outside a turn.
+	 * In that run the QP can fail, for example because its retries are exceeded.
+	 */
 	if (qp->has_failed)
 		TAILQ_REMOVE(&e->failed, qp, err);
 	qp->in_err = false;
