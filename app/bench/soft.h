@@ -108,7 +108,8 @@ struct soft_rounds {
 	struct soft *s;
 	uint64_t n;      /* number of rounds */
 	uint32_t active; /* QPs that ring in each round */
-	bool others;     /* true: other QPs in each round; false: the same, spread over all QPs */
+	bool others; /* true: each round uses other QPs; false: each round uses the same QPs, spread
+			over all QPs */
 };
 
 /*

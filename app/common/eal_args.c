@@ -163,7 +163,7 @@ eal_start_completed(const char *name, int argc, char **argv, uint32_t mb, bool n
 			"hugepages of 2 MB: echo %" PRIu32 " > /proc/sys/vm/nr_hugepages\n",
 			name, need.free_mb, mb, mb, (mb + 1) / 2);
 	n = rte_eal_init(n, args);
-	/* The line above says it all, so the library's line about hugepages is turned off. */
+	/* The line above reports the missing hugepages, so the library need not log them too. */
 	if (n >= 0 && plain)
 		rte_log_set_level_pattern("bluebell.hugepages", RTE_LOG_WARNING);
 	return n;

@@ -62,7 +62,8 @@ iseg_read(struct hca *h, uint32_t off)
 		return (uint32_t)(hca_clock(h) >> 32);
 	case ISEG_TIMER_LOW:
 		return (uint32_t)hca_clock(h);
-	case 0x1010: /* health_syndrome, health_counter; the counter of a healthy device moves */
+	case 0x1010: /* health_syndrome and health_counter; while the device is healthy, the counter
+			increases */
 		return h->health != HCA_HEALTH_OK ? (uint32_t)h->health << 24
 						  : (uint32_t)(hca_now() / HEALTH_TICK) & 0xffffff;
 	default:
@@ -70,7 +71,10 @@ iseg_read(struct hca *h, uint32_t off)
 	}
 }
 
-/* The lower half of the queue's address, with the interface state that the driver asks for. */
+/*
+ * Handles a write of the lower half of the command queue's address, which also contains the
+ * interface state that the driver requests.
+ */
 static void
 write_cmdq_low(struct hca *h, uint32_t v)
 {
@@ -133,8 +137,8 @@ hca_bf_flush(struct hca *h)
 		return;
 	bf->len = 0;
 	/*
-	 * If a part of the copy is missing, only its first 8 bytes are passed on, as a doorbell.
-	 * The device then reads the WQE from the queue in memory.
+	 * If a part of the copy is missing, passes on only its first 8 bytes, as a doorbell. The
+	 * device then reads the WQE from the queue in memory.
 	 */
 	if (len % BLOCK != 0 || len < (bf->data[7] & 0x3fu) * 16u)
 		len = 8;
@@ -157,7 +161,8 @@ bf_store(struct hca *h, uint32_t uar, uint32_t off, const uint8_t *buf, uint32_t
 		hca_bf_flush(h);
 	if (bf->len == 0) {
 		if (off != reg)
-			return; /* the rest of a copy that came too late */
+			return; /* the rest of a copy whose first stores were handled as a doorbell
+				   already */
 		bf->uar = uar;
 		bf->reg = reg;
 	}

@@ -65,7 +65,10 @@ box_room(struct hca_box *b, uint32_t len)
 	return true;
 }
 
-/* Address of a block or of a queue from its two halves, of which the lower has few bits. */
+/*
+ * Returns the guest address of a mailbox block. @high: field with its upper 32 bits. @low: field
+ * with the top bits of the lower half; the bits below are 0.
+ */
 static uint64_t
 address(const void *base, struct bb_prm_field high, struct bb_prm_field low)
 {
@@ -91,7 +94,7 @@ read_block(struct hca *h, uint64_t addr, uint8_t token, uint32_t number, int no_
 	return bb_prm_get(block, BB_PRM_BOX_BLOCK_NUMBER) == number ? DELIVERED : BAD_BLOCK_NUMBER;
 }
 
-/* Copies the mailbox blocks of the input behind the inline part of the input. */
+/* Copies the data of the input's mailbox blocks, after the inline part of the input. */
 static int
 read_input(struct hca *h, const uint8_t *e, uint32_t len)
 {
@@ -208,7 +211,10 @@ execute(struct hca *h, uint32_t index)
 	st = deliver(h, e);
 	if (st != DELIVERED)
 		HCA_LOG(ERR, "command queue: entry %u: delivery status 0x%x", index, st);
-	/* The command may have removed the queue by a reset, or the memory of the queue. */
+	/*
+	 * The command may have reset the device, which removes the queue, or the memory of the
+	 * queue may be unmapped now.
+	 */
 	at = h->cmdq.addr == 0 ? NULL : guest_at(&h->guest, addr, sizeof(e), true);
 	if (at == NULL)
 		return;

@@ -13,7 +13,7 @@
 #define MIN_BOX       8u /* bytes of either mailbox: opcode and op_mod, status and syndrome */
 #define ISSI_MASK     3u /* versions 0 and 1 */
 
-/* Phases of a driver's life in which a command is accepted. */
+/* States of the function in which a command is accepted. */
 enum {
 	ALWAYS,
 	ENABLED,     /* between ENABLE_HCA and DISABLE_HCA */
@@ -147,7 +147,7 @@ query_adapter(struct fw_cmd *c)
 struct entry {
 	uint16_t op;
 	uint8_t phase;
-	bool eth; /* only of a function with an Ethernet port */
+	bool eth; /* accepted only by a function with an Ethernet port */
 	const char *name;
 	int (*run)(struct fw_cmd *c);
 };

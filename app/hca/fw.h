@@ -41,7 +41,7 @@ struct fw_cmd {
  * least 4096 bytes.
  */
 void fw_command(struct hca *h, const uint8_t *in, uint32_t inlen, uint8_t *out, uint32_t outlen);
-/* fw.c: sets the firmware's state to that after a reset. */
+/* fw.c: sets the state of the firmware to its state after a reset. */
 void fw_reset(struct hca *h);
 void fw_fini(struct hca *h);
 
@@ -76,7 +76,7 @@ int fw_ok(struct fw_cmd *c);
 
 /* fw_cap.c: computes the general capabilities. */
 void fw_cap_reset(struct hca *h);
-/* fw_nic.c: sets the NIC vport's context to that after a reset. */
+/* fw_nic.c: sets the context of the NIC vport to its value after a reset. */
 void fw_nic_reset(struct hca *h);
 
 #endif

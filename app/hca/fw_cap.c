@@ -18,9 +18,10 @@ struct cap {
 	uint32_t value;
 };
 
-#define UAR_SZ          5u /* log2 of the BAR's MiB */
-#define CLOCK_KHZ       1000000u
-#define LOG_BF_REG_SIZE 9u /* both registers of a page that alternate */
+#define UAR_SZ    5u /* log2 of the BAR's MiB */
+#define CLOCK_KHZ 1000000u
+#define LOG_BF_REG_SIZE                                                                            \
+	9u /* log2 of the bytes of both halves of a BlueFlame register, which alternate */
 
 /* Fields that this file always sets, whatever drivers/front reports. */
 static const struct cap function_caps[] = {
@@ -189,7 +190,9 @@ fw_query_hca_cap(struct fw_cmd *c)
 	return BB_PRM_STAT_OK;
 }
 
-/* Sets the current general capabilities. Those of other types stay, as no driver changes them.
+/*
+ * Sets the current general capabilities. Ignores other types of capabilities, which no driver
+ * changes.
  */
 int
 fw_set_hca_cap(struct fw_cmd *c)

@@ -195,7 +195,9 @@ fw_create_eq(struct fw_cmd *c)
 	return BB_PRM_STAT_OK;
 }
 
-/* The EQ that a command names, NULL after refusing the command. */
+/*
+ * Returns the EQ that a command names. Refuses the command and returns NULL if there is no such EQ.
+ */
 static struct hca_eq *
 named_eq(struct fw_cmd *c, struct bb_prm_field f)
 {

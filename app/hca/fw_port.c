@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The port: state, addresses and registers, as the software device has them. Registers are those of
- * Linux's include/linux/mlx5/driver.h (MLX5_REG_*).
+ * The port: state, addresses and registers, with the values of the software device's port.
+ * Registers are those of Linux's include/linux/mlx5/driver.h (MLX5_REG_*).
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,10 @@ enum {
 #define MAD_STATUS      5
 #define MAD_UNSUPPORTED 0x0cu /* method and attribute are not supported */
 
-/* The software device's port; a port of the default values if the front has no context. */
+/*
+ * Returns the attributes of the software device's port, or default values if the device is not
+ * open.
+ */
 static struct mlx5_port
 port_of(struct hca *h)
 {

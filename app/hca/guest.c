@@ -108,8 +108,8 @@ map_zeros(uint8_t *at, uint64_t bytes)
 }
 
 /*
- * Maps each page of a window to its RAM. With @all, returns false if a page has none; otherwise
- * maps zeros there.
+ * Maps each page of a window to the guest's RAM. If a page has no RAM, returns false with @all, and
+ * without @all maps a page of zeros.
  */
 static bool
 window_fill(struct guest *g, struct guest_window *w, bool all)
@@ -214,7 +214,9 @@ guest_window_free(struct guest *g, void *window)
 	}
 }
 
-/* Maps the windows again that have a page in a range of guest addresses. */
+/*
+ * Maps those windows again that have a page in the range [@addr, @addr + @size) of guest addresses.
+ */
 static void
 refill(struct guest *g, uint64_t addr, uint64_t size)
 {
@@ -231,7 +233,10 @@ refill(struct guest *g, uint64_t addr, uint64_t size)
 			if (i == w->n)
 				continue;
 			g->runs -= w->runs;
-			/* Without a mapping the engine must still find memory here. */
+			/*
+			 * The engine may access the window at any time. So if the window cannot be
+			 * filled, map zeros.
+			 */
 			if (!window_fill(g, w, false) &&
 			    !map_zeros(w->at, (uint64_t)w->n << w->log_sz))
 				abort();
@@ -239,7 +244,7 @@ refill(struct guest *g, uint64_t addr, uint64_t size)
 		}
 }
 
-/* Returns false if the file ends before @end. Only a plain file has an end. */
+/* Returns false if @fd is a regular file that is shorter than @end. */
 static bool
 file_reaches(int fd, uint64_t end)
 {

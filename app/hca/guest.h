@@ -25,7 +25,7 @@
 
 struct guest_map {
 	uint64_t addr, size; /* guest addresses */
-	uint64_t offset;     /* of the first byte in the file */
+	uint64_t offset;     /* offset of the first byte in the file */
 	int fd;              /* -1 if the monitor gave no file: not accessible */
 	bool writable;
 	uint8_t *mem; /* NULL without a file */
@@ -35,7 +35,8 @@ struct guest_window {
 	struct guest_window *next;
 	uint8_t *at;
 	uint32_t n, log_sz; /* pages, and log2 of their bytes */
-	uint32_t runs;      /* contiguous pieces, each of which is a mapping of this process */
+	uint32_t runs;      /* number of contiguous parts of the window; each is a mapping of this
+			       process */
 	uint64_t pa[];      /* guest address of each page */
 };
 
@@ -44,13 +45,14 @@ struct guest {
 	uint32_t n_maps;
 	uint32_t last; /* index of the mapping of the last access */
 	struct guest_window *windows[GUEST_WINDOW_LISTS];
-	uint32_t runs, max_runs; /* pieces of all windows, and their limit */
+	uint32_t runs, max_runs; /* contiguous parts of all windows (each is a mapping of this
+				    process), and their maximum */
 	struct guest *next;      /* list of guest_catch_sigbus() */
 };
 
 /* Initializes @g without mappings. */
 void guest_init(struct guest *g);
-/* Unmaps all RAM. Windows remain, without RAM. */
+/* Unmaps all RAM of the guest. Windows stay valid, but read as zeros. */
 void guest_reset(struct guest *g);
 /* Unmaps everything. The caller has freed all windows. */
 void guest_fini(struct guest *g);
@@ -79,7 +81,7 @@ void *guest_at(struct guest *g, uint64_t addr, uint64_t len, bool write);
 void *guest_window(struct guest *g, const uint64_t *pa, uint32_t n, unsigned int log_sz);
 void guest_window_free(struct guest *g, void *window);
 
-/* Installs the SIGBUS handler for all guests that guest_init() initialized. Once. */
+/* Installs the SIGBUS handler for all guests that guest_init() initialized. Call it once. */
 void guest_catch_sigbus(void);
 /* Returns the number of pages that the handler has replaced since the start. */
 unsigned int guest_lost_pages(void);

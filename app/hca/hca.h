@@ -31,12 +31,15 @@
 #define HCA_PAGE      4096u
 #define HCA_N_MSIX    32u
 #define HCA_EQS       64u /* EQ numbers are 1 to HCA_EQS - 1 */
-#define HCA_LOG_EQ    22u /* log2 of the most entries of an EQ */
+#define HCA_LOG_EQ    22u /* log2 of the maximum number of entries of an EQ */
 #define HCA_CAP_BYTES 256u
 #define HCA_MAX_BOX   (16u << 20) /* bytes of a command's input or output */
-#define HCA_MAX_PAGES 65536u      /* pages that the firmware holds at most */
+#define HCA_MAX_PAGES 65536u      /* maximum number of pages lent to the firmware */
 
-/* Offsets in BAR 0 of what QEMU emulates, and the end of the part without doorbells. */
+/*
+ * Offsets in BAR 0: the MSI-X table and pending bits, which QEMU emulates, and the first page of
+ * doorbell registers.
+ */
 #define HCA_MSIX_TABLE 0x2000u
 #define HCA_MSIX_PBA   0x3000u
 #define HCA_UAR_FIRST  0x10000u
@@ -57,7 +60,7 @@ enum hca_nic {
 };
 
 struct hca_opts {
-	const char *device; /* of the front: "soft0", "soft0,link=ib" */
+	const char *device; /* software device to open, such as "soft0" or "soft0,link=ib" */
 	bool vf;            /* a virtual function */
 	bool eth;           /* link layer Ethernet, not InfiniBand */
 	uint64_t guid;
@@ -81,7 +84,8 @@ struct hca_box {
 
 struct hca_cmdq {
 	uint64_t addr; /* guest address of the queue, 0 until the driver has written it */
-	uint32_t high; /* upper half, as written; valid once the lower half is written */
+	uint32_t high; /* upper half of addr, as the driver has written it; takes effect when the
+			  driver writes the lower half */
 	struct hca_box in, out;
 	uint64_t *blocks; /* guest addresses of the output's blocks */
 	uint32_t max_blocks;
@@ -99,10 +103,11 @@ struct hca_bf {
 struct hca_fw {
 	bool enabled, initialized;
 	uint32_t issi;
-	uint64_t *pages; /* guest addresses of pages that the driver gave */
+	uint64_t *pages; /* guest addresses of the pages that the driver has lent */
 	uint32_t n_pages;
 	uint8_t caps[2][HCA_CAP_BYTES]; /* general capabilities: maximum, current */
-	uint32_t next_number;           /* of the Ethernet objects, which are stubs */
+	/* next number of an Ethernet object; these objects have no function */
+	uint32_t next_number;
 	uint8_t nic_vport[HCA_CAP_BYTES];
 };
 
@@ -114,24 +119,31 @@ struct hca {
 	struct front *front;
 	uint8_t config[HCA_PAGE];
 	uint32_t nic_state;     /* enum hca_nic */
-	enum hca_health health; /* not OK: fatal until the next reset */
+	enum hca_health health; /* if not HCA_HEALTH_OK, the device is in the fatal state until the
+				   next reset */
 	struct hca_cmdq cmdq;
 	struct hca_eq eqs[HCA_EQS];
 	struct hca_bf bf;
 	struct hca_fw fw;
 };
 
-/* Opens the front's device. Returns 0 or a negative errno (logged). @h is zeroed by the caller. */
+/*
+ * Opens the software device of @o. Returns 0 or a negative errno (logged). The caller has zeroed
+ * @h.
+ */
 int hca_open(struct hca *h, const struct hca_opts *o);
 void hca_close(struct hca *h);
-/* Resets the function: objects, queues, registers. The guest's memory stays mapped. */
+/* Resets the PCI function: objects, queues, registers. The guest's memory stays mapped. */
 void hca_reset(struct hca *h);
 /*
- * Does what is due between messages. Returns the milliseconds until it wants to be called again, -1
- * for none.
+ * Runs the device between two messages of the monitor. Returns the milliseconds until the next call
+ * must follow, -1 if none is needed before the next message.
  */
 int hca_poll(struct hca *h);
-/* Makes the device fatal: the health buffer shows @why, and it executes nothing until a reset. */
+/*
+ * Moves the device to the fatal state: the health buffer shows @why, and the device executes
+ * nothing until a reset.
+ */
 void hca_fatal(struct hca *h, enum hca_health why);
 /* Time in ns of the monotonic clock. */
 uint64_t hca_now(void);
@@ -145,7 +157,7 @@ void hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t 
 /* bar.c: registers of BAR 0. */
 void hca_bar_read(struct hca *h, uint64_t off, uint8_t *buf, uint32_t len);
 void hca_bar_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len);
-/* Hands a pending copy to the front, as far as it has arrived. */
+/* Executes a pending BlueFlame copy, as far as its stores have arrived. */
 void hca_bf_flush(struct hca *h);
 
 /* cmdq.c: executes the entries in the bit mask @vector. */
@@ -155,11 +167,14 @@ void hca_cmdq_fini(struct hca *h);
 /* eq.c: event queues. */
 void hca_eq_post(struct hca *h, uint32_t eqn, uint8_t type, uint8_t sub, const void *data,
 		 unsigned int len);
-/* Posts to the EQ that has @type in its mask. Nothing if none has. */
+/* Posts an event to the EQ that has @type in its mask. Does nothing if no EQ has it. */
 void hca_event(struct hca *h, uint8_t type, uint8_t sub, const void *data, unsigned int len);
-/* The EQ that has @type in its mask, 0 if none has. */
+/* Returns the number of the EQ that has @type in its mask, 0 if there is none. */
 uint32_t hca_event_eq(const struct hca *h, uint8_t type);
-/* A doorbell: consumer index and EQ number, with or without the request for an interrupt. */
+/*
+ * Handles a doorbell of an EQ: @value has the consumer index and the EQ number. @arm: the driver
+ * requests an interrupt.
+ */
 void hca_eq_doorbell(struct hca *h, uint32_t uar, uint32_t value, bool arm);
 void hca_eq_free(struct hca_eq *eq);
 

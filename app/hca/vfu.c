@@ -60,7 +60,9 @@ vfu_detach(struct vfu *v)
 			close(v->irq_fd[i]);
 			v->irq_fd[i] = -1;
 		}
-	/* The device frees its windows before the memory goes. */
+	/*
+	 * Resets the device first: the reset frees its windows, which refer to the guest's memory.
+	 */
 	v->dev.reset(v->dev.arg);
 	guest_reset(v->guest);
 }
@@ -102,7 +104,7 @@ vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen
 	return -ENOBUFS;
 }
 
-/* Keeps descriptors that came with a message. Returns false if there are too many. */
+/* Stores the descriptors that came with a message. Returns false if there are too many. */
 static bool
 take_fds(struct vfu *v, struct msghdr *mh)
 {

@@ -37,7 +37,7 @@ enum vfu_irq {
 #define VFU_MAX_FDS  16u
 #define VFU_MSIX_MAX 64u
 
-/* The device behind the protocol. */
+/* Functions of the device that the server calls. */
 struct vfu_dev {
 	void *arg; /* first argument of each function */
 	uint64_t bar0_size;
@@ -75,7 +75,7 @@ int vfu_receive(struct vfu *v);
 /* Closes the connection, the interrupts and the guest's memory, and resets the device. */
 void vfu_detach(struct vfu *v);
 
-/* Raises an MSI-X vector. Returns false if no one waits for it. */
+/* Raises an MSI-X vector. Returns false if the guest has masked the vector. */
 bool vfu_irq(struct vfu *v, uint32_t vector);
 
 /* For vfu.c and vfu_msg.c: the header of a message. */

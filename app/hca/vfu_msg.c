@@ -34,7 +34,10 @@ enum {
 	CMD_REGION_WRITE_MULTI,
 };
 
-/* Device: resettable, PCI. Region: readable, writable. Interrupt: by eventfd. */
+/*
+ * Flags of linux/vfio.h. Device: VFIO_DEVICE_FLAGS_RESET and _PCI. Region: _READ and _WRITE.
+ * Interrupt: VFIO_IRQ_INFO_EVENTFD.
+ */
 #define DEVICE_FLAGS  (1u << 0 | 1u << 1)
 #define REGION_FLAGS  (1u << 0 | 1u << 1)
 #define IRQ_EVENTFD   (1u << 0)
@@ -77,7 +80,10 @@ struct region_access {
 	uint32_t region, count;
 };
 
-/* Copies the @len bytes that every message of its kind has. Returns false if it is shorter. */
+/*
+ * Copies the @len bytes that every message of this command has. Returns false if the message is
+ * shorter.
+ */
 static bool
 body(const struct vfu *v, void *to, size_t len)
 {
@@ -196,7 +202,10 @@ set_eventfd(struct vfu *v, uint32_t vector, int fd)
 {
 	int flags = fd >= 0 ? fcntl(fd, F_GETFL) : -1;
 
-	/* A full eventfd, or another kind of file, must not block the device. */
+	/*
+	 * Sets O_NONBLOCK, because a full eventfd, or another kind of file, must not block the
+	 * device.
+	 */
 	if (flags >= 0)
 		(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	if (v->irq_fd[vector] >= 0)

@@ -84,7 +84,7 @@ roll_by(const struct test *test)
 		ops = RTE_MIN(ops, RTE_MAX(test->rate / 100, 1u));
 	/*
 	 * Rounds up to a multiple of signal_every. The last allowed operation is then signalled, so
-	 * a span may end with it.
+	 * the timed operations may end with it.
 	 */
 	return RTE_ALIGN_MUL_CEIL(ops, (uint64_t)test->signal_every);
 }

@@ -9,10 +9,10 @@
 
 /* State of the periodic checks while the rate phase or the latency phase of a test runs. */
 struct watch {
-	uint64_t deadline;      /* TSC at which a span without a given number of operations ends */
-	uint64_t last_progress; /* TSC of the last change of count */
-	uint64_t last_count;    /* value of count when last_progress was set */
-	uint64_t count;         /* number of completions so far */
+	uint64_t deadline; /* TSC at which the timed operations end if their number is not given */
+	uint64_t last_progress;    /* TSC of the last change of count */
+	uint64_t last_count;       /* value of count when last_progress was set */
+	uint64_t count;            /* number of completions so far */
 	uint64_t last_event_check; /* TSC of the last check of the device's events */
 	const char *phase;
 };

@@ -129,11 +129,11 @@ struct pair {
 			      initiator QP */
 	/* Used only if the target is in another process (remote.h): */
 	uint32_t orders; /* number of outstanding WRITEs to the peer's control block */
-	/* the span has no given number of operations, so end advances until the deadline */
+	/* no number of operations is given, so end grows until the deadline */
 	bool rolling;
 	uint64_t sent_end; /* value of end last sent to the target's process */
 	/* Used with --rate: */
-	uint64_t first; /* number of the first operation of the span */
+	uint64_t first; /* number of the first operation that is timed in this round */
 	uint64_t due;   /* number of the first operation that is not due yet */
 	/*
 	 * index of the flow. With n flows, flow i executes the operations i, i + n, i + 2n and so
@@ -153,7 +153,7 @@ struct pair {
 };
 
 struct result {
-	uint64_t ops, cycles, doorbells; /* totals of all timed spans */
+	uint64_t ops, cycles, doorbells; /* totals of the timed operations of all rounds */
 	uint64_t bytes;                  /* payload bytes that were verified */
 	uint64_t guards;                 /* guard bytes that were verified */
 	uint64_t recvs;                  /* receive completions that were checked */
@@ -211,7 +211,7 @@ struct tester {
 	struct side local, remote; /* remote: a copy if the target is in another process */
 	struct bb_cm *cm;          /* connection manager; NULL if the target is in this process */
 	bool orders; /* the target is in another process and executes a part of the test */
-	struct schedule schedule; /* with --rate: schedule of the span */
+	struct schedule schedule; /* with --rate: schedule of the timed operations of this round */
 	struct pair *pairs;
 	struct pair *twins;  /* twin of each pair; NULL if the run has no two-way mode */
 	uint32_t npairs;     /* number of pairs created */
@@ -265,14 +265,16 @@ void recv_completed(struct tester *t, const struct bb_wc *wc);
 /* modes/mixed.c: adds the number of operations of each type in the current test to @count. */
 void mixed_count(const struct tester *t, uint64_t *count);
 
-/* rate.c: starts the schedule of a span, updates the due operations, ends the schedule. */
+/*
+ * rate.c, for --rate: starts the schedule, updates the number of due operations, ends the schedule.
+ */
 void pace_begin(struct tester *t, uint64_t now);
 void pace_roll(struct tester *t, uint64_t now);
 void pace_end(struct tester *t, uint64_t now);
 
 /* run.c */
 void test_run(struct tester *t, struct test *test);
-/* Posts receives and operations of @p, as many as the queues and the limits of the span allow. */
+/* Posts receives and operations of @p, as many as the queues and the limit of @p allow. */
 void flow_post(struct tester *t, struct pair *p);
 void live_update(struct tester *t);
 

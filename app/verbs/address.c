@@ -14,7 +14,10 @@
 #define TRIES 4096u
 #define HOSTS 65534u
 
-/* Opens the device quietly: an address that is taken is no error yet. */
+/*
+ * Opens the device. With @quiet nothing is logged, because another address can be tried if this one
+ * is in use.
+ */
 static int
 try_open(const char *name, const char *args, const char *more, bool quiet, struct mlx5_ctx **ctx)
 {
@@ -48,7 +51,7 @@ address_open(const char *spec, bool choose, const char *more, char *name, char *
 	strcpy(args, given);
 	if (!choose)
 		return try_open(name, args, more, false, ctx);
-	/* The address that bb_verbs has chosen, which is the last option. */
+	/* First tries the address that bb_verbs has chosen. It is the last option. */
 	if (ip != NULL) {
 		ret = try_open(name, args, more, true, ctx);
 		given_len = ip > given ? (int)(ip - given) - 1 : 0;
@@ -59,6 +62,9 @@ address_open(const char *spec, bool choose, const char *more, char *name, char *
 			 given_len != 0 ? "," : "", host >> 8, host & 255, ADDRESS_BITS);
 		ret = try_open(name, args, more, true, ctx);
 	}
-	/* The device says what is wrong with its options. */
+	/*
+	 * On an error other than a used address, opens the device again, so that it logs what is
+	 * wrong with its options.
+	 */
 	return ret == 0 || ret == -EADDRINUSE ? ret : try_open(name, args, more, false, ctx);
 }

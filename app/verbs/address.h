@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* How bb_verbs and the library open the device, with the first free address of those to choose. */
+/*
+ * Opens the software device for bb_verbs and for its library, and chooses a free address for the
+ * device.
+ */
 #ifndef ADDRESS_H
 #define ADDRESS_H
 
@@ -10,7 +13,10 @@
 
 #include "mlx5_cmd.h"
 
-/* The network of --address auto; its hosts are tried from one that the process number gives. */
+/*
+ * The network of --address auto. The search for a free address starts at a host number that depends
+ * on the process number.
+ */
 #define ADDRESS_NET  "10.88"
 #define ADDRESS_BITS 16
 

@@ -13,7 +13,7 @@
 
 static uint8_t kinds[MAX_FDS]; /* enum fd_kind; atomic */
 static void *files[MAX_FDS];
-static unsigned int end; /* after the highest descriptor that was ever in the table; atomic */
+static unsigned int end; /* 1 + the highest descriptor that was ever in the table; atomic */
 static pid_t owner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -24,7 +24,7 @@ fds_maybe(int fd)
 	       __atomic_load_n(&kinds[fd], __ATOMIC_RELAXED) != FD_NONE;
 }
 
-/* Holds the lock over fork(), so that the child finds the table whole. */
+/* Holds the lock during fork(), so that the child gets a consistent table. */
 static void
 before_fork(void)
 {
@@ -54,8 +54,8 @@ in_child(void)
 }
 
 /*
- * Returns true in a child of vfork() or clone(), which runs in its parent's memory: the table is
- * then not its own.
+ * Returns true in a child of vfork() or clone() that shares its parent's memory. The table then has
+ * the descriptors of the parent.
  */
 static bool
 foreign(void)

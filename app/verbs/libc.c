@@ -32,7 +32,7 @@ libc_find(const char *name)
 	void *fn = dlsym(RTLD_NEXT, name);
 
 	if (fn == NULL)
-		abort(); /* a libc without the function that the program has called */
+		abort(); /* this libc lacks the function that the program has called */
 	return fn;
 }
 

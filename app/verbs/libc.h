@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* How an entry finds libc's function of its name. */
+/* Looks up the function of libc that a function of the same name replaces. */
 #ifndef LIBC_H
 #define LIBC_H
 
@@ -9,7 +9,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* Returns libc's function. Ends the process if there is none. */
+/* Returns the function @name of libc. Aborts the process if libc does not have it. */
 void *libc_find(const char *name);
 
 /* Declares @real, a pointer to libc's function @name_ of the given return and parameter types. */

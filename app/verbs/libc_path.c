@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The calls of libc by which programs find devices, on paths: those below /dev/infiniband and
- * /sys/class/infiniband* lead to files that bb_verbs has made.
+ * Replacements for the calls of libc that take a path. Paths below /dev/infiniband and
+ * /sys/class/infiniband*, by which programs find devices, lead to files that bb_verbs has made.
  */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* it would rename calls of libc */
@@ -80,7 +80,10 @@ OPEN_2(__open64_2, O_LARGEFILE)
 
 /* ---- What a file is */
 
-/* Gives the file that stands for the node the type and number of a device. */
+/*
+ * Writes type and number of the device node to *st_. The program must not see those of the file
+ * that replaces the node.
+ */
 #define AS_NODE(st_)                                                                               \
 	do {                                                                                       \
 		(st_)->st_mode = S_IFCHR | 0666;                                                   \

@@ -107,14 +107,20 @@ node_assist(void)
 	soft_assist(base);
 }
 
-/* Tells peers that this process ends. A program that exits with open contexts is cut off. */
+/*
+ * Closes the device when the process exits, so that peers learn of it at once. Does nothing if the
+ * program has left a context open: peers then see the process die.
+ */
 static void __attribute__((destructor)) stop(void)
 {
 	if (base != NULL && getpid() == owner && !fds_any_node())
 		(void)base->cmd->close(base);
 }
 
-/* The registry of devices is part of libbluebell, which is not in this library. */
+/*
+ * Replaces the function of libbluebell that registers the software device. This library does not
+ * contain libbluebell, and needs no registration.
+ */
 void
 mlx5_cmd_register(const struct mlx5_cmd_if *cmd)
 {

@@ -34,7 +34,10 @@
 typedef void (*any_fn)(void);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Returns the function that stands for @of, or @of if it is one itself or no slot is free. */
+/*
+ * Returns the replacement for the function @of. Returns @of if it is a replacement itself or no
+ * slot is free.
+ */
 static any_fn
 replacement(any_fn of, any_fn *real, const any_fn *mine)
 {
@@ -138,7 +141,10 @@ MINE(notify) = {EACH(NOTIFY_ENTRY)};
 MINE(start_poll) = {EACH(START_POLL_ENTRY)};
 MINE(wr_complete) = {EACH(WR_COMPLETE_ENTRY)};
 
-/* Returns a function of a library, which the program may have loaded for itself alone. */
+/*
+ * Returns function @name of library @lib. The program may have loaded the library with RTLD_LOCAL,
+ * so that dlsym() does not find its functions.
+ */
 static void *
 find(const char *lib, const char *name)
 {
@@ -205,7 +211,7 @@ take(struct ibv_context *ctx)
 static struct ibv_context *
 opened(struct ibv_context *ctx)
 {
-	/* A context that the program made without the device, as of another provider, stays. */
+	/* Does not change a context of another provider, whose descriptor is not in the table. */
 	if (ctx != NULL && fds_maybe(ctx->cmd_fd))
 		take(ctx);
 	return ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Any verbs program on the software ConnectX: shared by the parts of the preloaded library. */
+/* Declarations shared by the files of the library that bb_verbs preloads into a verbs program. */
 #ifndef PRELOAD_H
 #define PRELOAD_H
 
@@ -13,7 +13,7 @@
 
 /* Environment in which bb_verbs starts a program. */
 #define VERBS_ENV_DEVICE  "BB_VERBS_DEVICE"  /* NAME,OPTIONS of the software device */
-#define VERBS_ENV_AUTO    "BB_VERBS_AUTO"    /* set: another process takes the next address */
+#define VERBS_ENV_AUTO    "BB_VERBS_AUTO"    /* if set, each process chooses a free address */
 #define VERBS_ENV_TREE    "BB_VERBS_TREE"    /* folder with the files for /sys and /dev */
 #define VERBS_ENV_TRACE   "BB_VERBS_TRACE"   /* set: lists the calls on standard error */
 #define VERBS_ENV_NO_POLL "BB_VERBS_NO_POLL" /* set: the program's polls do not run the device */
@@ -28,7 +28,7 @@ enum fd_kind {
 	FD_NONE,
 	FD_NODE,   /* the device node: struct uverbs_file */
 	FD_EVENTS, /* events: struct uverbs_events */
-	FD_ORPHAN, /* was one of these in the process that has forked this one */
+	FD_ORPHAN, /* was a file of the device in the parent process, before fork() */
 };
 
 struct fd_ref {
@@ -39,12 +39,12 @@ struct fd_ref {
 /* Returns false if a descriptor is certainly not in the table. Async-signal-safe. */
 bool fds_maybe(int fd);
 /*
- * Looks up a descriptor and holds a reference, which fds_put() ends. Kind FD_NONE: not in the
- * table; FD_ORPHAN: without a reference.
+ * Looks up a descriptor and takes a reference, which fds_put() releases. Returns kind FD_NONE if
+ * the descriptor is not in the table. With kind FD_ORPHAN there is no reference.
  */
 struct fd_ref fds_get(int fd);
 void fds_put(const struct fd_ref *ref);
-/* Enters a descriptor. Returns false if its number is too high. */
+/* Enters a descriptor into the table. Returns false if its number is too high. */
 bool fds_set(int fd, enum fd_kind kind, void *p);
 /* Removes a descriptor and closes its file. The caller closes the descriptor itself. */
 void fds_close(int fd);

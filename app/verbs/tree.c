@@ -189,7 +189,9 @@ tree_remove(const char *root)
 	(void)nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Waits for the end of the process of @pidfd, then removes the files. Runs detached. */
+/*
+ * Waits until the process of @pidfd has ended, then removes the files. Runs in a separate process.
+ */
 static void __attribute__((noreturn)) sweep(int pidfd, const char *root)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};

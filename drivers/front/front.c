@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A front: opening, reset, polls, capabilities. */
+/* Opens, resets and polls the device of a guest, and reports its capabilities. */
 #define _GNU_SOURCE /* asprintf() */
 #include <errno.h>
 #include <stdio.h>
@@ -29,15 +29,16 @@ front_now(void)
 }
 
 /*
- * Options of the device that the front needs. A UAR page has one number and one owner. Device
- * memory would need a part of the BAR, and on-demand paging page faults that the kernel resolves;
- * the front has neither, so the kernel must not see the capabilities.
+ * Options that the device needs behind a kernel's driver. uar_share=0: each UAR page has one number
+ * and one owner. no_dm: device memory would need a part of the BAR, which has none. no_odp:
+ * on-demand paging would need page faults that the kernel resolves, which this code does not
+ * report.
  */
 #define OPTIONS "uar_share=0,no_dm,no_odp"
 
 /*
- * Splits "soft0,key=value,..." into the name of the device and its options. The program's thread
- * runs the device: it alone may call the functions of the host.
+ * Splits "soft0,key=value,..." into the name of the device and its options. Rejects progress= other
+ * than inline, because only the program's own thread may call the functions of struct front_host.
  */
 static int
 take_name(struct front *f, const char *device_and_opts)

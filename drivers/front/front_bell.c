@@ -36,8 +36,8 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 	if (off >= BELLS)
 		off &= ~(uint32_t)SECOND_HALF;
 	/*
-	 * Stores the data as a CPU does: the first 8 bytes last, as one store that the device may
-	 * see.
+	 * The device detects the store by its first 8 bytes. So these are stored last, by one
+	 * store.
 	 */
 	reg = o->uar->base_addr + off;
 	memcpy(reg + DOORBELL, (const uint8_t *)data + DOORBELL, len - DOORBELL);

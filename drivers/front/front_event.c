@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Events: from the device's contexts to entries of the guest's event queues. */
+/* Converts events of the device to entries of the guest's event queues. */
 #include <rte_common.h>
 
 #include "front_priv.h"
@@ -78,8 +78,8 @@ async(struct front *f, struct front_user *u)
 		uint8_t data[EQE_DATA] = {0}, sub = 0;
 
 		/*
-		 * The hosting program itself reports the failure of the whole device, by the health
-		 * buffer.
+		 * The program that hosts the guest itself reports the failure of the whole device,
+		 * by the health buffer.
 		 */
 		if (ev.type == MLX5_CMD_EVENT_DEV_FATAL)
 			continue;

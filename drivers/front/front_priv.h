@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The front's own state: users and objects. */
+/* State of drivers/front: users and objects. */
 #ifndef FRONT_PRIV_H
 #define FRONT_PRIV_H
 
@@ -40,7 +40,7 @@ struct front_user {
 	uint16_t uid;
 	struct mlx5_ctx *ctx; /* NULL if there is no such user */
 	struct mlx5_channel *ch;
-	uint32_t objs; /* objects of the user */
+	uint32_t objs; /* number of objects of the user */
 };
 
 /* An object: its number, its owner, and its handle, of the type that the kind needs. */
@@ -65,7 +65,7 @@ LIST_HEAD(front_objs, front_obj);
 struct front {
 	const struct mlx5_cmd_if *cmd;
 	struct front_host host;
-	/* functions of the guest's memory, in the form that drivers/soft calls */
+	/* functions that map the guest's memory, in the form that drivers/soft calls */
 	struct soft_host memory;
 	char device[32];
 	char *opts;
@@ -73,11 +73,12 @@ struct front {
 	struct front_user shared; /* uid 0xffff */
 	struct front_objs objs[FRONT_BUCKETS];
 	struct front_objs kinds[FRONT_KINDS];
-	uint32_t next_number; /* next number of an object that only the front has */
-	uint64_t busy_until;  /* time until which this front polls without a pause, ns */
+	uint32_t next_number; /* next number for an object that the device does not have, such as an
+				 XRC domain */
+	uint64_t busy_until;  /* time until which front_poll() asks for polls without a pause, ns */
 };
 
-/* A command that the front executes. */
+/* A command during its execution. */
 struct front_cmd {
 	struct front *f;
 	uint16_t op;
@@ -91,7 +92,10 @@ struct front_cmd {
 extern int front_logtype;
 #define FRONT_LOG(level, ...) rte_log(RTE_LOG_##level, front_logtype, "front: " __VA_ARGS__)
 
-/* Writes a status and a syndrome, which identifies the place of the refusal. */
+/*
+ * Writes a status and a syndrome. The syndrome identifies the line of the code that refused the
+ * command.
+ */
 void front_refuse(struct front_cmd *cmd, enum bb_prm_status status, uint32_t syndrome);
 #define FRONT_REFUSE(cmd, status) front_refuse(cmd, BB_PRM_STAT_##status, FRONT_SYNDROME | __LINE__)
 /* Writes the status that belongs to a negative errno of a function that has no output mailbox. */
@@ -107,7 +111,7 @@ struct front_obj *front_obj_new(struct front *f, enum front_kind kind, struct fr
 /* Gives the object its number, after which it can be found. */
 void front_obj_publish(struct front *f, struct front_obj *o, uint32_t id);
 void front_obj_free(struct front_obj *o);
-/* Destroys the device's part, then the object. Returns 0 or a negative errno. */
+/* Destroys the object of the device, then this object. Returns 0 or a negative errno. */
 int front_obj_destroy(struct front *f, struct front_obj *o);
 
 /* ---- front_user.c */

@@ -141,9 +141,12 @@ struct bb_conn {
 	void *user;
 	struct bb_cm_event ev;
 	/* Recovery. */
-	/* half-open connection with a REQ that resumes this connection; NULL if none */
+	/*
+	 * half-open connection on which the peer has sent a REQ to resume this lost connection;
+	 * NULL if none
+	 */
 	struct bb_conn *successor;
-	/* valid only in a successor: the lost connection that the successor resumes */
+	/* lost connection that this half-open connection resumes; NULL if none */
 	struct bb_conn *predecessor;
 	struct bb_wr_end *ends;
 	uint32_t recoveries, tries, backoff_ms;

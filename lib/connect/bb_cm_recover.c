@@ -167,7 +167,10 @@ resend_req(struct bb_conn *c)
 
 /* ---- Accepting side */
 
-/* Moves the transport connection and the peer's parameters from the successor to the connection. */
+/*
+ * Moves the transport connection and the peer's parameters from the successor (the new connection
+ * on which the peer resumes @c) to @c.
+ */
 static void
 take_over_successor(struct bb_conn *c)
 {
@@ -230,12 +233,15 @@ bb_cm_resume(struct bb_conn *c)
 	old->successor = c;
 	c->predecessor = old;
 	/*
-	 * The successor has sent its request, so its own deadline no longer applies. The connection
-	 * that it resumes limits the wait.
+	 * The peer's request has arrived on this new connection, so the deadline of half-open
+	 * connections no longer applies. The wait ends at the deadline of the lost connection.
 	 */
 	c->deadline = 0;
 	c->cm->n_successors++;
-	/* Wake the application: bb_cm_lost_step() processes the successor in a later poll. */
+	/*
+	 * Wake the application, because bb_cm_lost_step() processes the new connection in a later
+	 * poll.
+	 */
 	bb_cm_wake(c->cm);
 	return true;
 }

@@ -25,7 +25,10 @@ static unsigned int n_drivers;
  * process.
  */
 static bool no_huge_logged;
-/* A log type of its own, so that a program that says this itself can turn off the line. */
+/*
+ * Separate log type for the notice, so that a program that reports missing hugepages itself can
+ * turn off the notice.
+ */
 RTE_LOG_REGISTER(no_huge_logtype, bluebell.hugepages, NOTICE)
 
 /*

@@ -15,7 +15,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
-/* bluebell.py repeats these values. The text of an assertion names the place there. */
+/* bluebell.py repeats these values. The text of an assertion names the place in bluebell.py. */
 static_assert(BB_ACCESS_LOCAL_WRITE == 1 && BB_ACCESS_REMOTE_WRITE == 2 &&
 		      BB_ACCESS_REMOTE_READ == 4 && BB_ACCESS_REMOTE_ATOMIC == 8,
 	      "class Access");

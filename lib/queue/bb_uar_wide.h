@@ -71,8 +71,8 @@ bb_uar_block_neon(volatile uint64_t *reg, const uint8_t *block)
 	const uint8x16_t b2 = vld1q_u8(block + 32), b3 = vld1q_u8(block + 48);
 
 	/*
-	 * Assembly, because the compiler could place other instructions between the pairs if they
-	 * were intrinsics.
+	 * Assembly instead of intrinsics, because with intrinsics the compiler could place other
+	 * instructions between the two pairs of stores.
 	 */
 	__asm__ volatile("stp %q1, %q2, [%0]\n\tstp %q3, %q4, [%0, #32]"
 			 :

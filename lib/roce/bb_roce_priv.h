@@ -121,8 +121,8 @@ void bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now);
 /* Returns the ack timeout in ns, which is one to four times the configured ack timeout. */
 uint64_t bb_roce_rto_ack_timeout(const struct bb_roce_qp *qp);
 /*
- * Starts the adaptive interval (top of bb_roce_rto.c: a few round trips without progress, then the
- * requester sends again) if an ACK is outstanding.
+ * Starts the adaptive interval if an ACK is outstanding. After this interval without progress the
+ * requester sends all packets again (bb_roce_rto.c).
  */
 void bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now);
 /*

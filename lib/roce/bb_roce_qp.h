@@ -390,9 +390,9 @@ struct bb_roce_req {
 			    stops trying; if negative, losses until it tries again */
 	/* Value that nxt had when the packet with PSN una was last sent again. */
 	uint32_t probe_end;
-	uint32_t run_len, run_end; /* run_len: packets in the last run; run_end: PSN after the
-				    newest packet of that run that was sent */
-	uint32_t run_left;         /* packets of the current run that are still to be sent again */
+	uint32_t run_len, run_end; /* run_len: number of packets in the last run of packets sent
+				      again; run_end: PSN after the newest of them that was sent */
+	uint32_t run_left; /* number of packets of the run that are still to be sent again */
 	/* PSN and message index of the next packet of the run to send again */
 	uint32_t run_psn, run_msg;
 	uint8_t failed_synd; /* syndrome of message failed_msg if that message cannot be sent, else

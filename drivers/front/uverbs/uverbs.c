@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Openings of the device node and the handles of their objects. */
+/* Opens and closes the device node, and holds the handles of the objects of each opening. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -243,7 +243,10 @@ uverbs_write(struct uverbs_file *f, const void *buf, size_t len)
 	return rc;
 }
 
-/* As ib_uverbs_ioctl() of Linux drivers/infiniband/core/uverbs_ioctl.c: no more than a page. */
+/*
+ * Checks the header as ib_uverbs_ioctl() of Linux drivers/infiniband/core/uverbs_ioctl.c does:
+ * among others, the length is at most a page.
+ */
 int
 uverbs_ioctl(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {

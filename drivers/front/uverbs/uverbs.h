@@ -34,27 +34,31 @@ struct uverbs_events;
 
 struct uverbs_attr {
 	const char *dev;  /* name of the software device, "soft0" to "soft15" */
-	const char *args; /* its options, without progress= and mmap */
+	const char *args; /* options of the device, without progress= and mmap */
 	bool clock;       /* the caller maps a clock at UVERBS_CLOCK_PAGE */
 	/*
-	 * Enters a descriptor of events into the caller's table, which now holds a reference that
-	 * uverbs_events_close() ends. Called during uverbs_write() and uverbs_ioctl().
+	 * Enters a descriptor of events into the caller's table of descriptors. The table holds a
+	 * reference until the caller calls uverbs_events_close(). Called during uverbs_write() and
+	 * uverbs_ioctl().
 	 */
 	void (*install)(void *arg, int fd, struct uverbs_events *events);
 	void *arg;
 };
 
 /*
- * Opens the node. Returns 0 with the descriptor for the program in *fd, which maps registers and
- * device memory; or a negative errno.
+ * Opens the node. Returns 0 or a negative errno. Sets *fd to the descriptor for the program, by
+ * which the program maps registers and device memory.
  */
 int uverbs_open(const struct uverbs_attr *attr, struct uverbs_file **file, int *fd);
 /*
- * The program has closed the node: destroys all objects and ends waiting reads. Ends the reference
- * of uverbs_open().
+ * Call it when the program closes the node. Destroys all objects, ends waiting reads, and releases
+ * the reference of uverbs_open().
  */
 void uverbs_close(struct uverbs_file *file);
-/* A reference keeps the memory of a file, for a call that runs while another thread closes it. */
+/*
+ * Takes and releases a reference to a file. The memory of the file stays valid for its holder, even
+ * if another thread closes the file.
+ */
 void uverbs_get(struct uverbs_file *file);
 void uverbs_put(struct uverbs_file *file);
 
@@ -69,7 +73,9 @@ struct mlx5_ctx *uverbs_device(const struct uverbs_file *file);
  * errno: -EIO if the node is closed.
  */
 ssize_t uverbs_events_read(struct uverbs_events *events, void *buf, size_t len);
-/* The program has closed the descriptor. Ends the reference of uverbs_attr.install(). */
+/*
+ * Call it when the program closes the descriptor. Releases the reference of uverbs_attr.install().
+ */
 void uverbs_events_close(struct uverbs_events *events);
 void uverbs_events_get(struct uverbs_events *events);
 void uverbs_events_put(struct uverbs_events *events);

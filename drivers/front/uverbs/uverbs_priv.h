@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Shared by the parts of the device node. */
+/* Declarations shared by the files of the uverbs device node. */
 #ifndef UVERBS_PRIV_H
 #define UVERBS_PRIV_H
 
@@ -38,11 +38,11 @@ struct uverbs_handle {
 	void *p;
 };
 
-/* Kinds of descriptors of events. */
+/* Kinds of file descriptors from which a program reads events. */
 enum uverbs_events_kind {
 	UV_ASYNC,   /* ibv_get_async_event() */
-	UV_DEVX,    /* DEVX events with their EQE */
-	UV_CHANNEL, /* DEVX completion events, only the cookie */
+	UV_DEVX,    /* DEVX events; a read returns the cookie and the EQE */
+	UV_CHANNEL, /* DEVX completion events; a read returns only the cookie */
 	UV_COMP,    /* ibv_get_cq_event() */
 };
 
@@ -53,21 +53,23 @@ struct uverbs_events {
 	struct uverbs_file *file;
 	struct uverbs_events *next; /* list of the file, under uverbs_file.lock */
 	enum uverbs_events_kind kind;
-	int program_fd;          /* the program's number of the descriptor, -1 once it is closed */
-	int fd;                  /* a duplicate, readable while an event is pending */
-	struct mlx5_channel *ch; /* CHANNEL and COMP, NULL once the node is closed */
-	bool closed;             /* under uverbs_file.lock */
-	/* Pending events of ASYNC and DEVX, under uverbs_file.event_lock. */
+	int program_fd; /* number of the program's descriptor; -1 after it was closed */
+	int fd;         /* duplicate of that descriptor; readable while an event is pending */
+	/* valid for UV_CHANNEL and UV_COMP; NULL after the node was closed */
+	struct mlx5_channel *ch;
+	bool closed; /* under uverbs_file.lock */
+	/* Pending events, valid for UV_ASYNC and UV_DEVX. Under uverbs_file.event_lock. */
 	struct mlx5_cmd_event *event;
 	unsigned int first, n;
 	bool overflow; /* an event was lost */
 };
 
-/* A subscription to DEVX events. Its index is the cookie for the device. */
+/* A subscription to DEVX events. The device gets its index in uverbs_file.subs as the cookie. */
 struct uverbs_sub {
-	struct uverbs_events *to; /* NULL: the descriptor is closed, or the entry is free */
-	const void *obj;          /* object of the events, NULL for events of the device */
-	uint64_t cookie;          /* the program's */
+	/* descriptor that gets the events; NULL if it is closed or the entry is free */
+	struct uverbs_events *to;
+	const void *obj; /* object of the events, NULL for events of the device */
+	uint64_t cookie; /* cookie that the program has given */
 	bool used;
 };
 
@@ -77,18 +79,19 @@ struct uverbs_group;
 struct uverbs_file {
 	unsigned int refs; /* atomic */
 	struct uverbs_attr attr;
-	struct mlx5_ctx *soft; /* NULL once the node is closed */
+	struct mlx5_ctx *soft; /* context of the software device; NULL after the node was closed */
 	pthread_mutex_t lock;
 	struct uverbs_handle *handles;
 	uint32_t n_handles, last;
 	struct uverbs_events *events;
 	struct uverbs_group *groups;
 	/*
-	 * Protects pending events. Last in the lock order: the device calls the sink with its locks
-	 * held.
+	 * Protects pending events. Last in the lock order, because the device delivers events with
+	 * its own locks held.
 	 */
 	pthread_mutex_t event_lock;
-	struct uverbs_events *async; /* NULL before the context is made */
+	/* descriptor of asynchronous events; NULL before the program has created its context */
+	struct uverbs_events *async;
 	struct uverbs_sub *subs;
 	uint32_t n_subs;
 };
@@ -98,7 +101,7 @@ struct uverbs_file {
 uint32_t uverbs_keep(struct uverbs_file *f, enum uverbs_kind kind, void *p);
 /* Returns the object, NULL if the handle is free or of another kind. */
 void *uverbs_find(const struct uverbs_file *f, enum uverbs_kind kind, uint64_t handle);
-/* Frees a handle without its object. */
+/* Frees a handle, but not its object. */
 void uverbs_forget(struct uverbs_file *f, uint64_t handle);
 /* Destroys an object of @kind. Returns 0 or an errno. */
 int uverbs_end(struct uverbs_file *f, enum uverbs_kind kind, void *p);
@@ -106,12 +109,18 @@ int uverbs_end(struct uverbs_file *f, enum uverbs_kind kind, void *p);
 int uverbs_destroy(struct uverbs_file *f, enum uverbs_kind kind, uint64_t handle);
 
 /* ---- uverbs_event.c */
-/* Set in the cookie of events for ibv_get_async_event(), beside the handle. */
+/*
+ * Bit of the cookie of events for ibv_get_async_event(); the other bits are the handle of the
+ * object.
+ */
 #define UVERBS_COOKIE ((uint64_t)1 << 63)
 
-/* Makes a descriptor of events. Returns its number for the program or a negative errno. */
+/*
+ * Creates a descriptor from which the program reads events. Returns its number in the program, or a
+ * negative errno.
+ */
 int uverbs_events_new(struct uverbs_file *f, enum uverbs_events_kind kind);
-/* Returns the descriptor of events with the program's number @fd, NULL if there is none. */
+/* Returns the events descriptor that has the number @fd in the program, NULL if there is none. */
 struct uverbs_events *uverbs_events_find(const struct uverbs_file *f, int fd);
 /* Subscribes @ev to DEVX events. Returns 0 or an errno. */
 int uverbs_subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_obj *obj,

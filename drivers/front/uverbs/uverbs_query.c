@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The context, and what the device and its port can do. */
+/* Queries: the context, and the attributes of the device and of its port. */
 #include <errno.h>
 #include <string.h>
 
@@ -66,8 +66,8 @@ query_caps(struct uverbs_file *f, enum bb_prm_cap type, uint8_t out[BB_PRM_SZ_QU
 }
 
 /*
- * Capabilities of ON_DEMAND regions from the device's mailbox; the kernel provides the whole
- * address space.
+ * Reads the capabilities of ON_DEMAND regions from the device. A kernel also supports regions of
+ * the whole address space, so this function reports that, too.
  */
 static void
 odp_caps(struct uverbs_file *f, struct ib_uverbs_odp_caps *to)
@@ -98,7 +98,10 @@ max_dm(struct uverbs_file *f)
 		       : 0;
 }
 
-/* Fills in what the device can do, from the capabilities in its mailbox where it has them. */
+/*
+ * Fills in the attributes of the device. Takes them from the capabilities that the device reports,
+ * as far as it reports them.
+ */
 static void
 fill_device(struct uverbs_file *f, struct ib_uverbs_query_device_resp *to)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Common to CQs, QPs and SRQs of the kernel: uverbs_queue.c. */
+/* Functions that CQs, QPs and SRQs share: uverbs_queue.c. */
 #ifndef UVERBS_QUEUE_H
 #define UVERBS_QUEUE_H
 
@@ -14,16 +14,19 @@ struct uverbs_queue {
 	uint32_t num;
 	uint32_t events;  /* events reported */
 	uint32_t comps;   /* completion events reported */
-	uint64_t element; /* value by which libibverbs recognizes the object in events */
-	uint32_t entries; /* of a CQ or an SRQ: a power of two */
-	uint32_t max_sge; /* of an SRQ */
-	uint8_t type;     /* of a QP: enum ibv_qp_type */
+	uint64_t element; /* value in events by which libibverbs finds its object */
+	uint32_t entries; /* number of entries of a CQ or SRQ, a power of two */
+	uint32_t max_sge; /* valid for an SRQ: maximum number of SGEs of a receive */
+	uint8_t type;     /* valid for a QP: enum ibv_qp_type */
 	uint8_t state;    /* enum ibv_qp_state */
 	struct mlx5_pd *pd;
-	struct ib_uverbs_create_qp made; /* of a QP: the attributes that the program requested */
+	struct ib_uverbs_create_qp made; /* valid for a QP: attributes that the program requested */
 };
 
-/* Makes a umem of the pages that hold [addr, addr + len); *offset is the position in it. */
+/*
+ * Makes a umem of the pages that hold [addr, addr + len). Sets *offset to the offset of @addr in
+ * the umem.
+ */
 int uverbs_queue_umem(struct uverbs_file *f, uint64_t addr, uint64_t len, struct mlx5_umem **u,
 		      uint64_t *offset);
 /*
@@ -31,15 +34,18 @@ int uverbs_queue_umem(struct uverbs_file *f, uint64_t addr, uint64_t len, struct
  */
 struct uverbs_queue *uverbs_queue_begin(struct uverbs_file *f, uint64_t ring, uint64_t bytes,
 					uint64_t rec, uint64_t *ring_at, uint64_t *rec_at);
-/* Destroys a queue. Returns 0 or an errno: other objects may still refer to it. */
+/* Destroys a queue. Returns 0, or an errno if other objects still refer to the queue. */
 int uverbs_queue_end(struct uverbs_file *f, struct uverbs_queue *q);
 /* Subscribes to events of @types and stores the queue. Returns its handle, 0 on failure. */
 uint32_t uverbs_queue_born(struct uverbs_file *f, enum uverbs_kind kind, struct uverbs_queue *q,
 			   const uint16_t *types, unsigned int n);
-/* Makes the event that ibv_get_async_event() reads. Returns false if the object is destroyed. */
+/*
+ * Fills in @to, the event that ibv_get_async_event() reads. Returns false if the object of the
+ * event is destroyed.
+ */
 bool uverbs_async_event(struct uverbs_file *f, const struct mlx5_cmd_event *event,
 			struct ib_uverbs_async_event_desc *to);
-/* Makes the event that ibv_get_cq_event() reads. Returns false if the CQ is destroyed. */
+/* Fills in @to, the event that ibv_get_cq_event() reads. Returns false if the CQ is destroyed. */
 bool uverbs_comp_event(struct uverbs_file *f, uint64_t cookie,
 		       struct ib_uverbs_comp_event_desc *to);
 

@@ -41,7 +41,10 @@ uverbs_create_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 		return EINVAL;
 	if ((d.flags & MLX5_SRQ_FLAG_SIGNATURE) != 0)
 		return EOPNOTSUPP;
-	/* The library has sized its ring as powers of two above these numbers. */
+	/*
+	 * libmlx5 has allocated the ring. It rounds the number and the size of the WQEs up to
+	 * powers of two, so this function does the same.
+	 */
 	wqes = 1u << (uverbs_log2(q.max_wr) + 1);
 	log_stride = uverbs_log2((1 + q.max_sge) * BB_WQE_SEG - 1) + 1;
 	srq = uverbs_queue_begin(f, d.buf_addr, (uint64_t)wqes << log_stride, d.db_addr, &ring_at,

@@ -107,8 +107,8 @@ struct soft_ctl {
 struct soft_ctx {
 	struct mlx5_ctx pub;
 	struct soft_dev *dev;
-	const struct soft_host *host;              /* NULL for a context of DEVX: soft_host.h */
-	enum soft_role role;                       /* valid only with a host */
+	const struct soft_host *host; /* virtual machine of the context; NULL for DEVX */
+	enum soft_role role;          /* valid only if host is not NULL */
 	uint32_t objs, umems, uars, pds, mrs, dms; /* numbers of live handles, by type */
 	uint32_t channels;
 	LIST_ENTRY(soft_ctx) link;
@@ -470,7 +470,7 @@ enum {
 	 * (soft_ctx.host)
 	 */
 	SOFT_CMD_PAGES = 1 << 1,
-	SOFT_CMD_HOST = 1 << 2, /* only with a host: no call of DEVX makes this command */
+	SOFT_CMD_HOST = 1 << 2, /* accepted only if soft_ctx.host is set, not from DEVX */
 };
 
 /* A field that a command may contain, at offset @base of its mailbox. */
@@ -563,7 +563,7 @@ int soft_cmd_destroy_qp(struct soft_cmd *cmd);
 int soft_cmd_query_qp(struct soft_cmd *cmd);
 int soft_cmd_modify_qp(struct soft_cmd *cmd);
 int soft_cmd_create_mkey(struct soft_cmd *cmd);
-/* CREATE_MKEY for keys over pages, and over physical addresses: only with a host. */
+/* CREATE_MKEY for keys over page lists or physical addresses; only if soft_ctx.host is set. */
 int soft_cmd_create_mtt(struct soft_cmd *cmd);
 int soft_cmd_destroy_mkey(struct soft_cmd *cmd);
 int soft_cmd_alloc_q_counter(struct soft_cmd *cmd);

@@ -234,7 +234,7 @@ struct soft_engine {
 	uint8_t key_fault;           /* enum soft_key_fault of the last rejection */
 	uint8_t qp_op_fault;         /* vendor syndrome of the last LOCAL_QP_OP */
 	enum soft_detour detour;     /* special access that the last looked-up key needs */
-	uint8_t *detour_at;          /* process address of the memory of the detour key */
+	uint8_t *detour_at;          /* process address of the memory, if detour is not NONE */
 	uint32_t scan;               /* doorbell records scanned per poll */
 	uint32_t wrong_uar, bad_qpn; /* doorbells on a wrong UAR, and with a bad QPN or CQN */
 

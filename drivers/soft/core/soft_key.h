@@ -38,7 +38,8 @@ struct soft_xlt {
  * completes.
  */
 struct soft_indirect {
-	uint32_t gate; /* accesses that use the key now, or-ed with SOFT_GATE_CLOSED; __atomic */
+	uint32_t gate; /* number of accesses that use the key now, ORed with SOFT_GATE_CLOSED, which
+			  rejects new accesses; __atomic */
 	bool umr, en_rinval;
 	bool free;       /* the key is unusable until a UMR changes it */
 	uint8_t mw_type; /* 1 or 2: type of a window; 0: the key is not a window */
@@ -67,7 +68,10 @@ enum soft_detour {
 	SOFT_DETOUR_RELAXED, /* RELAXED_ORDERING: writes of peers become visible in any order */
 };
 
-/* Pages of a host's guest as one range of the process: soft_host.h. at is NULL if there is none. */
+/*
+ * Pages of a guest, mapped as one range of this process (soft_host.h). at is NULL if nothing is
+ * mapped.
+ */
 struct soft_window {
 	const struct soft_host *host;
 	void *at;

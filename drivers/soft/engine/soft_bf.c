@@ -28,10 +28,10 @@ soft_bf_reset(struct soft_watch *w)
 }
 
 /*
- * Stores a complete copy in the QP, if it differs from the WQE in the ring. soft_req_decode() then
- * uses the copy; otherwise it uses the ring. With @only stores the copy only if no other WQE is
- * posted. Does nothing while another engine executes a request of the QP, because that engine reads
- * the copy stored before.
+ * Stores a complete BlueFlame copy of a WQE in the QP, if the copy differs from the WQE in the
+ * ring. soft_req_decode() then uses the copy; otherwise it uses the ring. With @only stores the
+ * copy only if no other WQE is posted. Does nothing while another engine executes a request of the
+ * QP, because that engine reads the copy stored before.
  */
 static void
 store_copy(struct soft_qp *qp, const uint64_t *copy, bool only)

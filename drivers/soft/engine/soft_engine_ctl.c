@@ -28,8 +28,8 @@ static soft_msg_handler *const soft_msg_handlers[SOFT_MSG_STATES] = {
 };
 
 /*
- * Takes and releases the engine's lock, so that a poll that has begun before is over. Also adds the
- * counts of the engine to the shared counters. Implements soft_reader.pass.
+ * Takes and releases the engine's lock. So every poll that had begun before this call has ended.
+ * Also adds the counts of the engine to the shared counters. Implements soft_reader.pass.
  */
 static void
 soft_engine_pass(struct soft_reader *r)

@@ -72,8 +72,8 @@ soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, u
 
 /* ---- soft_mem.c */
 /*
- * Moves a key over a guest's pages to PD @pdn of the same host. Call it with umr_lock held. Returns
- * false if there is no such PD.
+ * Moves a key over a guest's pages to PD @pdn of the same guest. Call it with umr_lock held.
+ * Returns false if there is no such PD.
  */
 bool soft_mkey_move(struct soft_dev *dev, struct soft_mkey *m, uint32_t pdn);
 

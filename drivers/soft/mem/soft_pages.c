@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory of a host's guest, which mailboxes name by page lists. The host maps the pages as one
- * range, so the data path accesses them as any other memory.
+ * Memory of a guest (a virtual machine), which mailboxes name by page lists. The program that hosts
+ * the guest maps the pages as one range, so the data path accesses them as any other memory.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -222,8 +222,8 @@ wait_us(void)
 }
 
 /*
- * Runs one round on the interrupt thread, which holds the locks of its ports while it works for
- * their PMDs: releases the locks, waits, takes the locks again and sets the next alarm.
+ * Alarm on the interrupt thread, which holds the locks of its ports while it works for their PMDs.
+ * Releases the locks, waits, takes the locks again and sets the next alarm.
  */
 static void
 turn(void *arg)

@@ -301,8 +301,8 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
 	if (sent != SOFT_PORT_SENT)
 		return sent;
 	/*
-	 * A path to a group has no neighbour entry to mark as used. So its generation is set to a
-	 * stale value, and the next packet does not use the path again.
+	 * A path (cached headers) to a multicast group has no neighbour entry to mark as used. So
+	 * its generation is set to a stale value, and the next packet does not use the path again.
 	 */
 	path->gen = p->stack.neigh.gen - bb_roce_is_mcast(net->dst);
 	path->l2_len = (uint8_t)soft_port_put_eth(&p->stack, path->head, mac,

@@ -187,8 +187,9 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	plain_payload(at, &r->w);
 	frame_close(e, p, m, b, bth, bb_roce_bth_last(flags, psn), len);
 	/*
-	 * In a conversation (SOFT_WIRE_CONVERSATION) the peer waits for this packet. So the port
-	 * sends it now, before the engine updates its state and reads the clock.
+	 * In a conversation (each message is answered by a message, see SOFT_WIRE_CONVERSATION) the
+	 * peer waits for this packet. So the port sends it now, before the engine updates its state
+	 * and reads the clock.
 	 */
 	if (w->n_answered == SOFT_WIRE_CONVERSATION && !more)
 		soft_port_flush(p);

@@ -330,6 +330,7 @@ soft_wire_learn(struct soft_wire *w, const struct soft_packet *p)
 	if (opcode >= 32 || (kind == 0 && opcode != (BB_ROCE_RC | BB_ROCE_WRITE_ONLY)))
 		return;
 	/*
+	 * To learn from a frame is to cache its first bytes for the comparison with later frames.
 	 * If no frame has matched since the last one was learnt, learning costs more than it saves.
 	 * In this case the function learns only from every LEARN_EVERY-th frame.
 	 */
