@@ -86,10 +86,16 @@ destroy_uctx(struct front_cmd *cmd)
 static void
 alloc(struct front_cmd *cmd, enum front_kind kind)
 {
-	struct front_obj *o = front_obj_new(cmd->f, kind, cmd->user);
+	struct front_obj *o;
 	uint32_t id = 0;
 	int ret = 0;
 
+	/* The kernel's probe needs an XRC SRQ as a placeholder; the device has no XRC for users. */
+	if (kind == FRONT_XRC_SRQ && cmd->user != &cmd->f->users[0]) {
+		FRONT_REFUSE(cmd, NO_RES);
+		return;
+	}
+	o = front_obj_new(cmd->f, kind, cmd->user);
 	if (o == NULL) {
 		FRONT_REFUSE(cmd, NO_RES);
 		return;

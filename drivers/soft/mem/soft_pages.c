@@ -69,12 +69,16 @@ soft_umem_of_pages(struct soft_ctx *ctx, const uint8_t *list, uint32_t n, unsign
 
 	if (u == NULL)
 		return -ENOMEM;
+	u->ctx = ctx;
+	if (n == 0) {
+		*umem = u;
+		return 0;
+	}
 	ret = soft_window_open(ctx, list, n, log_sz, &u->window);
 	if (ret != 0) {
 		free(u);
 		return ret;
 	}
-	u->ctx = ctx;
 	u->base = (uint8_t *)u->window.at + off;
 	u->len = ((uint64_t)n << log_sz) - off;
 	u->pgsz = UINT64_C(1) << log_sz;

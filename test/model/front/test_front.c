@@ -272,6 +272,31 @@ T(test_umem_of_pages_holds_a_cq)
 	assert_int_equal(f->windows, 0);
 }
 
+/* A QP with an SRQ and no send queue: mlx5_ib lists no pages. Here it has no receives either. */
+T(test_qp_without_a_ring_needs_no_pages)
+{
+	struct user u;
+	struct g_qp qp;
+	uint8_t *qpc;
+
+	user_open(f, &u);
+	qp = u.qp;
+	qp.ring.n = 0;
+	g_qp_box(f, &qp, u.uid, u.pd, u.uar, u.cq.cqn);
+	qpc = bb_prm_sub(f->in, BB_PRM_CREATE_QP_QPC);
+	bb_prm_set(qpc, BB_PRM_QPC_NO_SQ, 1);
+	bb_prm_set(qpc, BB_PRM_QPC_LOG_SQ_SIZE, 0);
+	bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_SIZE, 0);
+	bb_prm_set(qpc, BB_PRM_QPC_PAGE_OFFSET, 0);
+	bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
+	assert_status(f, OK);
+	qp.qpn = bb_prm_get(f->out, BB_PRM_CREATE_QP_OUT_QPN);
+	g_qp_up(f, &qp, u.uid, u.pd, u.cq.cqn, u.qp.qpn);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_QP, u.uid, qp.qpn), BB_PRM_STAT_OK);
+	user_close(f, &u);
+	assert_int_equal(f->windows, 0);
+}
+
 T(test_reset_destroys_all_objects_and_users)
 {
 	struct user u, v;
