@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* it would rename calls of libc */
+#undef _FORTIFY_SOURCE   /* it would define some of them inline */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -164,19 +164,19 @@ reg_mr(struct node *n, uint32_t pd, void *at, size_t len)
 	return command(n, IB_USER_VERBS_CMD_REG_MR, &q, sizeof(q), &r, sizeof(r));
 }
 
-/* An ioctl() with up to 4 attributes. */
-struct method {
+/* Room for an ioctl() with up to 5 attributes, whose header ends with a flexible array. */
+union method {
 	struct ib_uverbs_ioctl_hdr h;
-	struct ib_uverbs_attr a[4];
+	uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) + 5 * sizeof(struct ib_uverbs_attr)];
 };
 
 static struct ib_uverbs_ioctl_hdr *
-method(struct method *m, uint16_t object, uint16_t number, unsigned int attrs)
+method(union method *m, uint16_t object, uint16_t number, unsigned int attrs)
 {
 	m->h.object_id = object;
 	m->h.method_id = number;
 	m->h.num_attrs = (uint16_t)attrs;
-	m->h.length = (uint16_t)(sizeof(m->h) + attrs * sizeof(m->a[0]));
+	m->h.length = (uint16_t)(sizeof(m->h) + attrs * sizeof(m->h.attrs[0]));
 	return &m->h;
 }
 
@@ -184,26 +184,23 @@ method(struct method *m, uint16_t object, uint16_t number, unsigned int attrs)
 static uint64_t
 alloc_uar(struct node *n, uint64_t *page)
 {
-	uint64_t type = MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC, offset = 0, len = 0;
-	struct {
-		struct ib_uverbs_ioctl_hdr h;
-		struct ib_uverbs_attr a[5];
-	} m = {.h = {.object_id = MLX5_IB_OBJECT_UAR,
-		     .method_id = MLX5_IB_METHOD_UAR_OBJ_ALLOC,
-		     .num_attrs = 5,
-		     .length = sizeof(m)},
-	       .a = {{.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE},
-		     {.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, .len = 8, .data = type},
-		     {.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET,
-		      .len = 8,
-		      .data = (uintptr_t)&offset},
-		     {.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH,
-		      .len = 8,
-		      .data = (uintptr_t)&len},
-		     {.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID,
-		      .len = 4,
-		      .data = (uintptr_t)page}}};
+	uint64_t offset = 0, len = 0;
+	const struct ib_uverbs_attr attrs[5] = {
+		{.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE},
+		{.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE,
+		 .len = 8,
+		 .data = MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC},
+		{.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET,
+		 .len = 8,
+		 .data = (uintptr_t)&offset},
+		{.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH,
+		 .len = 8,
+		 .data = (uintptr_t)&len},
+		{.attr_id = MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, .len = 4, .data = (uintptr_t)page}};
+	union method m = {.room = {0}};
 
+	method(&m, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, 5);
+	memcpy(m.h.attrs, attrs, sizeof(attrs));
 	*page = 0;
 	assert_int_equal(uverbs_ioctl(n->file, &m.h), 0);
 	assert_int_equal(len, 4096);
@@ -279,7 +276,7 @@ TEST(test_ioctls_of_wrong_form_fail)
 					   MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD,
 					   MLX5_IB_OBJECT_UAR};
 	unsigned int o, k, a, len, id;
-	struct method m;
+	union method m;
 	static struct node n;
 
 	node_open(&n, "");
@@ -302,9 +299,9 @@ TEST(test_ioctls_of_wrong_form_fail)
 				for (len = 0; len <= 64; len += 4) {
 					memset(&m, 0, sizeof(m));
 					for (a = 0; a < 4; a++) {
-						m.a[a].attr_id =
+						m.h.attrs[a].attr_id =
 							(uint16_t)(id + a + (k & 1) * 0x1000);
-						m.a[a].len = (uint16_t)len;
+						m.h.attrs[a].len = (uint16_t)len;
 					}
 					(void)uverbs_ioctl(
 						n.file, method(&m, objects[o],
