@@ -79,7 +79,10 @@ hgrm_write(FILE *f, const struct hist *h, double scale)
 		deviation(h, mean) * scale);
 	fprintf(f, "#[Max     = %12.3f, Total count    = %12" PRIu64 "]\n", (double)h->max * scale,
 		h->count);
-	/* A bucket of HdrHistogram is a power of two, the first one all values that are exact. */
+	/*
+	 * Buckets in the sense of HdrHistogram: each holds the values of a power of two; the first
+	 * holds all exact values.
+	 */
 	fprintf(f, "#[Buckets = %12u, SubBuckets     = %12u]\n", HIST_BUCKETS / HIST_SUB - 1,
 		2 * HIST_SUB);
 }

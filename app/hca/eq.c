@@ -91,7 +91,9 @@ hca_eq_doorbell(struct hca *h, uint32_t uar, uint32_t value, bool arm)
 	struct hca_eq *eq;
 
 	if (eqn >= HCA_EQS || !h->eqs[eqn].used || h->eqs[eqn].uar != uar) {
-		HCA_LOG(WARNING, "doorbell of EQ %u on register page 0x%x: no such EQ", eqn, uar);
+		HCA_LOG(WARNING,
+			"doorbell of EQ %u on register page 0x%x: this page has no such EQ", eqn,
+			uar);
 		return;
 	}
 	eq = &h->eqs[eqn];

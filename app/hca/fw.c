@@ -75,7 +75,8 @@ static int
 disable_hca(struct fw_cmd *c)
 {
 	if (c->h->fw.initialized)
-		return fw_refuse(c, BB_PRM_STAT_BAD_SYS_STATE, "DISABLE_HCA before TEARDOWN_HCA");
+		return fw_refuse(c, BB_PRM_STAT_BAD_SYS_STATE,
+				 "DISABLE_HCA must come after TEARDOWN_HCA");
 	c->h->fw.enabled = false;
 	return BB_PRM_STAT_OK;
 }

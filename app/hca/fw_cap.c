@@ -18,10 +18,9 @@ struct cap {
 	uint32_t value;
 };
 
-#define UAR_SZ    5u /* log2 of the BAR's MiB */
-#define CLOCK_KHZ 1000000u
-#define LOG_BF_REG_SIZE                                                                            \
-	9u /* log2 of the bytes of both halves of a BlueFlame register, which alternate */
+#define UAR_SZ          5u /* log2 of the BAR's MiB */
+#define CLOCK_KHZ       1000000u
+#define LOG_BF_REG_SIZE 9u /* log2 of the bytes of both halves of a BlueFlame register */
 
 /* Fields that this file always sets, whatever drivers/front reports. */
 static const struct cap function_caps[] = {
@@ -205,7 +204,8 @@ fw_set_hca_cap(struct fw_cmd *c)
 	if (fw_need(c, BB_PRM_HCA_CAP_OUT_CAPS + HCA_CAP_BYTES, 16) != 0)
 		return BB_PRM_STAT_BAD_INP_LEN;
 	if (fw->initialized)
-		return fw_refuse(c, BB_PRM_STAT_BAD_SYS_STATE, "SET_HCA_CAP after INIT_HCA");
+		return fw_refuse(c, BB_PRM_STAT_BAD_SYS_STATE,
+				 "SET_HCA_CAP must come before INIT_HCA");
 	if (bb_prm_get(c->in, BB_PRM_SET_HCA_CAP_OTHER_FUNCTION))
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "capabilities of another function");
 	if (type != BB_PRM_CAP_GENERAL)

@@ -166,9 +166,10 @@ fw_create_eq(struct fw_cmd *c)
 	if (fw_need(c, BB_PRM_SZ_CREATE_EQ_IN, 16) != 0)
 		return BB_PRM_STAT_BAD_INP_LEN;
 	if (eq.log_size > HCA_LOG_EQ || eq.log_page > MAX_LOG_PAGE)
-		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
-				 "EQ of 2^%u entries (2^%u), pages of 2^%u bytes (2^%u)",
-				 eq.log_size, HCA_LOG_EQ, eq.log_page, MAX_LOG_PAGE);
+		return fw_refuse(
+			c, BB_PRM_STAT_BAD_PARAM,
+			"EQ of 2^%u entries (at most 2^%u), pages of 2^%u bytes (at most 2^%u)",
+			eq.log_size, HCA_LOG_EQ, eq.log_page, MAX_LOG_PAGE);
 	if (bb_prm_get(eqc, BB_PRM_EQC_PAGE_OFFSET) != 0)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "page_offset of an EQ is not 0");
 	if (eq.vector >= HCA_N_MSIX)

@@ -37,7 +37,7 @@ may_log(void)
 	if (now - start >= SECOND) {
 		if (missing != 0)
 			rte_log(RTE_LOG_WARNING, (uint32_t)hca_logtype,
-				"hca: %u more lines within a second\n", missing);
+				"hca: %u more log lines in this second were dropped\n", missing);
 		start = now;
 		lines = 0;
 		missing = 0;

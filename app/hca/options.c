@@ -176,7 +176,7 @@ options_parse(void *options, int argc, char **argv)
 			return -1;
 	}
 	if (optind < argc) {
-		say("\"%s\" is no option; see bb_hca --help", argv[optind]);
+		say("\"%s\" is not an option; see bb_hca --help", argv[optind]);
 		return -1;
 	}
 	return check_together(o, device);

@@ -44,7 +44,7 @@ listen_at(const char *path)
 		if (!S_ISSOCK(st.st_mode) || in_use(&addr)) {
 			say("--socket %s: %s; give another path", path,
 			    S_ISSOCK(st.st_mode) ? "another process listens there"
-						 : "the file exists and is no socket");
+						 : "the file exists and is not a socket");
 			return -1;
 		}
 		unlink(path); /* left by a process that died */

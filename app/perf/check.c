@@ -96,7 +96,7 @@ check_next_size(struct perf *p)
 {
 	uint32_t i;
 
-	/* The words of an atomic test have one size, and go on. */
+	/* Atomics have only one size. So the words in memory keep their values. */
 	for (i = 0; i < p->o.qps; i++)
 		memset(p->qps[i].slot_hashes, 0, 2 * p->layout.slots * sizeof(uint64_t));
 }

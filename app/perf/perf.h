@@ -288,7 +288,7 @@ void check_stop(struct perf *p);
  * bytes or to the earlier contents of the slot.
  */
 int check_message(struct perf *p, struct perf_qp *q, uint64_t n, const uint8_t *data);
-/* Forgets the contents of the slots of the size before. */
+/* Drops the stored hashes of the slots, which are those of the previous size. */
 void check_next_size(struct perf *p);
 /* Checks that all bytes of @half outside of its first @used messages have the value @value. */
 int check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t value);
@@ -313,7 +313,7 @@ int check_reads(struct perf *p);
 
 /* report.c, json.c */
 void report_start(const struct perf *p);
-/* Prints the row of a size, and the heading before the first. */
+/* Prints the result of a size as a row of the table. Before the first row it prints the heading. */
 void report_size(const struct perf *p, const struct size_result *s);
 void report_result(const struct perf *p);
 void report_figures(const struct perf *p, struct figures *f);

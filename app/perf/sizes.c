@@ -96,7 +96,10 @@ sizes_run(struct perf *p)
 	bool both = p->o.bidirectional, all = p->o.all;
 	uint32_t i, n = sizes_count(p);
 
-	/* The target of one-sided operations of a client gets no message until the end. */
+	/*
+	 * A server that is only the target of one-sided operations gets no message before the end
+	 * of the test.
+	 */
 	if (p->server && !both && !send && (bw || p->o.proto->verb != VERB_WRITE)) {
 		sizes_begin(p, p->o.size);
 		return 0;

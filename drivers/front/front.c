@@ -54,7 +54,9 @@ take_name(struct front *f, const char *device_and_opts)
 	}
 	if (strstr(device_and_opts, ",progress=") != NULL &&
 	    strstr(device_and_opts, ",progress=inline") == NULL) {
-		FRONT_LOG(ERR, "device \"%s\": only progress=inline works behind a front\n",
+		FRONT_LOG(ERR,
+			  "device \"%s\": the program itself must run the device: leave out "
+			  "progress=\n",
 			  device_and_opts);
 		return -EINVAL;
 	}

@@ -77,7 +77,7 @@ entry_remove(struct bb_mem_table *t, const struct bb_mem_reg *reg)
 
 /*
  * Completes a re-registration. The caller has removed the entries of the old range and has inserted
- * @hold into the new PD's table.
+ * @hold, which reserves room for the new entry, into the new PD's table.
  */
 static void
 rereg_settle(struct bb_mr_priv *mr, const struct rereg *to, const struct bb_mem_reg *hold)

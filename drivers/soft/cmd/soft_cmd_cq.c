@@ -58,7 +58,7 @@ create_features(struct soft_cmd *cmd, const void *cqc)
 	return 0;
 }
 
-/* Takes from the mailbox where the ring and the doorbell record are. */
+/* Reads the location of the ring and of the doorbell record from the mailbox. */
 static void
 cq_mem(const struct soft_cmd *cmd, const void *cqc, struct soft_queue_mem *m)
 {

@@ -98,7 +98,7 @@ struct soft_mkey {
 	enum soft_detour detour;
 	uint64_t detour_len; /* length of the memory in bytes; valid only if detour is not NONE */
 	struct soft_window window; /* pages of a guest; none if the memory is of this process */
-	bool umr_en;               /* UMRs of the kernel may change a key over such pages */
+	bool umr_en; /* UMRs of the kernel may change the key; only for keys over a page list */
 };
 
 #endif
