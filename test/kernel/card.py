@@ -113,7 +113,7 @@ class Card(machine.Machine):
     def context(self):
         """Returns what helps to find the cause of a failure."""
         try:
-            kernel = self.run('dmesg | tail -n 60')
+            kernel = self.run('dmesg | tail -n 60', 20)
         except machine.GuestError as err:
             kernel = '%s\n%s' % (err, self.console()[-4000:])
         return '---- dmesg of the guest\n%s\n---- log of %s\n%s\n----' % (
