@@ -325,6 +325,13 @@ bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int
 }
 
 unsigned int
+bb_cq_poll_device(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
+{
+	cq->progress(cq->progress_arg);
+	return bb_cq_poll_ring(cq, wc, n);
+}
+
+unsigned int
 bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
 {
 	unsigned int done = 0;

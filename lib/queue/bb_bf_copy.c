@@ -10,40 +10,81 @@
 
 #include "bb_uar_wide.h"
 
-static void
-ring_plain(struct bb_sq *sq)
+static __attribute__((noinline)) void
+ring_plain_any(struct bb_sq *sq)
 {
 	bb_bf_doorbell(sq, bb_bf_block_plain);
 }
 
+static void
+ring_plain(struct bb_sq *sq)
+{
+	if (bb_unlikely(!bb_bf_doorbell_one(sq, bb_bf_block_plain)))
+		ring_plain_any(sq);
+}
+
 #ifdef BB_UAR_WIDE_X86
+static __attribute__((noinline, target("avx2"))) void
+ring_avx2_any(struct bb_sq *sq)
+{
+	bb_bf_doorbell(sq, bb_uar_block_avx2);
+	_mm256_zeroupper();
+}
+
 static __attribute__((target("avx2"))) void
 ring_avx2(struct bb_sq *sq)
 {
-	bb_bf_doorbell(sq, bb_uar_block_avx2);
+	if (bb_unlikely(!bb_bf_doorbell_one(sq, bb_uar_block_avx2))) {
+		ring_avx2_any(sq);
+		return;
+	}
 	/* Call this explicitly, because compilers insert the instruction only at -O2 and above. */
+	_mm256_zeroupper();
+}
+
+static __attribute__((noinline, target("avx512f"))) void
+ring_avx512_any(struct bb_sq *sq)
+{
+	bb_bf_doorbell(sq, bb_uar_block_avx512);
 	_mm256_zeroupper();
 }
 
 static __attribute__((target("avx512f"))) void
 ring_avx512(struct bb_sq *sq)
 {
-	bb_bf_doorbell(sq, bb_uar_block_avx512);
+	if (bb_unlikely(!bb_bf_doorbell_one(sq, bb_uar_block_avx512))) {
+		ring_avx512_any(sq);
+		return;
+	}
 	_mm256_zeroupper();
+}
+
+static __attribute__((noinline, target("movdir64b"))) void
+ring_movdir64b_any(struct bb_sq *sq)
+{
+	bb_bf_doorbell(sq, bb_uar_block_movdir64b);
 }
 
 static __attribute__((target("movdir64b"))) void
 ring_movdir64b(struct bb_sq *sq)
 {
-	bb_bf_doorbell(sq, bb_uar_block_movdir64b);
+	if (bb_unlikely(!bb_bf_doorbell_one(sq, bb_uar_block_movdir64b)))
+		ring_movdir64b_any(sq);
 }
 #endif
 
 #ifdef BB_UAR_WIDE_ARM
+static __attribute__((noinline)) void
+ring_neon_any(struct bb_sq *sq)
+{
+	bb_bf_doorbell(sq, bb_uar_block_neon);
+}
+
 static void
 ring_neon(struct bb_sq *sq)
 {
-	bb_bf_doorbell(sq, bb_uar_block_neon);
+	if (bb_unlikely(!bb_bf_doorbell_one(sq, bb_uar_block_neon)))
+		ring_neon_any(sq);
 }
 #endif
 

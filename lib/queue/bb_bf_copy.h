@@ -102,6 +102,31 @@ bb_bf_doorbell(struct bb_sq *sq, bb_bf_block *block)
 	bb_wc_flush();
 }
 
+/*
+ * The common case of bb_bf_doorbell(): one WQE of one block since the last doorbell. Returns false,
+ * without any change, in all other cases.
+ */
+static inline __attribute__((always_inline)) bool
+bb_bf_doorbell_one(struct bb_sq *sq, bb_bf_block *block)
+{
+	const uint64_t where = bb_sq_where(sq);
+	const uint64_t next = (uint64_t)(uint32_t)sq->rung_seq + 1;
+	const uint8_t *last = sq->last;
+	const uint32_t ds = last[offsetof(struct bb_wqe_ctrl, qpn_ds) + 3];
+	uint16_t offset;
+
+	/* @next does not wrap, so this is false if seq did. Two to four segments fill one block. */
+	if (bb_unlikely(next != (uint32_t)where || ds - 2 > 2 || !bb_queue_check_owner(sq->owner)))
+		return false;
+	offset = *sq->bf_offset;
+	bb_sq_rung_to(sq, (uint32_t)where);
+	*sq->bf_offset = offset ^ sq->bf_size;
+	bb_sq_record(sq, where);
+	block((volatile uint64_t *)(void *)(sq->reg + offset), last);
+	bb_wc_flush();
+	return true;
+}
+
 /* Returns true if the CPU, the operating system and the build support the stores of @how. */
 bool bb_bf_copy_has(enum bb_bf_copy how);
 

@@ -76,7 +76,7 @@ bb_post_write_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, ui
  * Posts an RDMA_WRITE with the data in the WQE, so the caller may reuse @p data when the call
  * returns.
  */
-static inline int
+static inline __attribute__((always_inline)) int
 bb_post_write_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 		     uint64_t raddr, uint32_t rkey, uint32_t flags)
 {
@@ -94,7 +94,7 @@ bb_post_write_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uin
 }
 
 /** Posts an RDMA_READ from @p raddr into a scatter list (its MRs need LOCAL_WRITE). */
-static inline int
+static inline __attribute__((always_inline)) int
 bb_post_read(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 	     uint64_t raddr, uint32_t rkey, uint32_t flags)
 {
@@ -164,7 +164,7 @@ bb_post_send_inv_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint
  * rejected (-EINVAL) and the QP is unchanged. libibverbs would post such an atomic; the responder
  * then rejects it (IBTA vol. 1, 9.4.5), which moves the QP to ERR.
  */
-static inline int
+static inline __attribute__((always_inline)) int
 bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
 		 uint32_t rkey, uint64_t compare, uint64_t swap, uint32_t flags)
 {
@@ -176,7 +176,7 @@ bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uin
  * Posts a FETCH_ADD: *raddr += @p add. The old value is written to @p sge. The rules of
  * bb_post_cmp_swap() for size and address apply.
  */
-static inline int
+static inline __attribute__((always_inline)) int
 bb_post_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
 		  uint32_t rkey, uint64_t add, uint32_t flags)
 {
@@ -353,7 +353,7 @@ bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 			 "read together");
 	if (bb_unlikely(qp == NULL))
 		return -1;
-	w = bb_sq_complete(&qp->sq, bb_be16(cqe->wqe_counter));
+	w = bb_sq_complete(&qp->sq, bb_cqe_wqe_counter(cqe));
 	memcpy(&what, &w->flags, sizeof(what));
 	if (!(what & BB_SEND_SIGNALED))
 		return 0;
@@ -390,7 +390,8 @@ bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
 	uint64_t ci = cq->ring.ci;
 	const struct bb_cqe *cqe = bb_cqring_at(&cq->ring, ci);
-	uint8_t own = bb_cqring_own(&cq->ring, cqe, ci);
+	uint32_t lap = (ci & cq->ring.size) != 0; /* owner bit of this lap's CQEs */
+	uint8_t own = (uint8_t)(bb_cqe_own_load(&cqe->op_own) ^ lap);
 	unsigned int done = 0;
 	struct bb_wc *at = wc;
 
@@ -407,16 +408,23 @@ bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 		at += got;
 		done += (unsigned int)got;
 		ci++;
+		cqe++;
 		if (done == n)
 			break;
-		cqe = bb_cqring_at(&cq->ring, ci);
-		own = bb_cqring_own(&cq->ring, cqe, ci);
+		if (bb_unlikely((ci & cq->ring.mask) == 0)) {
+			cqe = bb_cqring_at(&cq->ring, ci);
+			lap ^= 1;
+		}
+		own = (uint8_t)(bb_cqe_own_load(&cqe->op_own) ^ lap);
 	} while (bb_cqring_is_plain(own));
 	if (done != n && bb_unlikely(bb_cqring_is_there(own)))
 		return bb_cq_poll_rest(cq, wc, n, done, ci);
 	bb_cq_taken(cq, ci);
 	return done;
 }
+
+/** Runs the device and polls the ring; part of bb_cq_poll(). */
+unsigned int bb_cq_poll_device(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
 
 /**
  * Consumes up to @p n completions. The call frees the room of unsignalled requests that succeeded,
@@ -426,11 +434,9 @@ bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 static inline unsigned int
 bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
-	if (cq->progress != NULL) {
-		if (cq->poll != NULL)
-			return cq->poll(cq, wc, n);
-		cq->progress(cq->progress_arg);
-	}
+	/* All calls are the last statement, so that no register is saved. */
+	if (cq->progress != NULL)
+		return cq->poll != NULL ? cq->poll(cq, wc, n) : bb_cq_poll_device(cq, wc, n);
 	return bb_cq_poll_ring(cq, wc, n);
 }
 

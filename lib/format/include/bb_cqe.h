@@ -12,6 +12,7 @@
 #define BB_CQE_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "bb_wqe.h"
 
@@ -124,6 +125,19 @@ enum bb_cqe_l3 {
 #define BB_CQE_VENDOR_SYNDROME_BYTE 54
 /** Offset of the syndrome in an error CQE. */
 #define BB_CQE_SYNDROME_BYTE 55
+
+/**
+ * Returns the WQE counter of a CQE in the low 16 bits; the high bits hold other fields. Costs one
+ * instruction less than a load of 16 bits, if the caller masks the result anyway.
+ */
+static inline uint32_t
+bb_cqe_wqe_counter(const struct bb_cqe *cqe)
+{
+	uint32_t v;
+
+	memcpy(&v, (const uint8_t *)cqe + offsetof(struct bb_cqe, wqe_counter) - 2, sizeof(v));
+	return bb_be32(v);
+}
 
 /** Returns the syndrome of an error CQE. */
 static inline uint8_t

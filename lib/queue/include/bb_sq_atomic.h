@@ -31,7 +31,7 @@ bb_sq_build_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struc
 }
 
 /** Posts an 8-byte CMP_SWAP or FETCH_ADD. The device writes the original remote value to @p sge. */
-static inline int
+static inline __attribute__((always_inline)) int
 bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
 		  uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
 		  uint32_t flags)

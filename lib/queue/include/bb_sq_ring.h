@@ -101,11 +101,11 @@ bb_sq_completed(struct bb_sq *sq, const struct bb_sq_wqe *w)
 
 /**
  * Processes a CQE that names block @p wqe_counter: the WQE at that block and all before it are
- * complete.
+ * complete. The high bits of @p wqe_counter are ignored.
  * @return the entry that was recorded when the WQE was posted.
  */
 static inline const struct bb_sq_wqe *
-bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)
+bb_sq_complete(struct bb_sq *sq, uint32_t wqe_counter)
 {
 	const struct bb_sq_wqe *w = &sq->wqes[wqe_counter & sq->mask];
 
