@@ -131,7 +131,7 @@ take_fds(struct vfu *v, struct msghdr *mh)
 }
 
 /*
- * Receives at most up to the end of the next message, so that descriptors of the message after it
+ * Receives at most up to the end of the current message. So the descriptors of the next message
  * stay in the socket. Returns the number of bytes, 0 if there are none now, or a negative errno.
  */
 static int

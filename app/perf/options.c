@@ -200,8 +200,8 @@ fill_in(struct options *o)
 	if (o->cq_mod > o->tx_depth)
 		o->cq_mod = o->tx_depth;
 	/*
-	 * Posts as many receives as there are messages for UC and UD, up to 8192, because these
-	 * lose messages without a receive.
+	 * UC and UD lose a message if no receive is posted. So posts a receive for each message, at
+	 * most 8192.
 	 */
 	if (o->rx_depth == 0)
 		o->rx_depth = pingpong               ? 500

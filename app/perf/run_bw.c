@@ -90,9 +90,9 @@ drain(struct perf *p)
 }
 
 /*
- * As in perftest, the time of an end that receives starts at its first received message, because
- * the time of that message's post is unknown. If both ends send, the server also waits for that
- * message before it sends.
+ * An end that receives does not know when the peer has posted its first message. So, as in
+ * perftest, the measured time of that end starts when the first message has arrived. If both ends
+ * send, the server also waits for that message before it sends.
  */
 int
 run_bw(struct perf *p)

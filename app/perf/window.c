@@ -55,8 +55,8 @@ window_update(struct perf *p)
 		return;
 	now = rte_rdtsc();
 	/*
-	 * Each part begins when the part before it has ended, so no part becomes shorter if this
-	 * process did not run for a while. The measured part lasts until at least MEASURED_MIN
+	 * Each part begins when the previous part has ended. So no part becomes shorter, even if
+	 * this process did not run for a while. The measured part lasts until at least MEASURED_MIN
 	 * messages were counted.
 	 */
 	if (w->state == WINDOW_START && now >= w->until) {

@@ -49,8 +49,8 @@ put_end(const struct tester *t, const char *result, int status)
 }
 
 /*
- * Writes an end with the result "unfinished" after the tests written so far, so that the file is
- * valid JSON if the program is killed.
+ * Writes an end with the result "unfinished" after the tests written so far. So the file is valid
+ * JSON even if the program is killed.
  */
 static void
 tests_close(const struct tester *t)

@@ -55,8 +55,8 @@ schedule_count(const struct schedule *s, uint64_t now)
 	if (now < s->start)
 		return 0;
 	/*
-	 * Operation k is due if k * step >> SHIFT <= now - start. That holds if k * step is less
-	 * than the dividend below, so n is the number of such k.
+	 * Operation k is due if k * step >> SHIFT <= now - start. This is true if k * step is less
+	 * than the dividend below. n is the number of such k.
 	 */
 	n = (uint64_t)(((((unsigned __int128)(now - s->start) + 1) << RATE_SHIFT) - 1) / s->step) +
 	    1;

@@ -12,8 +12,8 @@
 #include "front_priv.h"
 
 /*
- * While the guest has QPs, front_poll() asks to be called at least this often, in ms, because the
- * timers of QPs expire only in that call.
+ * Maximum interval of calls of front_poll() while the guest has QPs, in ms. The timers of QPs
+ * expire only in front_poll().
  */
 #define POLL_MS 1
 
@@ -30,9 +30,9 @@ front_now(void)
 
 /*
  * Options that the device needs behind a kernel's driver. uar_share=0: each UAR page has one number
- * and one owner. no_dm: device memory would need a part of the BAR, which has none. no_odp:
- * on-demand paging would need page faults that the kernel resolves, which this code does not
- * report.
+ * and one owner. no_dm: device memory would need a part of the BAR, and the BAR has no such part.
+ * no_odp: on-demand paging would need page faults that the kernel resolves, which this code does
+ * not report.
  */
 #define OPTIONS "uar_share=0,no_dm,no_odp"
 

@@ -64,8 +64,8 @@ mlx5_list(struct bb_dev_info *info, unsigned int n)
 		total += (unsigned int)ret;
 	}
 	/*
-	 * The list must not load libbluebell-soft. So if the library is installed but not loaded,
-	 * the list has soft0, which it would offer.
+	 * This function must not load libbluebell-soft. If that library is installed but not
+	 * loaded, it cannot list its device. So this function adds soft0 to the list.
 	 */
 	if (!mlx5_cmd_is_registered(MLX5_SOFT) && mlx5_soft_is_installed()) {
 		if (total < n) {

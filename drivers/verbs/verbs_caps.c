@@ -38,9 +38,9 @@
  * Vendor ID of siw. Its provider maps queues at offsets that the kernel assigns, and it takes one
  * of the valid offsets to mean that there is no queue (rdma/siw-abi.h: SIW_INVAL_UOBJ_KEY). So the
  * creation of a queue at that offset always fails; one process failed with its 25th CQ. The kernel
- * assigns the lowest free range. As a workaround, a CQ is created before all others that covers the
- * range from offset 0 to beyond that offset. It has SIW_LOW_CQES entries of at least 32 bytes,
- * which is 1 MB of kernel memory.
+ * assigns the lowest free range. As a workaround, one large CQ is created before all others. It
+ * covers the range from offset 0 to beyond that offset. It has SIW_LOW_CQES entries of at least 32
+ * bytes, which is 1 MB of kernel memory.
  */
 #define SIW_VENDOR_ID 0x626d74u
 #define SIW_LOW_CQES  (1 << 15)

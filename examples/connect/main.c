@@ -152,10 +152,10 @@ main(int argc, char **argv)
 	}
 	rte_free(buf);
 	/*
-	 * Does not call rte_eal_cleanup(), because in DPDK 22.11 that function unmaps memory while
-	 * EAL's interrupt thread may still access registered handles, such as net_memif's listening
-	 * socket, which causes a SIGSEGV. This program has closed its own objects, and the end of
-	 * the process releases the rest.
+	 * Does not call rte_eal_cleanup(). In DPDK 22.11 that function unmaps memory that EAL's
+	 * interrupt thread may still access, for example for the listening socket of net_memif. The
+	 * process would then crash. This program has closed its own objects, and the end of the
+	 * process releases the rest.
 	 */
 	return rc == 0 ? 0 : 1;
 }

@@ -505,8 +505,8 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 
 	/*
 	 * Post the stored receives first, to keep the order. Post nothing while the connection is
-	 * LOST: an accepting side's QP is then already in RTS, but its queue is emptied again if
-	 * recovery fails.
+	 * LOST. The QP of an accepting side may be in RTS then, but if recovery fails the QP is
+	 * reset, which drops its receives.
 	 */
 	if (ep->qp->state != BB_QP_RESET && !c->lost) {
 		ret = post_stored(ep);

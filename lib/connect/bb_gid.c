@@ -256,8 +256,8 @@ refusal_hash(int ret, const struct bb_gid_want *want, const struct bb_gid_entry 
 }
 
 /*
- * Returns true if @what, the hash of a failed choice of a GID (0 after a successful one), differs
- * from that of the last choice in @last. In that case stores @what in @last.
+ * @what: hash of a failed choice of a GID; 0 if the choice succeeded. Returns true if @what differs
+ * from @last, the value of the last choice. In this case stores @what in @last.
  */
 static bool
 outcome_changed(struct bb_dev *dev, uint32_t port, struct bb_gid_last_log *last, uint64_t what)

@@ -49,8 +49,8 @@ outstanding(const struct bb_cq *cq)
 			continue;
 		n += qp->rq.pi - qp->rq.ci;
 		/*
-		 * The loop compares an SRQ only with that of the QP before, so it may count an SRQ
-		 * more than once. An overestimate is safe.
+		 * The loop compares the SRQ of a QP only with the SRQ of the previous QP. So it may
+		 * count an SRQ more than once. An overestimate is safe.
 		 */
 		srq = qp->ctrl->init.srq;
 		if (srq != NULL && srq != last)

@@ -23,8 +23,8 @@ in_child(void)
 {
 	generation++;
 	/*
-	 * A non-zero number of lcores means that rte_eal_init() has run before the fork, because
-	 * EAL has no lcores before that call.
+	 * EAL has no lcores before rte_eal_init(). So a non-zero number shows that the parent
+	 * process had called rte_eal_init() before the fork.
 	 */
 	eal_inherited |= rte_lcore_count() != 0;
 }

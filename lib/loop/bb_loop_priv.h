@@ -66,9 +66,9 @@ struct bb_loop {
 	uint64_t tsc;         /* TSC at the end of the last iteration */
 	bool accounting;
 	bool dirty;            /* true if a detached CQ or poller is still in the loop's arrays */
-	uint32_t service_left; /* stored at the end of each service call with release order, so that
-				* bb_loop_wait() sees all that the call has written; accessed with
-				* __atomic */
+	uint32_t service_left; /* stored with release order at the end of each service call. So
+				  bb_loop_wait() sees everything that the call has written. Accessed
+				  with __atomic */
 
 	struct bb_loop_stats now; /* current statistics; only the loop's thread accesses them */
 	uint64_t published;       /* value of tsc at the last publication */

@@ -286,7 +286,7 @@ bb_mw_settle(const struct bb_dev *dev)
 
 /*
  * Handles the reset of a QP. An operation whose completion was not polled may have executed. So its
- * region cannot be deregistered until an operation that is posted after the reset has succeeded.
+ * region cannot be deregistered until a later operation, posted after the reset, has succeeded.
  */
 static void
 handle_qp_reset(struct bb_mw_priv *w, const struct bb_qp *qp)

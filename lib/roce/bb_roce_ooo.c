@@ -8,17 +8,17 @@
  * acknowledged out of order (9.7.4.1.1). If the requester restarts further back than necessary,
  * the repeated packets are handled as duplicates.
  *
- * A packet is stored at its PSN modulo the number of slots. A packet whose PSN is as far or
- * further from the expected one than the number of slots is not stored, so two packets never share
- * a slot.
+ * A packet is stored at its PSN modulo the number of slots. A packet is not stored if the distance
+ * of its PSN from the expected PSN is the number of slots or more. So two packets never share a
+ * slot.
  *
  * An off-path attacker that forges packets must guess the one expected PSN. Storing packets lets
  * the attacker guess any PSN of a window. So the window is small, and packets are stored only
  * under these conditions:
  *
- * - The peer repeats selectively; no other peer benefits from stored packets. A peer shows this
- *   after a NAK: after the lost packet it sends its newest packet or a new one, where a peer that
- *   restarts sends the next PSN. The permission lasts for GRANT packets.
+ * - The peer repeats selectively; no other peer benefits from stored packets. The responder sees
+ *   this after a NAK: a selective peer sends the lost packet and then its newest or a new packet.
+ *   Other peers send the packet with the next PSN. The permission lasts for GRANT packets.
  * - The packet is within BURST PSNs of the expected packet or of the newest stored packet.
  * - If two packets with the same PSN differ, one of them is forged. Both are dropped, the peer
  *   gets a NAK, and the permission ends.
@@ -28,9 +28,8 @@
 #include "bb_roce_priv.h"
 
 /*
- * Number of packets after which the responder's permission to store out-of-order packets ends. If
- * losses are further apart than that, it matters little that the peer must then send more packets
- * again.
+ * Number of packets after which the responder's permission to store out-of-order packets ends.
+ * After such a long time without a loss, one restart of the peer costs little.
  */
 #define GRANT 65536u
 #define BURST 16u /* largest number of consecutive packets that may be lost */
@@ -101,8 +100,8 @@ bb_roce_ooo_store(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t
 	if (bb_roce_psn_distance(r->epsn, pkt->psn) >= r->max_out_of_order)
 		return true;
 	/*
-	 * The peer has sent only the lost packet again: after that packet it sent this one, which
-	 * is its newest packet or a new one.
+	 * The peer repeats selectively: after the lost packet it has sent its newest packet or a
+	 * new one, and not the packet with the next PSN.
 	 */
 	if (!r->nak_sent && r->epsn == bb_roce_psn_add(r->missing, 1) &&
 	    bb_roce_psn_distance(r->newest, bb_roce_psn_add(pkt->psn, 1)) <= BURST)

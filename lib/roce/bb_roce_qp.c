@@ -338,8 +338,8 @@ bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 		return cnp + bb_roce_resp_run(qp, budget);
 	if (bb_roce_resp_busy(qp)) {
 		/*
-		 * A part of the budget is reserved for the requester if it is busy, so that a long
-		 * READ of the peer cannot stop it.
+		 * If the requester is busy, reserve a part of the budget for it. Otherwise a long
+		 * READ of the peer could stop the requester.
 		 */
 		share = bb_roce_req_busy(qp) ? budget / 4 : 0;
 		n = bb_roce_resp_run(qp, budget - share);

@@ -189,8 +189,8 @@ bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 		req->attempts_left = ATTEMPTS_STORING;
 	}
 	/*
-	 * If the packet that is now the oldest was sent after the repeated one, the acknowledgement
-	 * does not show whether it is lost.
+	 * Returns if the packet that is now the oldest was sent after the repeated packet. The
+	 * acknowledgement does not show whether the oldest packet is lost.
 	 */
 	if (!before(req, req->una, req->probe_end))
 		return;

@@ -25,8 +25,8 @@ struct bb_roce_short {
 
 /*
  * Parses a packet of @len bytes whose first BB_ROCE_BTH_LEN bytes are at @bth. @len must be at
- * least BB_ROCE_BTH_LEN. Returns true if bb_roce_parse() would accept the packet, if it is one
- * that struct bb_roce_short can describe, and if it has no congestion mark.
+ * least BB_ROCE_BTH_LEN. Returns true if bb_roce_parse() would accept the packet, struct
+ * bb_roce_short can describe it, and it has no congestion mark.
  */
 static inline bool
 bb_roce_short_parse(struct bb_roce_short *s, const uint8_t *bth, size_t len)

@@ -3,8 +3,8 @@
  */
 /*
  * A weighted mix of WRITE, READ and atomics (--mix). The types alternate as evenly as the weights
- * allow. In each run of operations that is as long as the sum of the weights, each type occurs as
- * often as its weight says.
+ * allow. The order of types repeats after W operations, where W is the sum of the weights. Within W
+ * operations each type occurs as often as its weight says.
  *
  * An atomic uses the first 8 bytes of its operation's slot on both sides. So it can be checked
  * alone, whatever the operations before and after it are. Memory is prepared as for a READ.

@@ -499,8 +499,8 @@ enum soft_take {
 	SOFT_TAKE_FAILED, /* the RMP is in ERR */
 };
 /*
- * Copies the next receive of the QP's RMP into e->recv. If a receive was taken before, but has no
- * CQE because its message must be sent again, copies that receive.
+ * Copies the next receive of the QP's RMP into e->recv. If the QP still holds a receive, because
+ * the peer must send a message again, copies that receive.
  */
 enum soft_take soft_rmp_take(struct soft_engine *e, struct soft_qp *qp);
 

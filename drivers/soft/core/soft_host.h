@@ -4,10 +4,12 @@
 /*
  * Contexts for a kernel's driver, which drivers/front opens.
  *
- * A context of the command interface belongs to a process that uses DEVX: the software device
- * makes the kernel's checks itself. Behind a context with a host there is a real kernel, which has
- * made these checks. So the device executes a mailbox as the firmware does: with the uid that the
- * kernel has filled in, and with page lists, which name memory of the host's guest.
+ * Most contexts of the command interface belong to a process that uses DEVX. For them the software
+ * device itself makes the kernel's checks.
+ *
+ * A context with a host (struct soft_host) belongs to the kernel of a virtual machine, which has
+ * made these checks. So the device executes its mailboxes as firmware does. It uses the uid that
+ * the kernel has filled in, and accepts page lists, which name memory of the virtual machine.
  */
 #ifndef SOFT_HOST_H
 #define SOFT_HOST_H

@@ -112,8 +112,8 @@ ring_index(const struct soft_draw *d, uint32_t i)
 }
 
 /*
- * Returns the number at index @at of the ring. An entry that was never written is 0 and stands for
- * first + at, so the ring needs no memory until numbers are freed.
+ * Returns the number at index @at of the ring. An entry that was never written is 0, which stands
+ * for the number first + @at. So the ring needs no memory until numbers are freed.
  */
 static uint32_t
 number_at(const struct soft_draw *d, uint32_t at)

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Pages that programs map: UAR pages and device memory. With the option mmap they are in one file,
- * which drivers/front hands to a program as its device node: mmap() of that descriptor then works
- * as on the kernel's. Otherwise they are memory of this process.
+ * Pages that programs map: UAR pages and device memory. With the option mmap they are in one file.
+ * drivers/front gives the descriptor of this file to a program as its device node, so mmap() works
+ * as on a node of the kernel. Without the option they are memory of this process.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -143,8 +143,8 @@ void soft_shm_fence(void);
 
 /*
  * Withdraws an entry; after a change, soft_shm_publish() makes it valid again. A peer that reads
- * the entry later finds it invalid or changed. The fence also covers engines that started to read
- * before: if a peer engine's epoch is even after the fence, that engine no longer uses the entry.
+ * the entry later finds it invalid or changed. After the fence, an engine of a peer whose epoch is
+ * even does not use the entry any more, even if it had read the entry before.
  */
 static inline void
 soft_shm_retire(uint32_t *seq)

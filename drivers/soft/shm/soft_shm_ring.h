@@ -5,11 +5,11 @@
  * Packets from one process to another: a ring with one producer and one consumer. The producer can
  * write only the data. The consumer can write only its head, the position up to which it has read.
  *
- * A nonzero length publishes a record. The producer sets the next record's length to 0 before it
- * publishes a record, so that a packet that fits a cache line costs the consumer one cache miss.
- * Neither process trusts the other. The producer may change bytes while the consumer reads them. So
- * the consumer copies a record's header before it checks the fields, and a parser first copies a
- * packet's headers.
+ * A nonzero length publishes a record. Before it publishes a record, the producer sets the length
+ * of the next record to 0. So the consumer has only one cache miss for a packet that fits a cache
+ * line. Neither process trusts the other. The producer may change bytes while the consumer reads
+ * them. So the consumer copies a record's header before it checks the fields, and a parser first
+ * copies a packet's headers.
  */
 #ifndef SOFT_SHM_RING_H
 #define SOFT_SHM_RING_H

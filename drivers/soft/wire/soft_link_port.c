@@ -112,8 +112,8 @@ link_receive(struct soft_engine *e)
 }
 
 /*
- * Does the same as link_receive(), except that while the option rx_full is in effect, it leaves
- * received packets in the PMD, so that the sender finds no room.
+ * Does the same as link_receive(), but not while the option rx_full is in effect. Received packets
+ * then stay in the PMD, so that the sender finds no room.
  */
 static void
 link_receive_unless_full(struct soft_engine *e)

@@ -38,8 +38,8 @@
  */
 #define SOFT_WIRE_LIFETIME_NS (UINT64_C(4096) << 19)
 /*
- * The traffic counts as a conversation after this number of consecutive messages of the peer that
- * the application answered with a request each. ACKs are then delayed.
+ * Number of consecutive messages of the peer, each answered by the application with one request,
+ * after which the traffic counts as a conversation. In a conversation ACKs are delayed.
  */
 #define SOFT_WIRE_CONVERSATION 4u
 

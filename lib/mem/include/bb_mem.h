@@ -160,8 +160,8 @@ int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
  *
  * With --no-huge or --legacy-mem EAL reports no memory events. EAL's own heap does not change in
  * these modes, so this call registers it once. The library does not notice when external memory is
- * added to a heap or removed. So call bb_mem_add_heap() for external memory that exists, before
- * this call, and for external memory that you add later.
+ * added to a heap or removed. So call bb_mem_add_heap() for it: before this call if a heap has
+ * external memory already, and each time you add external memory later.
  * @return 0; -EALREADY if the PD follows the heaps already; -ENOTSUP if EAL reports no events, and
  *   a heap has external memory for which bb_mem_add_heap() was not called; otherwise an error of
  *   the device. On an error this call has registered nothing.

@@ -123,9 +123,9 @@ struct bb_sq {
 	uint8_t error; /**< 1 if the device moved the QP to ERR; the next post then enables the
 			  queue. Accessed with __atomic */
 	uint8_t umr_no_atomic; /**< 1 if UMRs must leave the atomic access right unchanged */
-	uint64_t extra;        /**< statistics: counts of seq that are not requests, which are the
-				  library's NOPs and every slot of a WQE after its first */
-	uint64_t full;         /**< statistics: posts refused because the queue was full */
+	uint64_t extra; /**< statistics: number of slots counted in seq that are not requests: NOPs
+			   of the library, and the slots of a WQE after its first */
+	uint64_t full;  /**< statistics: posts refused because the queue was full */
 	/**
 	 * Functions that a post calls if its limit has no room: those of rings, or those of a
 	 * driver whose posts build no WQEs. Such a driver has limits of 0.
