@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* bb_hca: a ConnectX for a virtual machine. Read hca.h first. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,13 @@ main(int argc, char **argv)
 	static struct options o;
 	static struct hca h;
 	int eal_argc, rc;
+	sigset_t stop;
 
+	/* Before EAL starts threads: one of them could take a signal that must end a sleep here. */
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	argv = with_separator(&argc, argv);
 	rc = program_args(&hca_program, &o, argc, argv, &eal_argc);
 	if (rc != 0)

@@ -105,15 +105,13 @@ int
 hca_serve(struct hca *h, const char *path)
 {
 	int listener = listen_at(path), rc = 0, ms;
-	sigset_t stop, open_mask;
+	sigset_t open_mask;
 
 	if (listener < 0)
 		return -1;
-	/* Signals arrive only in ppoll(), so that none is missed before it sleeps. */
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGINT);
-	sigaddset(&stop, SIGTERM);
-	pthread_sigmask(SIG_BLOCK, &stop, &open_mask);
+	pthread_sigmask(SIG_BLOCK, NULL, &open_mask);
+	sigdelset(&open_mask, SIGINT);
+	sigdelset(&open_mask, SIGTERM);
 	HCA_LOG(NOTICE, "%s, %s port, listens at %s", h->o.vf ? "virtual function" : "function",
 		h->o.eth ? "Ethernet" : "InfiniBand", path);
 	while (stop_signal == 0) {
@@ -130,12 +128,12 @@ hca_serve(struct hca *h, const char *path)
 			rc = -1;
 			break;
 		}
-		if (p[0].revents != 0)
-			accept_client(h, listener);
+		/* A client that left makes room for the next one, which may have come meanwhile. */
 		if (p[1].fd >= 0 && p[1].revents != 0)
 			receive(h);
+		if (p[0].revents != 0)
+			accept_client(h, listener);
 	}
-	pthread_sigmask(SIG_SETMASK, &open_mask, NULL);
 	close(listener);
 	unlink(path);
 	return rc;

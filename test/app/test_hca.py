@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""bb_hca as a program: its socket, its clients, its errors. usage: test_hca.py BB_HCA
+
+The clients speak vfio-user without a virtual machine.
+"""
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SECONDS = 60
+VERSION, DEVICE_INFO, REGION_READ = 1, 4, 9
+
+
+class Client:
+    """A connection of vfio-user."""
+
+    def __init__(self, path):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(SECONDS)
+        self.sock.connect(path)
+
+    def call(self, command, body=b''):
+        """Returns the body of the reply, or None if the server closed the connection."""
+        try:
+            self.sock.sendall(struct.pack('<HHIII', 1, command, 16 + len(body), 0, 0) + body)
+            head = self.sock.recv(16, socket.MSG_WAITALL)
+        except (BrokenPipeError, ConnectionResetError):
+            return None
+        if len(head) < 16:
+            return None
+        size = struct.unpack('<HHIII', head)[2]
+        return self.sock.recv(size - 16, socket.MSG_WAITALL)
+
+    def start(self):
+        return self.call(VERSION, struct.pack('<HH', 0, 0) + b'{}\0')
+
+    def config(self, offset):
+        """Returns a dword of configuration space."""
+        return struct.unpack('<QIII', self.call(REGION_READ, struct.pack('<QII', offset, 7, 4)))[3]
+
+
+class Hca(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.path = os.path.join(self.dir.name, 'cx.sock')
+
+    def serve(self, *options):
+        """Starts bb_hca, and waits until it listens."""
+        proc = subprocess.Popen([HCA, '--socket', self.path, *options], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(proc.stdout.close)
+        self.addCleanup(proc.wait)
+        self.addCleanup(proc.kill)
+        for line in proc.stdout:
+            if 'listens at' in line:
+                return proc
+        return self.fail('bb_hca ended with %s' % proc.wait(SECONDS))
+
+    def refused(self, *options):
+        """Runs bb_hca with options that it refuses. Returns its exit status and output."""
+        done = subprocess.run([HCA, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=SECONDS, check=False)
+        return done.returncode, done.stdout
+
+    def client(self):
+        client = Client(self.path)
+        self.addCleanup(client.sock.close)
+        return client
+
+    def stop(self, proc, sig=signal.SIGTERM):
+        proc.send_signal(sig)
+        self.assertEqual(proc.wait(SECONDS), 0)
+
+    def test_signals_end_it_and_remove_the_socket(self):
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            proc = self.serve()
+            self.assertTrue(os.path.exists(self.path))
+            self.stop(proc, sig)
+            self.assertFalse(os.path.exists(self.path))
+
+    def test_clients_come_one_after_the_other(self):
+        proc = self.serve('--vf')
+        for _ in range(3):
+            client = self.client()
+            self.assertIn(b'max_msg_fds', client.start())
+            self.assertEqual(client.config(0), 0x101c15b3)
+            second = self.client()
+            self.assertIsNone(second.start())
+            self.assertIsNotNone(client.call(DEVICE_INFO))
+            client.sock.close()
+        self.stop(proc)
+
+    def test_link_layer_sets_the_class(self):
+        for link, code in (('ib', 0x0207), ('eth', 0x0200)):
+            proc = self.serve('--link', link)
+            client = self.client()
+            client.start()
+            self.assertEqual(client.config(8) >> 16, code)
+            self.stop(proc)
+
+    def test_socket_of_a_process_that_died_is_replaced(self):
+        proc = self.serve()
+        proc.kill()
+        proc.wait(SECONDS)
+        self.assertTrue(os.path.exists(self.path))
+        self.stop(self.serve())
+
+    def test_path_in_use_is_refused(self):
+        proc = self.serve()
+        self.assertEqual(self.refused('-s', self.path)[0], 1)
+        self.assertIn('another process listens there', self.refused('-s', self.path)[1])
+        self.stop(proc)
+        with open(self.path, 'w', encoding='ascii'):
+            pass
+        self.assertIn('the file exists and is not a socket', self.refused('-s', self.path)[1])
+        self.assertTrue(os.path.exists(self.path))
+
+    def test_wrong_options_are_refused(self):
+        for options, text in (([], '--socket PATH is missing'),
+                              (['-s', 'x' * 108], '108 bytes'),
+                              (['-s', self.path, '-d', 'mlx5_0'], 'give a software device'),
+                              (['-s', self.path, '-d', 'soft0,link=ib'], 'give --link'),
+                              (['-s', self.path, '--link', 'fc'], 'give ib or eth'),
+                              (['-s', self.path, '--guid', '0'], 'hexadecimal'),
+                              (['-s', self.path, '--guid', '12x'], 'hexadecimal'),
+                              (['-s', self.path, 'more'], 'is not an option'),
+                              (['-s', self.path, '--what'], 'see bb_hca --help')):
+            status, output = self.refused(*options)
+            self.assertEqual(status, 2, output)
+            self.assertIn(text, output)
+        status, output = self.refused('-s', self.path, '-d', 'soft0,nonsense')
+        self.assertEqual(status, 1)
+        self.assertIn('cannot open soft0,nonsense', output)
+
+
+if __name__ == '__main__':
+    HCA = os.path.abspath(sys.argv[1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)
