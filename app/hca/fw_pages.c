@@ -89,7 +89,7 @@ take_pages(struct fw_cmd *c, uint32_t n)
 
 	if (n > (c->outlen - BB_PRM_MANAGE_PAGES_OUT_PAS.byte) / 8)
 		return fw_refuse(c, BB_PRM_STAT_BAD_OUTP_LEN, "%u pages in %u bytes", n, c->outlen);
-	/* An initialized function needs its pages. */
+	/* Between INIT_HCA and TEARDOWN_HCA the PCI function needs all its pages. */
 	if (fw->initialized)
 		n = 0;
 	if (n > fw->n_pages)

@@ -145,7 +145,7 @@ struct perf {
 	uint32_t rq_depth;                   /* receive slots of the smallest size */
 	uint64_t posted, done;               /* requests of all queue pairs posted, and completed */
 	uint64_t recv_done;                  /* receives of all queue pairs */
-	uint64_t total_sent, total_received; /* done and recv_done of earlier sizes */
+	uint64_t total_sent, total_received; /* messages sent and received in earlier sizes */
 	const uint8_t *last_msg;             /* data of the last received message */
 	uint64_t last_post;                  /* TSC of the last post */
 	uint32_t

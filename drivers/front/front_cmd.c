@@ -12,7 +12,10 @@
 
 #include "front_priv.h"
 
-/* Base of the front's syndromes, as those of drivers/soft; they end with the line. */
+/*
+ * Base of the syndromes of this file. The low bits are the line of the code that refused the
+ * command.
+ */
 #define FRONT_SYNDROME 0xbbf00000u
 
 /* Field that most commands use for the number of their object. */

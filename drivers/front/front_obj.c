@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Objects by kind and number. */
+/* Finds, adds and destroys objects. An object is identified by its kind and number. */
 #include <stdlib.h>
 
 #include "front_priv.h"

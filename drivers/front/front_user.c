@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Users: a context of the device for each uid. */
+/* Opens and closes users. Each uid has a context of the device. */
 #include <errno.h>
 
 #include "front_priv.h"

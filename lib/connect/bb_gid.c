@@ -20,8 +20,8 @@
 enum {
 	RANK_FITS = 1 << 0,
 	/*
-	 * not a unique local address; if a peer is given: a unique local address exactly if the
-	 * peer's address is one
+	 * without a peer's address: not a unique local address; with one: both addresses are unique
+	 * local addresses, or neither is
 	 */
 	RANK_LABEL = 1 << 1,
 	RANK_IPV4 = 1 << 2,

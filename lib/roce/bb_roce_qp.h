@@ -410,8 +410,8 @@ struct bb_roce_resp {
 			 wrap */
 	/* The request message in progress. */
 	uint8_t kind;
-	bool in_message;  /* true if a message is in progress; UC drops packets until a message
-			     begins */
+	bool in_message;  /* true if a message is in progress; while it is false, UC drops all
+			     packets but first packets of messages */
 	bool have_recv;   /* true if there is a current receive, for this message or the next */
 	bool established; /* true if established() was called */
 	uint32_t off, dmalen, rkey;

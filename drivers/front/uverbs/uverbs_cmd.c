@@ -18,7 +18,10 @@ uverbs_cmd_split(struct uverbs_cmd *c, size_t body)
 	c->drv_len = c->in_len - body;
 }
 
-/* As verify_hdr() of Linux drivers/infiniband/core/uverbs_main.c: the lengths must agree. */
+/*
+ * Checks that the lengths in the header agree, as verify_hdr() of Linux
+ * drivers/infiniband/core/uverbs_main.c does.
+ */
 int
 uverbs_cmd_parse(struct uverbs_cmd *c, const uint8_t *buf, size_t len)
 {

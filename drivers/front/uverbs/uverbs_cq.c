@@ -100,7 +100,7 @@ uverbs_create_cq_ex(struct uverbs_file *f, const struct uverbs_cmd *c)
 		       : EOPNOTSUPP;
 }
 
-/* As mlx5_ib_resize_cq(), with a umem instead of pages. */
+/* Resizes a CQ as mlx5_ib_resize_cq() does. The new ring is in a umem instead of a page list. */
 int
 uverbs_resize_cq(struct uverbs_file *f, const struct uverbs_cmd *c)
 {
@@ -149,8 +149,9 @@ uverbs_resize_cq(struct uverbs_file *f, const struct uverbs_cmd *c)
 }
 
 /*
- * As mlx5_ib_modify_cq(), except that this command goes through DEVX: there the kernel does not
- * set cq_umem_valid, so this mailbox names the ring.
+ * Moderates the events of a CQ, as mlx5_ib_modify_cq() does. That function leaves the ring out of
+ * the mailbox. This mailbox names the ring and sets cq_umem_valid, as DEVX does, because the ring
+ * is in a umem.
  */
 int
 uverbs_modify_cq(struct uverbs_file *f, const struct uverbs_cmd *c)

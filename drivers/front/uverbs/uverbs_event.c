@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Descriptors of events. The device passes events to event_sink(), which queues them for the
- * descriptor that subscribed and makes its eventfd readable. Completion channels are those of the
- * device, which has an eventfd for each.
+ * Descriptors from which a program reads events. The device passes events to event_sink(). That
+ * function queues an event for the descriptor that has subscribed to it, and makes the eventfd of
+ * this descriptor readable. Completion channels are those of the device; each has an eventfd of the
+ * device.
  */
 #include <errno.h>
 #include <fcntl.h>

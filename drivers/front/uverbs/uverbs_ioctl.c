@@ -180,13 +180,13 @@ dm_alloc(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 		ret = -out_handle(f, h, UVERBS_ATTR_ALLOC_DM_HANDLE, UV_DM, dm);
 	if (ret != 0)
 		return -ret;
-	/* Offset in the mapped page. */
+	/* The memory starts at the begin of the mapped page. */
 	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, 0);
 	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, soft_dm_page(dm));
 	return 0;
 }
 
-/* Registers memory that is not the process's own; @ids: attributes of the method. */
+/* Numbers of the attributes of a method that registers device memory or a dma-buf. */
 struct mr_ids {
 	uint16_t handle, pd, lkey, rkey;
 };
@@ -294,7 +294,10 @@ query_gid(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 	return 0;
 }
 
-/* As ib_uverbs_handler_UVERBS_METHOD_QUERY_GID_TABLE: all entries that are in use. */
+/*
+ * Returns all used entries of the GID table, as ib_uverbs_handler_UVERBS_METHOD_QUERY_GID_TABLE()
+ * does.
+ */
 static int
 query_gids(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {

@@ -3,7 +3,8 @@
  */
 /*
  * Multicast groups of the kernel's QPs, after Linux drivers/infiniband/core/uverbs_cmd.c: a second
- * attach has no effect, and a QP with groups stays (uverbs_free_qp()).
+ * attach has no effect, and a QP that is attached to a group cannot be destroyed
+ * (uverbs_free_qp()).
  */
 #include <errno.h>
 #include <stdlib.h>

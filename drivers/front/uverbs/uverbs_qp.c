@@ -194,7 +194,10 @@ ib_path(const struct ib_uverbs_qp_dest *d, void *ads)
 	memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), d->dgid, sizeof(d->dgid));
 }
 
-/* As mlx5_set_path(): RoCE needs a GRH, whose GID gives the MAC. Returns 0 or an errno. */
+/*
+ * Fills in the address path @ads as mlx5_set_path() does. RoCE needs a GRH; the MAC is that of the
+ * GID in the GRH. Returns 0 or an errno.
+ */
 static int
 path(struct uverbs_file *f, const struct uverbs_queue *qp, const struct ib_uverbs_qp_dest *d,
      void *ads)

@@ -84,7 +84,7 @@ uverbs_create_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	return uverbs_reply(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
-/* As arm_rmp_cmd(). SRQs are not resized. */
+/* Arms the limit of an SRQ as arm_rmp_cmd() does. An SRQ cannot be resized. */
 int
 uverbs_modify_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 {

@@ -36,7 +36,7 @@ struct soft_host {
 enum soft_role {
 	SOFT_ROLE_USER,   /* all objects of contexts with SOFT_ROLE_SHARED and the same host */
 	SOFT_ROLE_KERNEL, /* all objects of contexts with the same host (uid 0) */
-	/* none; but all contexts of the same host may use the objects of this one (uid 0xffff) */
+	/* only its own objects; all contexts of the same host may use them, too (uid 0xffff) */
 	SOFT_ROLE_SHARED,
 };
 

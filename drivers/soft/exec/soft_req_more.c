@@ -10,7 +10,7 @@
  */
 #include "soft_recv_fast.h"
 
-/* A pass over consecutive WQEs, with what soft_req_reads() counts. */
+/* State of a pass over consecutive WQEs, and the counts of soft_req_reads(). */
 struct run {
 	struct soft_fast_run r;
 	uint32_t reads;          /* READs executed */
