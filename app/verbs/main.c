@@ -21,7 +21,7 @@
 #include "tree.h"
 
 #define DEFAULT_DEVICE "soft0,shm=verbs"
-#define NAP            ",nap=1000"
+#define NAP            ",nap=2000"
 
 struct options {
 	const char *device, *address;

@@ -22,6 +22,10 @@
 #include "soft_hooks.h"
 #include "soft_host.h"
 
+/* Turns of the device at the end of a program with open contexts, and the time between them. */
+#define LAST_TURNS  100
+#define LAST_NAP_US 20
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char name[BB_DEV_NAME_MAX], args[1024];
 static struct mlx5_ctx *base;
@@ -108,13 +112,23 @@ node_assist(void)
 }
 
 /*
- * Closes the device when the process exits, so that peers learn of it at once. Does nothing if the
- * program has left a context open: peers then see the process die.
+ * Ends the device, so that peers learn of it. A program may exit with open contexts, and its other
+ * threads may use them until it has ended: then only the ACKs that the device owes are sent.
  */
 static void __attribute__((destructor)) stop(void)
 {
-	if (base != NULL && getpid() == owner && !fds_any_node())
+	unsigned int i;
+
+	if (base == NULL || getpid() != owner)
+		return;
+	if (!fds_any_node()) {
 		(void)base->cmd->close(base);
+		return;
+	}
+	for (i = 0; i < LAST_TURNS; i++) {
+		node_assist();
+		usleep(LAST_NAP_US);
+	}
 }
 
 /*

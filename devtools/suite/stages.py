@@ -87,7 +87,7 @@ PLAIN = {'plain', 'bench', 'check', 'table', 'defects', 'bulk'}
 
 
 def quick_tests(_, suites):
-    return not suites & {'long', 'interop', 'kernel'}
+    return not suites & {'long', 'interop', 'kernel', 'verbs'}
 
 
 def plain_tests(_, suites):

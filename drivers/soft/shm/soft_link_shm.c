@@ -385,6 +385,9 @@ link_shm_fail_dead(struct soft_engine *e, struct soft_shm *shm)
 
 	__atomic_store_n(&e->shm_deaths, __atomic_load_n(&shm->deaths, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELAXED);
+	/* A verbs program sees what a card shows: requests without an ACK exhaust their retries. */
+	if (e->dev->opts.mmap)
+		return;
 	TAILQ_FOREACH(qp, &e->qps, all) {
 		struct soft_wire *w = qp->wire;
 

@@ -71,6 +71,9 @@ struct soft_shm_window {
 	uint64_t epochs[SOFT_SHM_ENGINES];
 };
 
+/* Longest time that the last packets of a peer that has closed are waited for, ns. */
+#define SOFT_SHM_LAST_NS UINT64_C(1000000000)
+
 /*
  * A connection that this device made, to send to one address. The connection lives until the device
  * is closed, because the device does not learn when the last address vector with that address is
@@ -91,6 +94,9 @@ struct soft_shm_tx {
 				* TSC.
 				* __atomic */
 	pid_t pid;
+	/* The peer has closed, and its last packets, such as ACKs, are not yet read. */
+	bool leaving;
+	uint64_t leave_by; /* Time at which the connection closes anyway, TSC; 0: not yet set. */
 	/*
 	 * Directory in the peer's shared memory, which lists the peer's QPs and keys; zeros if not
 	 * connected.
@@ -113,7 +119,9 @@ struct soft_shm_rx {
 	uint8_t gids[SOFT_SHM_GIDS][16];
 	/* Protected by soft_shm.lock. */
 	int sock;
-	uint64_t give_up; /* Timeout of the handshake, TSC. */
+	/* Timeout of the handshake, or of the last packets of a peer that has closed; TSC. */
+	uint64_t give_up;
+	bool leaving; /* The peer has closed, and its last packets are not yet read. */
 	uint32_t seg_rev[SOFT_SHM_SEGS];
 	pid_t pid;
 	const struct soft_shm_dir *dir;
@@ -315,6 +323,8 @@ void soft_shm_win_chores(struct soft_shm *shm, bool all);
 /* ---- soft_shm_rx.c */
 void soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now);
 void soft_shm_rx_event(struct soft_shm *shm, uint32_t index);
+/* Returns true if packets of a process are not yet read. Call with soft_shm.lock held. */
+bool soft_shm_rx_pending(const struct soft_shm *shm, pid_t pid);
 void soft_shm_rx_chores(struct soft_shm *shm, uint64_t now);
 /*
  * Closes a connection. Under soft_shm.lock and, if the connection is up, also the locks that

@@ -64,6 +64,7 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 		soft_shm_collect_all(shm);
 	rte_ticketlock_lock(&rx->lock);
 	__atomic_store_n(&rx->state, SOFT_SHM_IDLE, __ATOMIC_RELEASE);
+	rx->leaving = false;
 	soft_shm_unmap(SOFT_RING_SIZE, rx->ring.data);
 	rte_ticketlock_unlock(&rx->lock);
 	soft_shm_unmap(sizeof(*rx->dir), rx->dir);
@@ -192,7 +193,7 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	struct soft_shm_msg m;
 	const char *why = NULL;
 
-	if (rx->state == SOFT_SHM_IDLE)
+	if (rx->state == SOFT_SHM_IDLE || rx->leaving)
 		return;
 	ret = soft_shm_recv(rx->sock, false, &m, fds, &why);
 	if (ret == 0)
@@ -212,8 +213,40 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	} else {
 		why = soft_shm_died;
 	}
+	/* Packets that the peer sent before it closed arrive, as they would over a cable. */
+	if (why == soft_shm_closed && rx->state == SOFT_SHM_UP && soft_ring_waiting(&rx->ring)) {
+		rx->leaving = true;
+		rx->give_up = 0;
+		return;
+	}
 	if (why != NULL)
 		soft_shm_rx_close(shm, rx, why);
+}
+
+bool
+soft_shm_rx_pending(const struct soft_shm *shm, pid_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < shm->n_rx; i++) {
+		const struct soft_shm_rx *rx = shm->rx[i];
+
+		if (rx->state == SOFT_SHM_UP && rx->pid == pid && soft_ring_waiting(&rx->ring))
+			return true;
+	}
+	return false;
+}
+
+/* Closes the connection of a peer that has closed, once its packets are read or SOFT_SHM_LAST_NS is
+ * over. */
+static void
+finish_leaving(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t now)
+{
+	if (rx->give_up == 0)
+		rx->give_up = now + soft_time_cycles(SOFT_SHM_LAST_NS);
+	if (!soft_ring_waiting(&rx->ring) || now >= rx->give_up ||
+	    __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))
+		soft_shm_rx_close(shm, rx, soft_shm_closed);
 }
 
 void
@@ -224,7 +257,9 @@ soft_shm_rx_chores(struct soft_shm *shm, uint64_t now)
 	for (i = 0; i < shm->n_rx; i++) {
 		struct soft_shm_rx *rx = shm->rx[i];
 
-		if (rx->state == SOFT_SHM_HANDSHAKE && now >= rx->give_up)
+		if (rx->state == SOFT_SHM_UP && rx->leaving)
+			finish_leaving(shm, rx, now);
+		else if (rx->state == SOFT_SHM_HANDSHAKE && now >= rx->give_up)
 			soft_shm_rx_close(shm, rx, "it sent no HELLO in time");
 		else if (rx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))

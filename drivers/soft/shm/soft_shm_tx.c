@@ -68,6 +68,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 
 	rte_ticketlock_lock(&tx->lock);
 	__atomic_store_n(&tx->state, SOFT_SHM_IDLE, __ATOMIC_RELEASE);
+	tx->leaving = false;
 	data = tx->ring.data;
 	tx->ring.data = NULL;
 	rte_ticketlock_unlock(&tx->lock);
@@ -304,7 +305,8 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 	const char *why = NULL;
 
 	/* The number of messages per event is limited, because a peer might send without end. */
-	for (i = 0; i < SOFT_SHM_SEGS && tx->state != SOFT_SHM_IDLE && why == NULL; i++) {
+	for (i = 0; i < SOFT_SHM_SEGS && tx->state != SOFT_SHM_IDLE && !tx->leaving && why == NULL;
+	     i++) {
 		ret = soft_shm_recv(tx->sock, true, &m, fds, &why);
 		if (ret == 0)
 			return;
@@ -316,8 +318,25 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 			why = soft_shm_died;
 		}
 	}
+	/* Requests to this peer may have been answered: its last packets are read first. */
+	if (why == soft_shm_closed && tx->state == SOFT_SHM_UP &&
+	    soft_shm_rx_pending(shm, tx->pid)) {
+		tx->leaving = true;
+		tx->leave_by = 0;
+		return;
+	}
 	if (why != NULL)
 		soft_shm_tx_close(shm, tx, why);
+}
+
+/* Closes the connection to a peer that has closed, once its packets are read or it is time. */
+static void
+finish_leaving(struct soft_shm *shm, struct soft_shm_tx *tx, uint64_t now)
+{
+	if (tx->leave_by == 0)
+		tx->leave_by = now + soft_time_cycles(SOFT_SHM_LAST_NS);
+	if (!soft_shm_rx_pending(shm, tx->pid) || now >= tx->leave_by)
+		soft_shm_tx_close(shm, tx, soft_shm_closed);
 }
 
 void
@@ -328,7 +347,9 @@ soft_shm_tx_chores(struct soft_shm *shm, uint64_t now)
 	for (i = 0; i < shm->n_tx; i++) {
 		struct soft_shm_tx *tx = shm->tx[i];
 
-		if (tx->state == SOFT_SHM_HANDSHAKE && now >= tx->next_attempt)
+		if (tx->state == SOFT_SHM_UP && tx->leaving)
+			finish_leaving(shm, tx, now);
+		else if (tx->state == SOFT_SHM_HANDSHAKE && now >= tx->next_attempt)
 			soft_shm_tx_close(shm, tx, "it did not respond in time");
 		else if (tx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&tx->ring.broken, __ATOMIC_RELAXED))

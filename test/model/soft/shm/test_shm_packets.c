@@ -248,9 +248,9 @@ answers(uint32_t psn, uint8_t syndrome)
 
 /* ---- Packets that the test sends */
 
-/* Writes a packet; the device receives it. */
+/* Writes a packet. */
 static void
-put(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid)
+write_packet(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid)
 {
 	uint32_t hdr_len, len;
 	uint8_t hdr[BB_ROCE_MAX_HDR];
@@ -272,6 +272,13 @@ put(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid)
 		memcpy(at + hdr_len, payload, pkt->len);
 	memset(at + hdr_len + pkt->len, 0xee, bb_roce_pad(pkt->len));
 	soft_ring_publish(&peer.out, rec, len);
+}
+
+/* Writes a packet; the device receives it. */
+static void
+put(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid)
+{
+	write_packet(pkt, payload, sgid);
 	progress();
 }
 
@@ -536,6 +543,35 @@ T(test_peer_that_takes_nothing_ends_requests_with_retry_exceeded)
 			}
 		}
 	}
+}
+
+/*
+ * A peer that sends and closes at once: its packets are in the ring when the device learns that it
+ * has closed, and arrive as they would over a cable.
+ */
+T(test_packets_before_the_close_arrive)
+{
+	const uint32_t n = 400;
+	struct bb_roce_pkt pkt;
+	struct soft_shm_msg m;
+	uint64_t i;
+
+	memset(e.a.buf, 0, n * sizeof(i));
+	for (i = 0; i < n; i++) {
+		pkt = packet(BB_ROCE_WRITE_ONLY, them.psn + (uint32_t)i, sizeof(i));
+		pkt.va = (uintptr_t)e.a.buf + i * sizeof(i);
+		pkt.rkey = e.a.mr->rkey;
+		pkt.dmalen = sizeof(i);
+		write_packet(&pkt, (const uint8_t *)&(uint64_t){i + 1}, THEIRS);
+	}
+	soft_shm_msg_init(&m, SOFT_SHM_BYE);
+	assert_int_equal(soft_shm_send(peer.caller, &m, NULL, 0), 0);
+	/* The device's chores come before the packets. */
+	__atomic_store_n(&soft_dev_peek_gid(ours)->shm->chores_at, 0, __ATOMIC_RELAXED);
+	for (i = 0; i < 10 * n; i++)
+		progress();
+	for (i = 0; i < n; i++)
+		assert_int_equal(((const uint64_t *)(const void *)e.a.buf)[i], i + 1);
 }
 
 /* All opcodes that RC does not have, with and without bytes after the BTH (9.7.4.1.3). */

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A verbs program that misuses its descriptors, as the argument says. Each case ends with "right"
+ * and exit status 0 if all calls were refused as expected; a crash is the failure that it looks
+ * for.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_ioctl.h>
+
+#define CHECK(condition_)                                                                          \
+	do {                                                                                       \
+		if (!(condition_)) {                                                               \
+			printf("line %d: %s (%s)\n", __LINE__, #condition_, strerror(errno));      \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static struct ibv_context *
+open_device(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx = list != NULL && list[0] != NULL ? ibv_open_device(list[0]) : NULL;
+
+	if (list != NULL)
+		ibv_free_device_list(list);
+	return ctx;
+}
+
+/* The node is closed beneath the library: its calls fail, and another context is not disturbed. */
+static void
+closed(void)
+{
+	struct ibv_context *ctx = open_device(), *other = open_device();
+	struct ibv_pd *pd;
+
+	CHECK(ctx != NULL && other != NULL);
+	CHECK(close(ctx->async_fd) == 0);
+	CHECK(close(ctx->cmd_fd) == 0);
+	CHECK(ibv_alloc_pd(ctx) == NULL);
+	pd = ibv_alloc_pd(other);
+	CHECK(pd != NULL && ibv_dealloc_pd(pd) == 0);
+	CHECK(ibv_close_device(other) == 0);
+}
+
+static void
+lengths(void)
+{
+	struct ibv_context *ctx = open_device();
+	uint32_t words[16] = {0};
+	unsigned int i;
+
+	CHECK(ctx != NULL);
+	for (i = 0; i < 64; i++) {
+		words[0] = i;
+		words[1] = 0xffffffff; /* lengths of the command and of the response */
+		CHECK(write(ctx->cmd_fd, words, i) < 0);
+	}
+	CHECK(ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, NULL) < 0 && errno == EFAULT);
+	words[0] = 0xffff;
+	CHECK(ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, words) < 0 && errno == EINVAL);
+	CHECK(read(ctx->cmd_fd, words, sizeof(words)) < 0);
+	CHECK(write(ctx->async_fd, words, sizeof(words)) < 0);
+	CHECK(ibv_close_device(ctx) == 0);
+}
+
+/* Another file takes the number of the node. */
+static void
+replaced(void)
+{
+	struct ibv_context *ctx = open_device();
+	int null = open("/dev/null", O_RDWR);
+
+	CHECK(ctx != NULL && null >= 0);
+	CHECK(dup2(null, ctx->cmd_fd) == ctx->cmd_fd);
+	CHECK(write(ctx->cmd_fd, "x", 1) == 1);
+	/* The command goes to /dev/null, which answers nothing. */
+	(void)ibv_alloc_pd(ctx);
+}
+
+/* A child of fork() has no device: its calls fail, and the parent's continue. */
+static void
+forked(void)
+{
+	struct ibv_context *ctx = open_device();
+	struct ibv_pd *pd;
+	int status;
+	pid_t pid;
+
+	CHECK(ctx != NULL);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		CHECK(ibv_alloc_pd(ctx) == NULL && errno == ENODEV);
+		CHECK(open_device() == NULL);
+		CHECK(close(ctx->cmd_fd) == 0);
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+	pd = ibv_alloc_pd(ctx);
+	CHECK(pd != NULL && ibv_dealloc_pd(pd) == 0);
+	CHECK(ibv_close_device(ctx) == 0);
+}
+
+/* A child of vfork() closes the node in its parent's memory, but not in its table. */
+static void
+vforked(void)
+{
+	struct ibv_context *ctx = open_device();
+	struct ibv_pd *pd;
+	int status;
+	pid_t pid;
+
+	CHECK(ctx != NULL);
+	pid = vfork();
+	if (pid == 0) {
+		close(ctx->cmd_fd);
+		close(ctx->async_fd);
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+	pd = ibv_alloc_pd(ctx);
+	CHECK(pd != NULL && ibv_dealloc_pd(pd) == 0);
+	CHECK(ibv_close_device(ctx) == 0);
+}
+
+static void
+range(void)
+{
+	struct ibv_context *ctx = open_device();
+	const unsigned int low =
+		(unsigned int)(ctx->cmd_fd < ctx->async_fd ? ctx->cmd_fd : ctx->async_fd);
+
+	CHECK(close_range(low, low, 0) == 0);
+	CHECK(close_range(low + 1, low + 64, 0) == 0);
+	CHECK(ibv_alloc_pd(ctx) == NULL);
+}
+
+/* Opens the device and waits for a signal. */
+static void
+hold(void)
+{
+	CHECK(open_device() != NULL);
+	puts("holds");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*fn)(void);
+	} cases[] = {{"closed", closed}, {"lengths", lengths}, {"replaced", replaced},
+		     {"forked", forked}, {"vforked", vforked}, {"range", range},
+		     {"hold", hold}};
+	unsigned int i;
+
+	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (strcmp(argv[1], cases[i].name) != 0)
+			continue;
+		cases[i].fn();
+		printf("%s: right\n", cases[i].name);
+		return 0;
+	}
+	fprintf(stderr, "usage: %s CASE\n", argv[0]);
+	return 2;
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""bb_verbs itself: options, what a program sees, what is removed, and programs that misuse descriptors."""
+
+import os
+import re
+import shutil
+import signal
+import stat
+import sys
+import time
+
+from verbstest import VerbsTest, main
+
+
+class Launcher(VerbsTest):
+    def refused(self, status, text, *args):
+        rc, out = self.run_one([self.program, *args])
+        self.assertEqual(rc, status, out)
+        self.assertRegex(out, text)
+        self.assertNotIn('Traceback', out)
+        self.until_removed()
+
+    def test_wrong_options_are_refused(self):
+        self.refused(2, r'name a program')
+        self.refused(2, r'unrecognized option', '--no-such-option')
+        self.refused(2, r'invalid --link fc \(eth or ib\)', '--link', 'fc', 'true')
+        self.refused(2, r'port= is not supported yet', '--device', 'soft0,port=net_tap0', 'true')
+        self.refused(2, r'leave out ip=', '--device', 'soft0,shm=x,ip=10.0.0.1/8', 'true')
+        self.refused(2, r'needs a network', '--device', 'soft0', '--address', '10.0.0.1', 'true')
+        self.refused(1, r'invalid ip=10\.0\.0\.300', '--address', '10.0.0.300', 'true')
+        self.refused(1, r'unknown option or bad syntax', '--device', 'soft0,shm=x,colour=red', 'true')
+        self.refused(1, r'exclude each other', '--link', 'ib', 'true')
+        self.refused(127, r'not found in PATH', 'no-such-program')
+        self.refused(127, r'No such file', './no-such-program')
+
+    def test_setuid_program_is_refused(self):
+        path = os.path.join(self.folder, 'setuid')
+        shutil.copy(shutil.which('true'), path)
+        os.chmod(path, stat.S_ISUID | 0o755)
+        self.refused(127, r'is setuid or setgid', path)
+
+    def test_program_sees_files_of_sys(self):
+        rc, out = self.run_one(self.command('sh', '-c', 'ls /sys/class/infiniband; '
+                                            'cat /sys/class/infiniband/mlx5_0/ports/1/link_layer; '
+                                            'test -c /dev/infiniband/uverbs0 && echo node'))
+        self.assertEqual(rc, 0, out)
+        self.assertRegex(out, r'mlx5_0 is soft0,shm=\w+, address 10\.88\.\d+\.\d+, GID index 1 \(RoCE v2\)\n'
+                              r'mlx5_0\nEthernet\n')
+        self.until_removed()
+
+    def test_address_and_link_are_those_of_the_options(self):
+        rc, out = self.run_one(self.command('true', options=('--address', '192.0.2.7')))
+        self.assertEqual(rc, 0, out)
+        self.assertIn('address 192.0.2.7,', out)
+        rc, out = self.run_one([self.program, '--device', 'soft0', '--link', 'ib', 'cat',
+                                '/sys/class/infiniband/mlx5_0/ports/1/link_layer'])
+        self.assertEqual(rc, 0, out)
+        self.assertRegex(out, r'InfiniBand, LID 0x[1-9a-f]\w*\nInfiniBand\n')
+
+    def test_taken_address_is_refused(self):
+        first = self.start(self.command(self.hostile, 'hold', options=('--address', '192.0.2.8')))
+        while 'holds' not in first.stdout.readline():
+            self.assertIsNone(first.poll())
+        rc, out = self.run_one(self.command('true', options=('--address', '192.0.2.8')))
+        self.assertEqual(rc, 1, out)
+        first.send_signal(signal.SIGTERM)
+        self.end(first)
+
+    def test_exit_status_is_that_of_the_program(self):
+        self.assertEqual(self.run_one(self.command('sh', '-c', 'exit 7'))[0], 7)
+        self.assertEqual(self.run_one(self.command('sh', '-c', 'kill -9 $$'))[0], -signal.SIGKILL)
+        self.until_removed()
+
+    def test_quiet_prints_nothing(self):
+        self.assertEqual(self.run_one(self.command('true', options=('--quiet',))), (0, ''))
+
+    def test_programs_that_misuse_descriptors(self):
+        """Each ends with a refusal of its call, never by a signal."""
+        for case in 'closed', 'lengths', 'replaced', 'forked', 'vforked', 'range':
+            with self.subTest(case):
+                rc, out = self.run_one(self.command(self.hostile, case))
+                self.assertEqual(rc, 0, out)
+                self.assertIn('%s: right' % case, out)
+        self.until_removed()
+
+    def test_idle_program_needs_little_time(self):
+        """The device's thread naps. Its share of a CPU is printed; the limit is ten times that of a quiet machine."""
+        proc = self.start(self.command(self.hostile, 'hold'))
+        while 'holds' not in proc.stdout.readline():
+            self.assertIsNone(proc.poll())
+        time.sleep(1)
+
+        def used():
+            with open('/proc/%d/stat' % proc.pid) as f:
+                return sum(int(w) for w in f.read().rsplit(')', 1)[1].split()[11:13])
+        before, start = used(), time.monotonic()
+        time.sleep(4)
+        share = (used() - before) / os.sysconf('SC_CLK_TCK') / (time.monotonic() - start)
+        print('idle: %.2f %% of a CPU' % (100 * share))
+        self.assertLess(share, 0.2)
+        proc.send_signal(signal.SIGTERM)
+        self.end(proc)
+
+
+if __name__ == '__main__':
+    main(sys.argv)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parts of the tests of bb_verbs: users, and two processes of a program."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+NOBODY = 65534
+WAIT = 120          # seconds; a machine may be busy
+LISTEN = '0A'       # state in /proc/net/tcp
+
+
+def as_user(uid):
+    """Returns arguments of subprocess for a user; those of this process for None."""
+    return {} if uid is None else {'user': uid, 'group': uid, 'extra_groups': []}
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as s:
+        s.bind(('', 0))
+        return s.getsockname()[1]
+
+
+def listens(port):
+    """Returns whether a process listens at a TCP port; makes no connection."""
+    for name in '/proc/net/tcp', '/proc/net/tcp6':
+        with open(name) as f:
+            for line in f.readlines()[1:]:
+                words = line.split()
+                if words[3] == LISTEN and int(words[1].rsplit(':', 1)[1], 16) == port:
+                    return True
+    return False
+
+
+class VerbsTest(unittest.TestCase):
+    program = hostile = None
+
+    def setUp(self):
+        tmp = tempfile.TemporaryDirectory()
+        self.addCleanup(tmp.cleanup)
+        self.folder = tmp.name
+        os.chmod(self.folder, 0o1777)
+        self.network = 'test%d' % os.getpid()
+        self.env = dict(os.environ, TMPDIR=self.folder)
+        self.env.pop('LD_PRELOAD', None)
+
+    def need(self, program, package):
+        if shutil.which(program) is None:
+            self.skipTest('%s is not here: install %s' % (program, package))
+
+    def command(self, *args, options=()):
+        return [self.program, '--device', 'soft0,shm=' + self.network, *options, '--', *args]
+
+    def start(self, cmd, uid=None):
+        proc = subprocess.Popen(cmd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                env=self.env, cwd=self.folder, **as_user(uid))
+        self.addCleanup(proc.stdout.close)
+        self.addCleanup(proc.wait)
+        self.addCleanup(proc.kill)
+        return proc
+
+    def end(self, proc):
+        """Returns exit status and output. A process that does not end is killed: status None."""
+        try:
+            out, _ = proc.communicate(timeout=WAIT)
+            return proc.returncode, out
+        except subprocess.TimeoutExpired:
+            proc.kill()
+            out, _ = proc.communicate()
+            return None, out
+
+    def run_one(self, cmd, uid=None):
+        return self.end(self.start(cmd, uid))
+
+    def pair(self, *args, uid=None):
+        """Runs a program as server and as client, which must both succeed. Returns both outputs."""
+        port = free_port()
+        cmd = self.command(*args, '-p', str(port))
+        server = self.start(cmd, uid)
+        end = time.monotonic() + WAIT
+        while not listens(port) and server.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        client = self.start(cmd + ['localhost'], uid)
+        done = {'client': self.end(client), 'server': self.end(server)}
+        text = '\n'.join('--- %s, exit status %s:\n%s' % (side, rc, out) for side, (rc, out) in done.items())
+        self.assertEqual([rc for rc, _ in done.values()], [0, 0], '%s\n%s' % (' '.join(cmd), text))
+        return text
+
+    def usable_by_nobody(self):
+        """Skips unless this user may become NOBODY, and that user may read the build folder."""
+        if os.getuid() != 0:
+            self.skipTest('needs root, to become nobody')
+        try:
+            subprocess.run([self.program, '--version'], check=True, stdout=subprocess.DEVNULL, **as_user(NOBODY))
+        except (OSError, subprocess.CalledProcessError) as e:
+            self.skipTest('nobody cannot run %s: %s' % (self.program, e))
+
+    def until_removed(self):
+        """The files for /sys are removed after the program's end, by a process of their own."""
+        end = time.monotonic() + WAIT
+        while time.monotonic() < end:
+            left = [name for name in os.listdir(self.folder) if name.startswith('bb_verbs-')]
+            if not left:
+                return
+            time.sleep(0.05)
+        self.fail('left in TMPDIR: %s' % left)
+
+
+def main(argv):
+    VerbsTest.program, VerbsTest.hostile = (os.path.abspath(p) for p in argv[1:3])
+    unittest.main(module='__main__', argv=argv[:1] + argv[3:], verbosity=2)
