@@ -33,8 +33,8 @@
  * zero_copy: mbufs of a chain may refer to foreign memory (external buffers). The PMD reads that
  * memory by virtual address, and copies it in the burst.
  *
- * keeps: the PMD retains mbufs after the burst, because it does not copy; net_ring passes the mbuf
- * to the receiver.
+ * retains_mbufs: the PMD retains mbufs after the burst, because it does not copy them. net_ring
+ * passes the mbuf itself to the receiver.
  *
  * any_frame: the PMD carries frames longer than the 1518 bytes that DPDK 22.11 reports, as far as
  * the PMD's own options allow. So framesz= may be larger. (net_tap does not have this flag, because
@@ -45,10 +45,10 @@
  * count the first slot. buffer_key is the vdev's option for the buffer size, buffer_size its
  * default in bytes.
  *
- * on_interrupts: the PMD works on EAL's interrupt thread whenever the peer acts, without a lock
- * against a stop. That work frees the same memory as the stop, if both peers are in one process or
- * the peer disconnects at the same time. So the port starts and stops the PMD on that thread, and
- * soft_netif_gate.c makes the thread wait during polls.
+ * on_interrupts: when the peer connects or disconnects, the PMD works on EAL's interrupt thread. If
+ * another thread stops the PMD meanwhile, both free the same memory, because no lock prevents that.
+ * So the port starts and stops the PMD on the interrupt thread. During polls soft_netif_gate.c
+ * makes the interrupt thread wait.
  *
  * no_restart: a stop closes the PMD's sockets for ever (eth_dev_stop() of net_af_packet). So the
  * PMD stays started for the next open in this process.

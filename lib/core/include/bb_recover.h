@@ -91,12 +91,14 @@ int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
  * too. First exchange new addresses of bb_qp_addr() (the QP number stays, GID and PSN may change),
  * then call this function on both peers.
  *
- * Rules for fates. Sends complete in order, so all sends before the failed one are DONE. After an
- * error of the request itself, or a NAK of the peer, no later send was executed: NOT_DONE (IBTA
- * vol. 1, 9.9.3: the responder executes nothing after it). If no response of the peer arrived
- * (retries exceeded), the failed send and later ones may have been executed: later sends are
- * UNKNOWN. The same holds if the QP was moved to ERR for another reason. A send that was never rung
- * is NOT_DONE.
+ * Rules for fates:
+ * - Sends complete in order. So all sends before the failed one are DONE.
+ * - If the failed send had an error of its own, or the peer sent a NAK, no later send was executed.
+ *   Later sends are NOT_DONE (IBTA vol. 1, 9.9.3: the responder executes nothing after the error).
+ * - If no response of the peer arrived (retries exceeded), the failed send and later ones may have
+ *   been executed. Later sends are UNKNOWN. The same holds if the QP was moved to ERR for another
+ *   reason.
+ * - A send that was never rung is NOT_DONE.
  *
  * Cost: the call takes milliseconds on a card (an assumption: [A]), and up to a second if the
  * device does not respond. If @p remote is given, the call may wait until the next hop's MAC is
