@@ -77,8 +77,8 @@ guest_at(struct guest *g, uint64_t addr, uint64_t len, bool write)
 }
 
 /*
- * Returns how many of @max pages from page @i of the window on are contiguous RAM of one mapping,
- * 0 if page @i is not writable RAM. Sets *@map if there is at least one.
+ * Returns the number of pages, from page @i of the window on, that are contiguous RAM of one
+ * mapping. Returns 0 if page @i is not writable RAM. Otherwise sets *@map to the mapping.
  */
 static uint32_t
 run_length(struct guest *g, const struct guest_window *w, uint32_t i, struct guest_map **map)

@@ -18,8 +18,8 @@ struct options {
 extern const struct program hca_program;
 
 /*
- * Listens at the path of @o, and serves one client after the other until a signal stops the
- * program. Removes the socket. Returns 0 or -1 after printing the error.
+ * Listens at @path, and serves one client after the other until a signal stops the program. Then
+ * removes the socket. Returns 0 or -1 after printing the error.
  */
 int hca_serve(struct hca *h, const char *path);
 

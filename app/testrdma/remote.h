@@ -163,8 +163,7 @@ struct responder;
 
 /*
  * Creates the target's state of a connection. @hello is checked already. @mem, registered as @mr,
- * has @bytes bytes of slots and guard bytes, then the control blocks. @return 0, or a negative
- * errno.
+ * has the slots with their guard bytes, then the control blocks. @return 0, or a negative errno.
  */
 int responder_create(struct tester *server, const struct remote_hello *hello, uint8_t *mem,
 		     struct bb_mr *mr, struct responder **out);

@@ -69,7 +69,7 @@ verbs_note(struct bb_sq *sq, const struct verbs_qp *q, uint64_t where, uint8_t o
 	return at;
 }
 
-/* Converts enum bb_send_flags but BB_SEND_SIGNALED to enum ibv_send_flags. */
+/* Converts enum bb_send_flags, except BB_SEND_SIGNALED, to enum ibv_send_flags. */
 static inline unsigned int
 verbs_flags(uint32_t flags)
 {

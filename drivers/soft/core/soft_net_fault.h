@@ -54,7 +54,7 @@ struct soft_net_state {
 	 * ticks; time at which an injected stall ends; index 0: sent packets, 1: received packets
 	 */
 	uint64_t stall_until[2];
-	/* number of packets that wait for the end of an injected stall (@stall_ms), by direction */
+	/* number of packets that wait for the end of an injected stall, by direction */
 	uint32_t stalled[2];
 	uint32_t passed[2];     /* number of packets passed, for soft_net_fault.full_after */
 	uint64_t full_until[2]; /* ticks; until then the link accepts no packet; 0 if never;

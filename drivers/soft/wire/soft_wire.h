@@ -284,7 +284,10 @@ struct soft_packet {
 	uint32_t ip_len; /* Length of the IP header, bytes. */
 	uint32_t len;
 	const struct bb_roce_net *net;
-	/* Bytes of the Ethernet header before @ip; 0 if soft_wire_learn() must not use it. */
+	/*
+	 * Bytes of the Ethernet header before the IP header; 0 if soft_wire_learn() must not use
+	 * the packet.
+	 */
 	uint32_t l2_len;
 };
 /*

@@ -218,8 +218,8 @@ typedef void (*bb_cm_fn)(struct bb_cm *cm, const struct bb_cm_event *event, void
 int bb_cm_attach(struct bb_cm *cm, struct bb_loop *loop, bb_cm_fn fn, void *arg);
 
 /**
- * Undoes bb_cm_attach(). The loop does not call @p fn again, even if @p fn itself calls
- * bb_cm_detach().
+ * Undoes bb_cm_attach(). The loop does not call the callback again, even if the callback itself
+ * calls bb_cm_detach().
  * @return 0; -ENOENT if the CM is not attached; errors of bb_loop_detach_poller().
  */
 int bb_cm_detach(struct bb_cm *cm);
