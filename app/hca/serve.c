@@ -128,7 +128,10 @@ hca_serve(struct hca *h, const char *path)
 			rc = -1;
 			break;
 		}
-		/* A client that left makes room for the next one, which may have come meanwhile. */
+		/*
+		 * When a client has left, the next client, which may be waiting already, can
+		 * connect.
+		 */
 		if (p[1].fd >= 0 && p[1].revents != 0)
 			receive(h);
 		if (p[0].revents != 0)

@@ -157,7 +157,10 @@ struct perf {
 	uint64_t limit;       /* TSC cycles without activity after which the peer counts as lost */
 	uint64_t last_served; /* value of perf_served() when last_progress was set */
 	bool peer_gone;       /* the peer has closed its end of the TCP connection */
-	/* --check: every byte that the peer sends is known. Valid if peer_judged. */
+	/*
+	 * with --check; bytes_known: true if every byte that the peer sends is known; valid if
+	 * peer_judged is true
+	 */
 	bool bytes_known, peer_judged;
 	struct result res;
 	uint64_t tsc_hz;

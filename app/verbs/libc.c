@@ -8,7 +8,7 @@
  * constructors of other libraries run before them and make such calls.
  */
 #define _GNU_SOURCE
-#undef _FILE_OFFSET_BITS /* it would rename calls of libc */
+#undef _FILE_OFFSET_BITS /* the headers would rename these functions of libc */
 #undef _FORTIFY_SOURCE   /* it would define some of them inline */
 #include <errno.h>
 #include <linux/close_range.h>

@@ -6,8 +6,8 @@
  * /sys/class/infiniband*, by which programs find devices, lead to files that bb_verbs has made.
  */
 #define _GNU_SOURCE
-#undef _FILE_OFFSET_BITS /* it would rename calls of libc */
-#undef _FORTIFY_SOURCE   /* it would define some of them inline */
+#undef _FILE_OFFSET_BITS /* the headers would rename these functions of libc */
+#undef _FORTIFY_SOURCE   /* the headers would define some of these functions inline */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
