@@ -9,7 +9,7 @@
  */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* the headers would rename these functions of libc */
-#undef _FORTIFY_SOURCE   /* it would define some of them inline */
+#undef _FORTIFY_SOURCE   /* the headers would define some of these functions inline */
 #include <errno.h>
 #include <linux/close_range.h>
 #include <stdarg.h>
@@ -123,7 +123,7 @@ read(int fd, void *buf, size_t len)
 	return n < 0 ? result((int)-n, 0) : n;
 }
 
-/* As programs call it that are built with _FORTIFY_SOURCE. */
+/* Name of read() in programs that are built with _FORTIFY_SOURCE. */
 ssize_t __read_chk(int fd, void *buf, size_t len, size_t room);
 PUBLIC ssize_t
 __read_chk(int fd, void *buf, size_t len, size_t room)

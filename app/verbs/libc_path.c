@@ -69,7 +69,7 @@ OPEN(open64, O_LARGEFILE)
 OPENAT(openat, 0)
 OPENAT(openat64, O_LARGEFILE)
 
-/* As programs call it that are built with _FORTIFY_SOURCE. */
+/* Names of open() in programs that are built with _FORTIFY_SOURCE. */
 #define OPEN_2(name_, more_)                                                                       \
 	int name_(const char *path, int flags);                                                    \
 	PUBLIC int name_(const char *path, int flags)                                              \
