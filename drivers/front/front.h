@@ -52,9 +52,9 @@ struct front_host {
 };
 
 /*
- * Opens a device, such as "soft0" or "soft0,link=ib", which runs in front_poll() and
- * front_doorbell() only: progress=inline. @host must outlive the front. Returns 0 or a negative
- * errno (logged).
+ * Opens a device, such as "soft0" or "soft0,link=ib", for a guest. The device runs only in
+ * front_poll() and front_doorbell() (progress=inline). @host must stay valid until front_close().
+ * Returns 0 or a negative errno (logged).
  */
 int front_open(const char *device_and_opts, const struct front_host *host, struct front **f);
 void front_close(struct front *f);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Registers: stores of the guest to register pages. The device reads the page of the UAR, so the
- * front stores there what the guest stored, and runs the QPs of the page.
+ * Stores of the guest to register pages. The device reads the register page of the UAR. So
+ * front_doorbell() repeats the guest's store in that page, and then runs the QPs of the page.
  */
 #include <string.h>
 
@@ -15,7 +15,8 @@
 #define REG     256 /* bytes of a doorbell register */
 /*
  * A page has doorbell registers from 0x800 to 0xfff. Linux gives those from 0xc00 on to queues of
- * its fast path (uar.c, map_offset()). The device reads the first half, in which each has a twin.
+ * its fast path (uar.c, map_offset()). The device reads only those below 0xc00. So a store at 0xc00
+ * or above goes to the register 0x400 bytes below.
  */
 #define SECOND_HALF 0x400
 #define DOORBELL    8

@@ -84,7 +84,7 @@ destroy_uctx(struct front_cmd *cmd)
 		front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
 }
 
-/* ---- Objects that are no mailbox objects of the device, and numbers */
+/* ---- PDs and UARs, which no mailbox of the device creates, and mere numbers */
 
 static void
 alloc(struct front_cmd *cmd, enum front_kind kind)
@@ -248,7 +248,7 @@ enum action {
 
 static const struct entry {
 	uint16_t op;
-	uint16_t inlen; /* shortest input that the front itself reads, bytes */
+	uint16_t inlen; /* shortest input that drivers/front itself reads, bytes */
 	enum action action;
 	enum front_kind kind;
 } entries[] = {

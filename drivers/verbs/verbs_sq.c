@@ -178,8 +178,8 @@ refuse(const struct bb_sq *sq, struct verbs_qp *q, uint32_t from)
 	uint8_t syndrome = bind ? BB_SYN_MW_BIND : BB_SYN_LOCAL_QP_OP;
 
 	/*
-	 * Remove the entries of own[], requests that the driver completes, for these requests. The
-	 * loop below adds entries that complete with an error.
+	 * own[] has the requests that the driver itself completes. Remove its entries from request
+	 * @from on. The loop below adds these requests again, to complete with an error.
 	 */
 	while (q->own_next != q->own_tail &&
 	       (int32_t)(q->own[(q->own_next - 1) & q->own_mask].seq - from) >= 0)

@@ -96,7 +96,7 @@ uverbs_detach_mcast(struct uverbs_file *f, const struct uverbs_cmd *c)
 	struct ib_uverbs_attach_mcast q;
 	struct uverbs_group **g;
 
-	/* Both commands have the same layout. */
+	/* The commands to attach and to detach have the same layout. */
 	memcpy(&q, c->in, sizeof(q));
 	g = find(f, &q);
 	return *g != NULL ? detach(f, g) : EINVAL;

@@ -54,7 +54,8 @@ struct uverbs_events {
 	struct uverbs_events *next; /* list of the file, under uverbs_file.lock */
 	enum uverbs_events_kind kind;
 	int program_fd; /* number of the program's descriptor; -1 after it was closed */
-	int fd;         /* duplicate of that descriptor; readable while an event is pending */
+	/* duplicate of the program's descriptor; readable while an event is pending */
+	int fd;
 	/* valid for UV_CHANNEL and UV_COMP; NULL after the node was closed */
 	struct mlx5_channel *ch;
 	bool closed; /* under uverbs_file.lock */

@@ -16,7 +16,7 @@
 
 #define QKEY_OPTPAR(mask) (((mask)&IBV_QP_QKEY) != 0 ? BB_PRM_OPTPAR_Q_KEY : 0)
 
-/* MLX5_QP_ST_*. */
+/* Returns the value MLX5_QP_ST_* of a QP type, -1 if the device does not support the type. */
 static int
 service(uint8_t type)
 {
@@ -93,8 +93,8 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct ib_uverbs
 	bb_prm_set(qpc, BB_PRM_QPC_USER_INDEX, q.uidx);
 	scatter_to_cqe(a, &q, qpc);
 	/*
-	 * MLX5_TIMESTAMP_FORMAT_FREE_RUNNING if the device has it, else _DEFAULT:
-	 * get_qp_ts_format()
+	 * Timestamps are MLX5_TIMESTAMP_FORMAT_FREE_RUNNING (0) if the device has a clock,
+	 * otherwise _DEFAULT (1), as in get_qp_ts_format().
 	 */
 	bb_prm_set(qpc, BB_PRM_QPC_TS_FORMAT, !uverbs_has_clock(f));
 	if (q.sq_wqe_count != 0)
@@ -140,7 +140,7 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct ib_uverbs
 	core.base.max_send_sge = a->max_send_sge;
 	core.base.max_recv_sge = a->max_recv_sge;
 	core.base.max_inline_data = a->max_inline_data;
-	/* MLX5_IB_INVALID_BFREG: the library uses its own register */
+	/* The value MLX5_IB_INVALID_BFREG means that the library uses its own register. */
 	drv.bfreg_index = UINT32_MAX;
 	return uverbs_reply(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }

@@ -11,7 +11,10 @@
 #include "bb_prm.h"
 #include "uverbs_priv.h"
 
-/* ib_user_verbs.h has no names for these: <rdma/ib_verbs.h> of Linux, and infiniband/verbs.h. */
+/*
+ * Values that ib_user_verbs.h does not name. They are in <rdma/ib_verbs.h> of Linux and in
+ * infiniband/verbs.h.
+ */
 #define PORT_DOWN           1
 #define PORT_ACTIVE         4
 #define IB_ATOMIC_HCA       1

@@ -40,7 +40,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_MAX_RA_RES_QP, SOFT_LOG_MAX_RA);
 	set(caps, BB_PRM_HCA_MAX_QP_CNT, opts->no_counters ? 0 : SOFT_MAX_COUNTER_SETS - 1);
 	set(caps, BB_PRM_HCA_CC_QUERY_ALLOWED, !opts->no_counters && !opts->link_ib);
-	/* Values: 0 is MLX5_CAP_PORT_TYPE_IB, 1 is MLX5_CAP_PORT_TYPE_ETH. */
+	/* Type of the port: 0 is MLX5_CAP_PORT_TYPE_IB, 1 is MLX5_CAP_PORT_TYPE_ETH. */
 	set(caps, BB_PRM_HCA_PORT_TYPE, opts->link_ib ? 0 : 1);
 	set(caps, BB_PRM_HCA_NUM_PORTS, 1);
 	set(caps, BB_PRM_HCA_LOG_MAX_MSG, opts->log_max_msg);
@@ -86,13 +86,17 @@ static void
 atomic_caps(const struct soft_opts *opts, void *caps)
 {
 	/*
-	 * Operations: bit 0 is MLX5_ATOMIC_OPS_CMP_SWAP, 1 FETCH_ADD, 2 EXTENDED_CMP_SWAP, 3
-	 * EXTENDED_FETCH_ADD. The size fields are a bit mask of powers of two, in bytes.
+	 * Operations in the mode: bit 0 is MLX5_ATOMIC_OPS_CMP_SWAP, 1 FETCH_ADD, 2
+	 * EXTENDED_CMP_SWAP, 3 EXTENDED_FETCH_ADD. The size field is the sum of the supported sizes
+	 * in bytes.
 	 */
 	set(caps, BB_PRM_ATOMIC_CAP_MODE, opts->no_ext_atomic ? 0x3 : 0xf);
 	set(caps, BB_PRM_ATOMIC_CAP_SIZE_QP,
 	    opts->no_ext_atomic ? SOFT_ATOMIC_SIZE : 4 | SOFT_ATOMIC_SIZE);
-	/* MLX5_ATOMIC_REQ_MODE_HOST_ENDIANNESS: memory and result are in host byte order. */
+	/*
+	 * The value 1 is MLX5_ATOMIC_REQ_MODE_HOST_ENDIANNESS: memory and result are in host byte
+	 * order.
+	 */
 	set(caps, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
 }
 
@@ -110,11 +114,14 @@ static void
 roce_caps(const struct soft_opts *opts, void *caps)
 {
 	/*
-	 * Values: 0 is MLX5_TIMESTAMP_FORMAT_CAP_FREE_RUNNING, 1 is
+	 * Timestamps that QPs may request: 0 is MLX5_TIMESTAMP_FORMAT_CAP_FREE_RUNNING, 1 is
 	 * MLX5_TIMESTAMP_FORMAT_CAP_REAL_TIME.
 	 */
 	set(caps, BB_PRM_ROCE_CAP_QP_TS_FORMAT, opts->no_clock);
-	/* Bits: 0 is MLX5_ROCE_VERSION_1_CAP, 2 is MLX5_ROCE_VERSION_2_CAP. */
+	/*
+	 * RoCE versions of the device: bit 0 is MLX5_ROCE_VERSION_1_CAP, bit 2 is
+	 * MLX5_ROCE_VERSION_2_CAP.
+	 */
 	set(caps, BB_PRM_ROCE_CAP_VERSION, opts->wire ? 1 << 2 : 1 << 0 | 1 << 2);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, SOFT_MIN_UDP_SPORT);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, UINT16_MAX);

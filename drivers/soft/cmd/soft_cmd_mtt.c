@@ -49,8 +49,8 @@ bit(const struct soft_cmd *cmd, struct bb_prm_field f)
 }
 
 /*
- * Opens the pages of a key. The first page holds start_addr at the same offset in the page. Returns
- * 0, or rejects the command.
+ * Makes the pages of a key accessible. The key begins in the first page, at the offset that
+ * start_addr has in its own page. Returns 0, or rejects the command.
  */
 static int
 open_pages(struct soft_cmd *cmd, struct soft_mkey *m, uint64_t len)

@@ -241,7 +241,8 @@ struct soft_qp {
 					 * (the mailbox has 4 less) */
 	bool has_sq, has_rq;
 	struct soft_rmp *rmp; /* supplies the receives; NULL if the QP has a receive queue */
-	uint8_t special; /* 7 QP0, 8 QP1, 12 UMR: a QP of the kernel, which st says is UD; else 0 */
+	/* 0, or the type of a QP of the kernel: 7 QP0, 8 QP1, 12 UMR; st then says UD */
+	uint8_t special;
 	bool cs_req, cs_res; /* up to 32 bytes of payload go into CQEs: requests, receives */
 	uint32_t *dbrec;     /* word 0: receive queue; word 1: send queue */
 	uint32_t counter_set;
@@ -266,11 +267,14 @@ struct soft_qp {
 	uint32_t reads_in_burst;
 	enum soft_qp_wait wait;
 	uint64_t deadline; /* TSC at which the wait ends */
-	/* Index of the key that the last UMR changed, 0 if none; umr_end: sq_pi at that UMR. */
+	/*
+	 * umr_index: index of the key that the last UMR changed; 0 if no WQE has to wait for a UMR.
+	 * umr_end: sq_pi when that UMR was executed.
+	 */
 	uint32_t umr_index;
 	uint16_t umr_end;
 	uint8_t comm_est; /* COMM_EST was raised in the current RTR state */
-	uint8_t queued;   /* which list of QPs with work it is on, linked by "run": SOFT_Q_* */
+	uint8_t queued;   /* list of QPs with work that the QP is on, linked by "run": SOFT_Q_* */
 	bool in_err;      /* on the engine's list of QPs in ERR, linked by "err" */
 	bool has_failed;  /* on the list of QPs that failed in this turn, linked by "err" */
 	bool bf_differs;  /* WQE bf_idx is in bf_copy and differs from the ring: soft_bf.h */

@@ -19,7 +19,7 @@
 /* log2 of the READs and atomics that a QP may have outstanding in each direction */
 #define SOFT_LOG_MAX_RA   4u
 #define SOFT_LOG_MAX_PD   16
-#define SOFT_FEW_MKEYS    0x10000u /* end of the mkey numbers before their ring grows */
+#define SOFT_FEW_MKEYS    0x10000u /* mkey numbers below it are used first; then the ring grows */
 #define SOFT_LOG_MAX_UMEM 17
 /* A UAR page is a page of the BAR, so the BAR is at most 32 MiB. */
 #define SOFT_LOG_MAX_UAR   13
@@ -521,7 +521,7 @@ int soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint3
 /* Ring and doorbell record of a queue that a mailbox creates. */
 struct soft_queue_mem {
 	const char *what, *umem_field; /* names of the ring and of its umem's field, for the log */
-	/* From the mailbox: the ring is in a umem if umem_valid, else in the pages from list on. */
+	/* From the mailbox. The ring is in a umem if umem_valid is set, else in listed pages. */
 	bool umem_valid, dbr_valid;
 	uint32_t umem_id, dbr_id;
 	uint64_t offset; /* offset of the ring in the umem, bytes */

@@ -112,7 +112,7 @@ struct soft_frags {
 	uint32_t n, cap;
 	bool grown; /* the list has outgrown the owner's array: p was allocated by malloc() */
 };
-/* Most fragments of one message through indirect keys (assumption [A]). */
+/* Maximum number of fragments of one message through indirect keys (assumption [A]). */
 #define SOFT_MAX_PARTS (1u << 20)
 
 /* A send WQE, copied out of the ring and decoded. */
@@ -201,7 +201,7 @@ struct soft_engine {
 	uint32_t pending;       /* nonzero while the engine has work left */
 	uint64_t next_deadline; /* TSC of the earliest timer */
 	uint32_t shm_polls;     /* polls left until link_shm_due() checks the clock; __atomic */
-	/* TSC; if the next read of the clock is before it, polls count as frequent; __atomic */
+	/* TSC; polls count as frequent if the clock is next read before this time; __atomic */
 	uint64_t shm_often;
 
 	rte_ticketlock_t lock __rte_cache_aligned;
@@ -231,10 +231,11 @@ struct soft_engine {
 	uint32_t served_write, served_read, served_atomic;
 	uint64_t shuffle; /* state of the random order in which cache lines are written */
 	uint32_t defect_chances;
-	uint8_t key_fault;           /* enum soft_key_fault of the last rejection */
-	uint8_t qp_op_fault;         /* vendor syndrome of the last LOCAL_QP_OP */
-	enum soft_detour detour;     /* special access that the last looked-up key needs */
-	uint8_t *detour_at;          /* process address of the memory, if detour is not NONE */
+	uint8_t key_fault;       /* enum soft_key_fault of the last rejection */
+	uint8_t qp_op_fault;     /* vendor syndrome of the last LOCAL_QP_OP */
+	enum soft_detour detour; /* special access that the last looked-up key needs */
+	/* if detour is not NONE: address of the key's memory in this process */
+	uint8_t *detour_at;
 	uint32_t scan;               /* doorbell records scanned per poll */
 	uint32_t wrong_uar, bad_qpn; /* doorbells on a wrong UAR, and with a bad QPN or CQN */
 
@@ -256,7 +257,10 @@ struct soft_engine {
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* port only: QP whose WQE is in req, NULL if none */
 	uint64_t turn; /* port only: number of the turn; makes addresses cached before it stale */
-	/* time of the current turn, valid if timed: see soft_engine_ticks() and _ns(); port only */
+	/*
+	 * port only: time of the current turn; valid if "timed" is true. See soft_engine_ticks()
+	 * and soft_engine_ns().
+	 */
 	uint64_t ticks, ns;
 	bool timed;
 	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
@@ -304,7 +308,9 @@ soft_is_atomic(uint8_t wqe_opcode)
 	       wqe_opcode == BB_WQE_ATOMIC_MASKED_CS || wqe_opcode == BB_WQE_ATOMIC_MASKED_FA;
 }
 
-/* Returns true if the thread that runs the engine owns everything that the engine runs. */
+/*
+ * Returns true if the engine has one page with one owner. No other thread then rings its doorbells.
+ */
 static inline bool
 soft_engine_alone(const struct soft_engine *e)
 {
@@ -554,11 +560,14 @@ soft_defect_psn_mask(const struct soft_engine *e)
 #define SOFT_SYN_AGAIN 0xff /* not a syndrome: the key is in use, so retry */
 /* Executes the UMR WQE in @r. Returns 0, a syndrome with r->why, or SOFT_SYN_AGAIN. */
 uint8_t soft_umr_execute(struct soft_qp *qp, struct soft_req *r);
-/* Does the same for a QP of type REG_UMR, which changes MRs: soft_umr_kernel.c. */
+/*
+ * Executes the UMR WQE of a QP of type REG_UMR, which changes MRs (soft_umr_kernel.c). Returns the
+ * same values as soft_umr_execute().
+ */
 uint8_t soft_umr_kernel(struct soft_qp *qp, struct soft_req *r);
 /*
- * Returns true if a card executes this WQE only after the last UMR WQE of the QP. A card may start
- * other WQEs before that UMR has ended (assumption [A]).
+ * Returns true if a card waits for the end of the QP's last UMR before it executes this WQE. A card
+ * may execute other WQEs while that UMR still runs (assumption [A]).
  */
 static inline bool
 soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
@@ -568,8 +577,8 @@ soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
 }
 
 /*
- * Called for each WQE, in order. If a card executes this WQE after the last UMR, it also executes
- * all later WQEs after that UMR. So umr_index becomes 0, which ends the checks of
+ * Called for each WQE, in order. After the first WQE that waits for the last UMR, that UMR has
+ * ended on a card. So the function sets umr_index to 0, and later WQEs need no check by
  * soft_umr_waited().
  */
 static inline void

@@ -23,7 +23,7 @@ void soft_event_sink(struct mlx5_ctx *ctx,
  * device owns the descriptor: duplicate it for a program.
  */
 int soft_node_fd(const struct mlx5_ctx *ctx);
-/* Returns the offset of a UAR page in that file, in bytes. */
+/* Returns the offset of a UAR page in the file of soft_node_fd(), in bytes. */
 uint64_t soft_uar_offset(const struct mlx5_uar *uar);
 /* Returns the index of the first page of device memory, from which libmlx5 computes the offset. */
 uint32_t soft_dm_page(const struct mlx5_dm *dm);

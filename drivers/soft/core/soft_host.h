@@ -32,11 +32,13 @@ struct soft_host {
 	void (*unwindow)(void *arg, void *window, uint32_t n, unsigned int log_sz);
 };
 
-/* Which objects a context may use, beside its own. */
+/* Objects of other contexts with the same host that a context may use, beside its own objects. */
 enum soft_role {
-	SOFT_ROLE_USER,   /* all objects of contexts with SOFT_ROLE_SHARED and the same host */
-	SOFT_ROLE_KERNEL, /* all objects of contexts with the same host (uid 0) */
-	/* only its own objects; all contexts of the same host may use them, too (uid 0xffff) */
+	SOFT_ROLE_USER,   /* objects of contexts with SOFT_ROLE_SHARED */
+	SOFT_ROLE_KERNEL, /* objects of every context (uid 0) */
+	/*
+	 * none; but every context with the same host may use the objects of this one (uid 0xffff)
+	 */
 	SOFT_ROLE_SHARED,
 };
 

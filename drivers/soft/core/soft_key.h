@@ -51,7 +51,7 @@ struct soft_indirect {
 	uint32_t repeat; /* STRIDED: repetitions of the pattern */
 	uint32_t log_entity;
 	struct soft_mkey *bound; /* MR to which a window is bound */
-	struct soft_phys *phys;  /* PHYS only: windows to the guest's memory */
+	struct soft_phys *phys;  /* PHYS only: the mapped parts of the guest's memory */
 	uint32_t n, cap; /* entries used; entries allocated (a strided pattern takes n + 1) */
 	struct soft_xlt x[];
 };

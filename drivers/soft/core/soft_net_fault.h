@@ -34,7 +34,11 @@ struct soft_net_fault {
 
 /* Schedule of a port that alternates between up and down. Times in ns, counted from @start. */
 struct soft_flap {
-	uint64_t start, up, down; /* up 0: no schedule, the port stays up */
+	/*
+	 * ns; start of the schedule, length of each up time and of each down time; up 0: the port
+	 * is always up
+	 */
+	uint64_t start, up, down;
 };
 
 /* Returns true if the port is down at @now. Sets *edge to the time of the next change. */
@@ -49,7 +53,7 @@ soft_flap_down(const struct soft_flap *f, uint64_t now, uint64_t *edge)
 
 /* State of the faults in one engine. */
 struct soft_net_state {
-	uint64_t faults; /* state of the random sequence */
+	uint64_t faults; /* state of the random sequence that selects the packets */
 	/*
 	 * ticks; time at which an injected stall ends; index 0: sent packets, 1: received packets
 	 */
@@ -59,9 +63,10 @@ struct soft_net_state {
 	uint32_t passed[2];     /* number of packets passed, for soft_net_fault.full_after */
 	uint64_t full_until[2]; /* ticks; until then the link accepts no packet; 0 if never;
 				   __atomic */
-	bool busy;   /* delayed packets exist, so soft_net_run() must run in every poll */
-	bool spared; /* the loss of the next packet out is already decided: it is not lost */
-	bool loses;  /* soft_net_loses() must decide on the loss of each packet out */
+	bool busy; /* delayed packets exist, so soft_net_run() must run in every poll */
+	/* the next packet out was tried before and not lost: its loss is not decided again */
+	bool spared;
+	bool loses; /* soft_net_loses() must decide on the loss of each packet out */
 };
 
 /* Returns true if any fault is configured. */

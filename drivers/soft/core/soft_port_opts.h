@@ -92,7 +92,7 @@ struct soft_port_opts {
 	"mtu=256|512|1024|2048|4096, framesz=358..9728, neigh=ADDRESS@MAC (again for more), "      \
 	"shm=FABRIC, shm_uid=UID, shm_packets"
 
-/* Returns true if @key is one of these options. */
+/* Returns true if @key names an option of SOFT_PORT_OPTS_KNOWN. */
 bool soft_port_opt_known(const char *key);
 /*
  * Finds option @key in @known, a list of KEY=SYNTAX or, for a flag, KEY, separated by ", ". Writes

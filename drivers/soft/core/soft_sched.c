@@ -124,7 +124,10 @@ soft_qp_fail(struct soft_qp *qp, uint16_t event)
 	TAILQ_INSERT_TAIL(&e->failed, qp, err);
 	qp->has_failed = true;
 	e->failures |= SOFT_QP_FAILED;
-	/* A pending flag is needed, because the control path may fail a QP outside a turn. */
+	/*
+	 * The control path may fail a QP while the engine runs no turn. The flag "pending" makes
+	 * the next poll run a turn, which handles the failure.
+	 */
 	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 }
 

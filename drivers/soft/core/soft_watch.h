@@ -12,8 +12,8 @@ struct soft_qp;
 struct soft_uar_page;
 
 /*
- * A QP whose doorbell was hidden lately, because a store of another QP to the same register
- * overwrote it: soft_doorbell.c.
+ * A QP whose doorbell was lost lately: a store of another QP to the same register overwrote it
+ * before the device read it (soft_doorbell.c).
  */
 struct soft_hidden {
 	const uint32_t *rec;
@@ -36,7 +36,7 @@ struct soft_watch {
 	struct soft_hidden *hidden;
 	uint32_t n_hidden;
 	uint32_t hidden_pos;  /* index of the next record to read */
-	uint32_t hidden_left; /* number of records still to read since the last store */
+	uint32_t hidden_left; /* entries of hidden[] still to read after the last store */
 	const uint32_t **rec;
 	uint32_t *last; /* last value read of each doorbell record, big endian */
 	struct soft_qp **qp;

@@ -9,19 +9,11 @@
  * bytes each. The other slots keep stale data. A mini CQE has a checksum, a stride index (both are
  * 0 here) and a byte count. CQE i of the block has the WQE counter of the title plus i.
  *
- * Linux's mlx5e reads this layout (en_rx.c, mlx5e_decompress_cqes_start() and
- * mlx5e_decompress_cqe()). DPDK's mlx5 Rx reads it, too, unless rxq_cqe_comp_en has bit 0x80
- * (drivers/net/mlx5/mlx5_rx.c, mlx5_rx_poll_len(): the count, the slots of the arrays, and for
- * shared queues the counter of the title plus i). Both read Ethernet receive queues only; no open
- * driver reads compressed CQEs of an RC queue pair. DPDK with bit 0x80 requests layout 1, and UCX
- * always does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). This device rejects layout 1. libmlx5
- * (providers/mlx5/cq.c) reads neither layout.
- *
- * A card may compress other CQEs, and end a block at other points (so the behaviour here is an
- * assumption, [A]). This device compresses the receive CQEs of plain SENDs, if the receives follow
- * one another in one receive queue. A plain SEND is neither solicited nor a datagram and has no
- * immediate data, and its CQE names the sender. A block ends before any other CQE, at SOFT_ZIP_MAX
+ * This device compresses the receive CQEs of plain SENDs, if the receives follow one another in one
+ * receive queue. A SEND is plain if it is not solicited, has no immediate data and is no datagram,
+ * and if the CQE does not contain its data. A block ends before any other CQE, at SOFT_ZIP_MAX
  * CQEs, and when the engine has no more work. A block of one CQE is written as an uncompressed CQE.
+ * It is an assumption [A] that a card compresses the same CQEs and ends a block at the same points.
  *
  * Call the functions with the engine's lock held, and also with the CQ's lock if the CQ is shared.
  */
@@ -29,6 +21,17 @@
 
 #include "soft_cqe.h"
 
+/*
+ * Which software reads compressed CQEs:
+ *
+ * Linux's mlx5e reads this layout (en_rx.c, mlx5e_decompress_cqes_start() and
+ * mlx5e_decompress_cqe()). DPDK's mlx5 Rx reads it, too, unless rxq_cqe_comp_en has bit 0x80
+ * (drivers/net/mlx5/mlx5_rx.c, mlx5_rx_poll_len(): the count, the slots of the arrays, and for
+ * shared queues the counter of the title plus i). Both read Ethernet receive queues only; no open
+ * driver reads compressed CQEs of an RC queue pair. DPDK with bit 0x80 requests layout 1, and UCX
+ * always does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). This device rejects layout 1. libmlx5
+ * (providers/mlx5/cq.c) reads neither layout.
+ */
 #define MINIS 8u
 
 struct soft_zip {

@@ -22,7 +22,8 @@ soft_bf_reset(struct soft_watch *w)
 	for (half = 0; half < 4; half++)
 		fill(soft_page_half(w->uar->base, half), SOFT_BF_HALF / 8, 0);
 	/*
-	 * Another thread may be storing a copy at this moment, so no half is clean (SOFT_BF_CLEAN).
+	 * Another thread may be storing a copy of a WQE at this moment. So the device cannot use
+	 * any half of a register yet: no bit SOFT_BF_CLEAN is set.
 	 */
 	w->bf = 0;
 }

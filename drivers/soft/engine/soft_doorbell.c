@@ -204,7 +204,10 @@ soft_hidden_add(struct soft_watch *w, struct soft_qp *qp)
 	qp->hidden = w->n_hidden;
 }
 
-/* The scan reads the record of the entry that moves, if the reads after a store miss the entry. */
+/*
+ * Removes a QP from hidden[]; the last entry takes its place. The reads after a store may thus skip
+ * that entry. The scan still reads the record of its QP.
+ */
 void
 soft_hidden_del(struct soft_watch *w, struct soft_qp *qp)
 {

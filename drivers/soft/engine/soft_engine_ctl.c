@@ -262,8 +262,9 @@ soft_qp_drop_work(struct soft_engine *e, struct soft_qp *qp)
 	if (qp->in_err)
 		TAILQ_REMOVE(&e->errs, qp, err);
 	/*
-	 * soft_qp_detach() runs a QP that owes an ACK once more before this call, outside a turn.
-	 * In that run the QP can fail, for example because its retries are exceeded.
+	 * Before this call, soft_qp_detach() runs a QP once more if it owes an ACK. In that run the
+	 * QP can fail, for example because its retries are exceeded. No turn of the engine has
+	 * handled that failure yet.
 	 */
 	if (qp->has_failed)
 		TAILQ_REMOVE(&e->failed, qp, err);

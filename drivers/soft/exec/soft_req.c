@@ -198,7 +198,7 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 static inline uint32_t
 soft_req_reads(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
-	bool fence = d->fm_ce_se >> 5 >= 2; /* fm 2 to 4 are fences; 1 orders only after a UMR */
+	bool fence = d->fm_ce_se >> 5 >= 2; /* values 2 to 4 are fences; 1 only waits for a UMR */
 
 	if (unlikely(fence) && !soft_defect(e, SOFT_DEFECT_NO_FENCE))
 		qp->reads_in_burst = 0;

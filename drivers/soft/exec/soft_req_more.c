@@ -14,7 +14,7 @@
 struct run {
 	struct soft_fast_run r;
 	uint32_t reads;          /* READs executed */
-	uint32_t reads_in_burst; /* value of the QP's field */
+	uint32_t reads_in_burst; /* new value of qp->reads_in_burst */
 };
 
 /* Starts a pass. Returns false if the fast path cannot execute WQEs of this QP. */

@@ -114,8 +114,8 @@ decode(struct umr *u)
 		return BAD_BIND(
 			u, "the mkey mask names a field that a UMR cannot change on this device");
 	/*
-	 * The kernel never posts such a UMR (umr_check_mkey_mask()). The syndrome is an assumption
-	 * [A].
+	 * The kernel never posts a UMR that names a right which UMR may not change
+	 * (umr_check_mkey_mask()). The syndrome is an assumption [A].
 	 */
 	if ((u->mask & BB_MKEY_MASK_A) != 0 && u->qp->dev->opts.no_umr_atomic)
 		return BAD_BIND(
@@ -353,8 +353,8 @@ unbind(struct soft_indirect *ind)
 }
 
 /*
- * Applies the change to the key. The caller has closed the gate, so no access uses the key
- * meanwhile.
+ * Applies the change to the key. The caller has closed the gate (the flag that rejects new
+ * accesses), so no access uses the key meanwhile.
  */
 static void
 apply(struct umr *u)

@@ -17,7 +17,10 @@
 #define MASK_LR            (1u << 17)
 #define MASK_RELAXED_WRITE (1u << 25)
 #define MASK_RELAXED_READ  (UINT64_C(1) << 47)
-/* Fields that these UMRs may change. The device ignores relaxed reads, and keeps relaxed writes. */
+/*
+ * Fields that these UMRs may name. The device accepts both bits for relaxed ordering but ignores
+ * their values: the key keeps the ordering with which it was created.
+ */
 #define KNOWN_MASK                                                                                 \
 	(BB_MKEY_MASK_KEY | BB_MKEY_MASK_ACCESS | MASK_LR | MASK_PD | MASK_RELAXED_WRITE |         \
 	 MASK_RELAXED_READ)

@@ -46,7 +46,7 @@ struct range {
 struct pages {
 	uint64_t start, end;
 	uint64_t page;
-	bool here; /* the mapping of the current lines overlaps [start, end) */
+	bool here; /* the last lines read describe a mapping that overlaps [start, end) */
 };
 
 /*

@@ -109,8 +109,8 @@ mkey_make(const struct soft_dev *dev, const struct soft_pd *pd, const struct mlx
 	if ((access & MLX5_ACCESS_ON_DEMAND) != 0) {
 		m->detour = SOFT_DETOUR_PAGED;
 		/*
-		 * Atomics are forbidden, because rc_odp_caps.atomic is 0. No test shows
-		 * how a card handles atomics on such a key.
+		 * An ON_DEMAND key allows no atomics, because rc_odp_caps.atomic is 0. No test
+		 * shows how a card handles atomics on such a key.
 		 */
 		m->atomic = false;
 	} else if ((access & MLX5_ACCESS_RELAXED_ORDERING) != 0 && !dev->opts.no_relaxed) {

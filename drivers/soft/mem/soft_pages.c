@@ -11,7 +11,10 @@
 
 #include "soft_ctl.h"
 
-/* The low bits of an entry are no part of the address: mtt.wr_en of mlx5_ifc.h. */
+/*
+ * Bit of an entry that permits writes (mtt.wr_en of mlx5_ifc.h). The low bits of an entry do not
+ * belong to the address.
+ */
 #define ENTRY_WRITE UINT64_C(0x2)
 
 static uint64_t

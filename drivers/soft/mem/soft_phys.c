@@ -17,7 +17,7 @@
 #define LOG_LARGE 21u
 #define LOG_SMALL 12u
 #define BUCKETS   64u
-#define MAX       16384u /* windows of one key */
+#define MAX       16384u /* mapped parts of the guest's memory per key */
 
 struct window {
 	struct window *next;
@@ -64,7 +64,10 @@ bucket(struct soft_phys *p, uint64_t pa, unsigned int log_sz)
 	return &p->buckets[((pa >> log_sz) ^ log_sz) % BUCKETS];
 }
 
-/* Returns the window of 2^@log_sz bytes that contains @pa, and maps it if @make. NULL if none. */
+/*
+ * A window is a mapped part of the guest's memory. Returns the window of 2^@log_sz bytes that
+ * contains @pa. If there is none, maps it if @make is true; otherwise, or on failure, returns NULL.
+ */
 static struct window *
 get(struct soft_phys *p, uint64_t pa, unsigned int log_sz, bool make)
 {

@@ -28,7 +28,10 @@
 
 /* States of a port whose PMD works on EAL's interrupt thread, see soft_netif_gate.c. */
 enum soft_netif_gate {
-	/* No gate: the PMD does not work on the interrupt thread (true of most PMDs). */
+	/*
+	 * The PMD does not work on the interrupt thread (true of most PMDs), so that thread does
+	 * not take the port's lock.
+	 */
 	SOFT_NETIF_FREE,
 	SOFT_NETIF_JOINS,
 	SOFT_NETIF_GATED,

@@ -37,7 +37,10 @@
 #define TRIES       6
 #define BACK_OFF_US 20
 
-/* Taken with no other lock held. The interrupt thread takes it before the ports' locks. */
+/*
+ * Protects the list "gated" and the flag "turning". Taken with no other lock held. The interrupt
+ * thread takes it before the ports' locks.
+ */
 static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_netif) gated = LIST_HEAD_INITIALIZER(gated);
 static bool turning;

@@ -101,8 +101,8 @@ static const struct pmd {
 #define MIN_FRAME 2048u
 
 /*
- * State that a PMD with no_restart or once retains after its port was closed: its queues and mbufs
- * stay set up.
+ * Mbufs and data room of ports whose queues stay set up after a close, because the PMD cannot be
+ * restarted (no_restart) or sets up its queues only once (once).
  */
 static struct {
 	struct rte_mempool *pool;

@@ -154,7 +154,7 @@ parse_ipv4(const uint8_t *ip, uint32_t len, const struct soft_port_hw *hw, struc
 		return SOFT_DROP_IP_LENGTH;
 	if (hw->ip_bad || (!hw->ip_good && sum_fold(sum_add(0, ip, 20)) != 0))
 		return SOFT_DROP_IP_CSUM;
-	if ((be16(ip + 6) & 0x3fff) != 0) /* MF and the fragment offset. */
+	if ((be16(ip + 6) & 0x3fff) != 0) /* The flag MF or a fragment offset is set. */
 		return SOFT_DROP_FRAGMENT;
 	rx->v4 = true;
 	rx->proto = ip[9];

@@ -34,7 +34,10 @@ static const uint16_t general_ops[] = {
 	0x842, /* QUERY_LAG */
 };
 
-/* devx_is_obj_create_cmd(), without flow steering and without SRQs other than RMPs. */
+/*
+ * Commands that create an object: those of devx_is_obj_create_cmd(), without flow steering and
+ * without SRQs other than RMPs.
+ */
 static const uint16_t create_ops[] = {
 	BB_PRM_OP_CREATE_MKEY,
 	BB_PRM_OP_CREATE_CQ,

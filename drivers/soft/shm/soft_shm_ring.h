@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SOFT_RING_SIZE  (1u << 20) /* Bytes; room for one window of packets with full MTU. */
+#define SOFT_RING_SIZE  (1u << 20) /* Bytes; room for about 250 packets of 4 KiB. */
 #define SOFT_RING_ALIGN 16u
 /*
  * Bytes of the largest packet: BTH and all extension headers, 4096 bytes of payload, padding, and

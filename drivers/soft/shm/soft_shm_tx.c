@@ -318,7 +318,10 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 			why = soft_shm_died;
 		}
 	}
-	/* Requests to this peer may have been answered: its last packets are read first. */
+	/*
+	 * The peer has closed. Its last packets may answer requests of this device, so this device
+	 * reads them before it closes the connection.
+	 */
 	if (why == soft_shm_closed && tx->state == SOFT_SHM_UP &&
 	    soft_shm_rx_pending(shm, tx->pid)) {
 		tx->leaving = true;
@@ -329,7 +332,10 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 		soft_shm_tx_close(shm, tx, why);
 }
 
-/* Closes the connection to a peer that has closed, once its packets are read or it is time. */
+/*
+ * Closes the connection to a peer that has closed, once its packets are read or SOFT_SHM_LAST_NS is
+ * over.
+ */
 static void
 finish_leaving(struct soft_shm *shm, struct soft_shm_tx *tx, uint64_t now)
 {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define SOFT_CAPTURE_MIB 256 /* Default limit of the file's size, MiB. */
-/* Largest value that the user can give for that limit, MiB. */
+/* Largest limit of the file's size that the user can set, MiB. */
 #define SOFT_CAPTURE_MAX_MIB (1u << 20)
 /* Longest time that a packet stays in the buffer while the device is polled, ns. */
 #define SOFT_CAPTURE_IDLE_NS 20000000ull

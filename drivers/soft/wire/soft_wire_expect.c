@@ -263,7 +263,10 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p
 	f.w = qp->wire;
 	kind = kind_of(f.bth[0]);
 	f.x = &f.w->expect[kind];
-	/* x->end is 0 if no frame is predicted; the subtraction then wraps and the test fails. */
+	/*
+	 * If no frame is predicted, x->end is 0. The subtraction then wraps to a value above every
+	 * frame length, so the function returns false.
+	 */
 	if (unlikely(f.x->end - 1 >= len || !same_head(p, f.x->head, at + COMPARED)))
 		return false;
 	if (unlikely(bb_roce_icrc_more(f.x->crc, f.bth + PSN,
