@@ -18,7 +18,7 @@
 
 #define BENCH_MAX_REPEAT   1001
 #define BENCH_MAX_PEER_EAL 16
-#define BENCH_MAX_POINTS   16 /* maximum number of points of a sweep */
+#define BENCH_MAX_POINTS   16 /* maximum number of values that a case measures for a parameter */
 #define BENCH_MIN_SIZE     8u
 #define BENCH_MAX_SIZE     (1u << 20)
 #define BENCH_MAX_QPS      10000u
@@ -214,7 +214,7 @@ enum limit_by {
 	/* the recorded figure is a multiple of L (round trip of a cache line between two CPUs) */
 	LIMIT_L,
 	LIMIT_RATE,   /* the recorded figure is in M/s on a 3.8 GHz core */
-	LIMIT_RATE_L, /* the recorded figure is in M/s at L = 125 ns */
+	LIMIT_RATE_L, /* as LIMIT_RATE, but measured with a cache line round trip (L) of 125 ns */
 };
 
 /* The plot in which a result is a point. */

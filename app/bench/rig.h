@@ -28,12 +28,13 @@ struct rig {
 };
 
 /*
- * Creates a rig: for the library if @bluebell, otherwise for a baseline. Returns NULL if there is
- * no memory, or if the library cannot create its queues.
+ * Creates queues on plain memory for a measurement without a device: queues of the library if
+ * @bluebell, otherwise those of a baseline. Returns NULL if there is no memory, or if the library
+ * cannot create its queues.
  */
 struct rig *rig_new(bool bluebell);
 /*
- * Creates a rig for the library whose queue copies single WQEs to its register (BlueFlame). The
+ * Does the same as rig_new(true), but the queue copies single WQEs to its register (BlueFlame). The
  * copies use AVX2 if the CPU has it, as EAL's default allows on a card, otherwise 8-byte stores.
  */
 struct rig *rig_new_blueflame(void);

@@ -40,7 +40,7 @@ extern enum soft_timeout {
 /* Doorbell mode of queue pairs that soft_open() and soft_open_one() create. Initially DOORBELL. */
 extern enum bb_db_mode soft_db_mode;
 
-/* Receives of each queue pair that soft_open() creates. Initially 0. */
+/* Depth of the receive queues that soft_open() creates. Initially 0. */
 extern uint32_t soft_recvs;
 
 /*

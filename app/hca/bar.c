@@ -161,8 +161,8 @@ bf_store(struct hca *h, uint32_t uar, uint32_t off, const uint8_t *buf, uint32_t
 		hca_bf_flush(h);
 	if (bf->len == 0) {
 		if (off != reg)
-			return; /* the rest of a copy whose first stores were handled as a doorbell
-				   already */
+			return; /* these bytes belong to a copy whose first stores were already
+				   handled as a doorbell */
 		bf->uar = uar;
 		bf->reg = reg;
 	}

@@ -10,8 +10,8 @@
 #include "hca_log.h"
 
 #define SYNDROME_BASE 0xbb000000u
-#define MIN_BOX       8u /* bytes of either mailbox: opcode and op_mod, status and syndrome */
-#define ISSI_MASK     3u /* versions 0 and 1 */
+#define MIN_BOX       8u /* minimum bytes of a mailbox: opcode and op_mod, or status and syndrome */
+#define ISSI_MASK     3u /* one bit for each supported interface version (ISSI): 0 and 1 */
 
 /* States of the function in which a command is accepted. */
 enum {

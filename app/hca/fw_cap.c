@@ -18,7 +18,7 @@ struct cap {
 	uint32_t value;
 };
 
-#define UAR_SZ          5u /* log2 of the BAR's MiB */
+#define UAR_SZ          5u /* log2 of the size of the BAR in MiB */
 #define CLOCK_KHZ       1000000u
 #define LOG_BF_REG_SIZE 9u /* log2 of the bytes of both halves of a BlueFlame register */
 
@@ -29,8 +29,8 @@ static const struct cap function_caps[] = {
 	{BB_PRM_HCA_LOG_MAX_EQ, 5},
 	{BB_PRM_HCA_MAX_NUM_EQS, HCA_EQS - 1},
 	{BB_PRM_HCA_NUM_PORTS, 1},
-	{BB_PRM_HCA_PG, 0},            /* no page faults by events */
-	{BB_PRM_HCA_DEVICE_MEMORY, 0}, /* the BAR has none */
+	{BB_PRM_HCA_PG, 0},            /* page faults are not reported as events */
+	{BB_PRM_HCA_DEVICE_MEMORY, 0}, /* the BAR contains no device memory */
 	{BB_PRM_HCA_UAR_4K, 1},
 	{BB_PRM_HCA_UAR_SZ, UAR_SZ},
 	{BB_PRM_HCA_NUM_OF_UARS_PER_PAGE, 1},

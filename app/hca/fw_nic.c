@@ -75,7 +75,7 @@ fw_query_vport_state(struct fw_cmd *c)
 	return BB_PRM_STAT_OK;
 }
 
-/* All counters are 0. */
+/* Executes QUERY_VPORT_COUNTER. The output stays zero: the port counts nothing. */
 int
 fw_query_vport_counter(struct fw_cmd *c)
 {

@@ -37,10 +37,10 @@ enum {
 #define IB_SPEED_EDR    0x20u
 #define ETH_100G_CR4    (1u << 20)
 #define ETH_MTU         9978u
-#define VLS_4           4u /* VL0 to VL7 is 4 in the code of PortInfo */
+#define VLS_4           4u /* code of PortInfo for the virtual lanes VL0 to VL7 */
 #define NODE_DESC_BYTES 64u
 #define MAD_RESPONSE    0x80u
-#define MAD_METHOD      3 /* bytes of a MAD */
+#define MAD_METHOD      3 /* offset of the method in a MAD (management datagram) */
 #define MAD_STATUS      5
 #define MAD_UNSUPPORTED 0x0cu /* method and attribute are not supported */
 

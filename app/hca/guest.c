@@ -17,7 +17,7 @@
 #include "hca_log.h"
 
 #define PAGE            4096u
-#define MAX_WINDOW_LOG  46     /* log2 of a window's largest size */
+#define MAX_WINDOW_LOG  46     /* log2 of the maximum bytes of a window, a range of guest pages */
 #define MAPS_OF_PROCESS 8192u  /* mappings that the rest of the process may need */
 #define MAX_MAP_COUNT   65530u /* Linux: default of vm.max_map_count */
 
@@ -108,8 +108,8 @@ map_zeros(uint8_t *at, uint64_t bytes)
 }
 
 /*
- * Maps each page of a window to the guest's RAM. If a page has no RAM, returns false with @all, and
- * without @all maps a page of zeros.
+ * Maps the guest pages of a window into its range of this process. If a page has no RAM: fails if
+ * @all is true, otherwise maps a page of zeros. Returns false on a failure.
  */
 static bool
 window_fill(struct guest *g, struct guest_window *w, bool all)
@@ -215,7 +215,8 @@ guest_window_free(struct guest *g, void *window)
 }
 
 /*
- * Maps those windows again that have a page in the range [@addr, @addr + @size) of guest addresses.
+ * Maps every window (range of guest pages) again that has a page in [@addr, @addr + @size) of the
+ * guest addresses.
  */
 static void
 refill(struct guest *g, uint64_t addr, uint64_t size)
@@ -234,8 +235,8 @@ refill(struct guest *g, uint64_t addr, uint64_t size)
 				continue;
 			g->runs -= w->runs;
 			/*
-			 * The engine may access the window at any time. So if the window cannot be
-			 * filled, map zeros.
+			 * The software device may access the window, a range of guest pages, at any
+			 * time. So if the pages cannot be mapped, map zeros.
 			 */
 			if (!window_fill(g, w, false) &&
 			    !map_zeros(w->at, (uint64_t)w->n << w->log_sz))
@@ -342,7 +343,7 @@ guest_fini(struct guest *g)
 		}
 }
 
-/* Returns whether @at is in a mapping of a guest or in a window. */
+/* Returns whether @at is memory of a guest that this process has mapped. */
 static bool
 is_guest_memory(const uint8_t *at)
 {

@@ -26,7 +26,7 @@
 struct guest_map {
 	uint64_t addr, size; /* guest addresses */
 	uint64_t offset;     /* offset of the first byte in the file */
-	int fd;              /* -1 if the monitor gave no file: not accessible */
+	int fd;              /* -1 if the monitor gave no file; the range is then not accessible */
 	bool writable;
 	uint8_t *mem; /* NULL without a file */
 };
@@ -35,8 +35,8 @@ struct guest_window {
 	struct guest_window *next;
 	uint8_t *at;
 	uint32_t n, log_sz; /* pages, and log2 of their bytes */
-	uint32_t runs;      /* number of contiguous parts of the window; each is a mapping of this
-			       process */
+	uint32_t runs;      /* number of mappings of this process that the pages need: one for each
+			       contiguous part */
 	uint64_t pa[];      /* guest address of each page */
 };
 
@@ -45,16 +45,16 @@ struct guest {
 	uint32_t n_maps;
 	uint32_t last; /* index of the mapping of the last access */
 	struct guest_window *windows[GUEST_WINDOW_LISTS];
-	uint32_t runs, max_runs; /* contiguous parts of all windows (each is a mapping of this
-				    process), and their maximum */
+	uint32_t runs, max_runs; /* number of mappings of this process that the windows (ranges of
+				    guest pages) need in all, and its maximum */
 	struct guest *next;      /* list of guest_catch_sigbus() */
 };
 
 /* Initializes @g without mappings. */
 void guest_init(struct guest *g);
-/* Unmaps all RAM of the guest. Windows stay valid, but read as zeros. */
+/* Unmaps all RAM of the guest. Ranges of guest_window() stay valid, but read as zeros. */
 void guest_reset(struct guest *g);
-/* Unmaps everything. The caller has freed all windows. */
+/* Unmaps everything. The caller has freed all ranges of guest_window(). */
 void guest_fini(struct guest *g);
 
 /*

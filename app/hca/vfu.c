@@ -61,7 +61,8 @@ vfu_detach(struct vfu *v)
 			v->irq_fd[i] = -1;
 		}
 	/*
-	 * Resets the device first: the reset frees its windows, which refer to the guest's memory.
+	 * Resets the device first: the reset frees the ranges in which this process has mapped
+	 * pages of the guest.
 	 */
 	v->dev.reset(v->dev.arg);
 	guest_reset(v->guest);

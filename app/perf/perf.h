@@ -131,7 +131,7 @@ struct perf {
 	uint8_t *mem;
 	size_t half_size; /* bytes of out. in has the same size, unless it has receive slots */
 	size_t in_size;
-	uint32_t size;   /* bytes of a message now */
+	uint32_t size;   /* message size of the current test, in bytes */
 	uint32_t cq_mod; /* a completion every cq_mod requests */
 	uint64_t target; /* messages of all queue pairs in one direction */
 	struct msg_cycle layout;
@@ -226,11 +226,11 @@ int sizes_run(struct perf *p);
 
 /* window.c: the time of --duration. Without this option the functions do nothing. */
 void window_start(struct perf *p);
-/* Moves to the next state if its time has come. */
+/* Starts the next part of the time (before, during, after the measurement) if it is due. */
 void window_update(struct perf *p);
 /* Returns true if the time is over: no more messages. */
 bool window_over(const struct perf *p);
-/* Returns true while latencies count. */
+/* Returns true during the measured part of the time; always true without --duration. */
 bool window_counts(const struct perf *p);
 /*
  * Called when the peer is gone. Returns true if the test has ended in this way, and false if this

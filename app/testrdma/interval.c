@@ -12,7 +12,7 @@ static struct {
 	uint64_t ops, errors;  /* totals at the last printed line, in the foreground */
 	uint64_t last;         /* TSC at which the last line was printed */
 	struct hist since;     /* latencies since the last printed line, in TSC cycles */
-	/* latencies of the current test that were printed already or are in since */
+	/* latencies of the current test that were printed or added to the histogram "since" */
 	struct hist counted;
 } interval;
 

@@ -9,8 +9,8 @@
 #include "stall.h"
 
 /*
- * Number of operations that the initiator allows in advance while the number of operations is not
- * known: this many windows of the test, and at least ROLL_LEAST operations.
+ * If the number of operations is not known, the initiator allows this many times the test's maximum
+ * of outstanding operations in advance, but at least ROLL_LEAST operations.
  */
 #define ROLL_WINDOWS 8
 #define ROLL_LEAST   64

@@ -404,7 +404,7 @@ rate_phase(struct tester *t, uint64_t cycles)
 		span(t, &w, 0);
 		return;
 	}
-	/* With --rate limits the operations of a round to a quarter of the phase. */
+	/* With --rate, a round has at most the operations due in a quarter of the phase. */
 	if (t->test->rate != 0)
 		ops = RTE_MAX(1u, RTE_MIN(ops, cycles / 4 * t->test->rate / t->tsc_hz / t->nflows));
 	do {

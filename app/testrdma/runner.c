@@ -333,7 +333,7 @@ test_end(struct runner *r)
 	test_finish(r->t, sum);
 	*r->last = *sum;
 	r->have_last = true;
-	/* Now past includes the counts of the workers, so clears these counts. */
+	/* r->past then includes the counts of the workers, so clears these counts. */
 	r->past = totals;
 	for (i = 0; i < r->n; i++)
 		memset(&r->workers[i].live, 0, offsetof(struct live, request));

@@ -22,7 +22,7 @@
 
 #define PROMPT    "testrdma> "
 #define TICK_MS   10  /* poll timeout while a test runs or a command waits */
-#define IDLE_MS   200 /* poll timeout otherwise; a signal also ends poll() */
+#define IDLE_MS   200 /* poll timeout while idle; a signal also ends poll() */
 #define CTRL_C    3
 #define REDISPLAY "\014" /* Ctrl-L, which makes rte_cmdline print the prompt again */
 

@@ -223,8 +223,8 @@ create_pair(struct tester *t, struct pair *p, const struct bb_path *path, uint32
 }
 
 /*
- * Initializes pair @i, which has no queues yet. Also initializes its twin if the run has two-way
- * modes.
+ * Initializes pair @i, which has no queues yet. If the run has two-way modes, also initializes the
+ * pair of the reverse direction.
  */
 static void
 pair_init(struct tester *t, uint32_t i)

@@ -53,7 +53,7 @@ struct engine {
 	bool to_target; /* the payload goes from the initiator to the target */
 	bool imm;       /* the operation has immediate data */
 	bool has_byte_len; /* the initiator's completion has a byte count */
-	/* the targets initiate, too: each pair of QPs has a second flow in the other direction */
+	/* the targets initiate operations, too, so each pair of QPs works in both directions */
 	bool two_way;
 	/* each message is sent only after the peer's previous message has arrived */
 	bool ping_pong;
@@ -123,10 +123,10 @@ struct pair {
 	uint8_t *local, *remote;         /* slot 0 of each side */
 	uint64_t target_delta;           /* address in a request minus local address in target */
 	uint32_t target_rkey;
-	bool reverse;      /* true if this pair is a twin: see the top of this file */
-	struct pair *twin; /* pair of the reverse direction; NULL if the run has no two-way mode */
-	struct pair *in;   /* pair, this one or its twin, whose receives complete on this pair's
-			      initiator QP */
+	bool reverse;      /* true if this pair is the reverse direction of another pair */
+	struct pair *twin; /* pair with the same QPs in the other direction; NULL if none */
+	struct pair *in;   /* pair whose receives complete on this pair's initiator QP: the pair of
+			      the other direction, or this pair if there is none */
 	/* Used only if the target is in another process (remote.h): */
 	uint32_t orders; /* number of outstanding WRITEs to the peer's control block */
 	/* no number of operations is given, so end grows until the deadline */
@@ -213,9 +213,9 @@ struct tester {
 	bool orders; /* the target is in another process and executes a part of the test */
 	struct schedule schedule; /* with --rate: schedule of the timed operations of this round */
 	struct pair *pairs;
-	struct pair *twins;  /* twin of each pair; NULL if the run has no two-way mode */
+	struct pair *twins;  /* reverse direction of each pair; NULL if no mode needs it */
 	uint32_t npairs;     /* number of pairs created */
-	struct pair **flows; /* flows of the test: pairs, each followed by its twin */
+	struct pair **flows; /* each pair, followed by its reverse direction if the test uses it */
 	uint32_t nflows;
 	uint8_t kinds[MIX_MAX]; /* types of consecutive operations with --op mixed: enum mix_kind */
 	uint32_t nkinds;
@@ -231,8 +231,8 @@ struct tester {
 	bool fatal;         /* the queues are unusable */
 	uint64_t stop_seen; /* TSC at which a stop was first seen; 0 if none */
 	/*
-	 * numbers of fatal events of devices and of CQs that were read before the queues were
-	 * created; see stall.c
+	 * number of fatal device events, and number of CQ errors, that this process had read
+	 * before it created the queues; see stall.c
 	 */
 	uint32_t dead_devices, dead_cqs;
 	uint32_t lcore;    /* lcore that owns the queues, or BB_LCORE_SELF */

@@ -22,7 +22,7 @@
 #include "soft_hooks.h"
 #include "soft_host.h"
 
-/* Turns of the device at the end of a program with open contexts, and the time between them. */
+/* A program that ends with open contexts runs the device this often, with this pause each time. */
 #define LAST_TURNS  100
 #define LAST_NAP_US 20
 

@@ -25,7 +25,7 @@
 #define PORT IB "/ports/1"
 #define NODE "/sys/class/infiniband_verbs"
 
-/* The folder, and the first error. */
+/* The folder with the files that stand for /sys and /dev, and the first error in making them. */
 struct tree {
 	const char *root;
 	int error;
@@ -145,7 +145,7 @@ put_all(struct tree *t, struct mlx5_ctx *ctx)
 	char guid[20];
 	int ret;
 
-	/* The EUI-64 of the link-local GID. */
+	/* The GUID is the EUI-64 in the last 8 bytes of the link-local GID. */
 	(void)ctx->cmd->gid_query(ctx, 1, 0, &gid);
 	snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", gid.raw[8], gid.raw[9],
 		 gid.raw[10], gid.raw[11], gid.raw[12], gid.raw[13], gid.raw[14], gid.raw[15]);

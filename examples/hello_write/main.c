@@ -109,7 +109,7 @@ hello(const char *device)
 	printf("%s: write %lu completed; the target's memory says: %s\n", device, wc.wr_id, to);
 	rc = strcmp(to, GREETING) == 0 ? 0 : -EIO;
 
-out: /* Destroy children before parents; NULL if it was not created.       ibv_destroy_qp, ... */
+out: /* Destroy children before parents. Skip what was not created.        ibv_destroy_qp, ... */
 	if (b != NULL)
 		bb_qp_destroy(b);
 	if (a != NULL)

@@ -171,7 +171,8 @@ generate(const struct generate *g, uint8_t **image, size_t *size)
 			fill_change(k, &m, below(k, 100));
 		}
 		if (book_apply(k->book, &m) != NULL) {
-			rc = -EINVAL; /* cannot happen: more prices than a book has room for */
+			rc = -EINVAL; /* a book has no room for the price; these messages never
+					 cause it */
 			goto out;
 		}
 		len = itch_encode(&m, p + 2);

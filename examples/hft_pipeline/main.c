@@ -153,7 +153,7 @@ worker_main(void *arg)
 		rc = links_connect(p);
 	if (rc == 0)
 		rc = worker_run(p);
-	/* Keeps the first reason. An lcore that ends because another lcore has failed has none. */
+	/* Keeps the first error. If only another lcore has failed, this lcore has no error. */
 	if (rc != 0 && p->rc == 0)
 		p->rc = rc;
 	if (p->cm != NULL)

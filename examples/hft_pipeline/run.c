@@ -19,7 +19,7 @@
 /* a check of the connections that takes longer than this many times PAUSE_US counts as a pause */
 #define WATCH_LIMITS 20
 #define POLL_TURNS   16 /* passes of the main loop between two polls of the CQ */
-/* the same if the device receives packets only when it is polled */
+/* passes between two polls if the device receives packets only when it is polled */
 #define TAKE_TURNS 4
 #define KILL_ID    (UINT64_MAX - 1)
 
@@ -332,8 +332,8 @@ ring(struct worker *p)
 }
 
 /*
- * Rings the doorbells now, instead of at the end of the turn, and polls, which makes a software
- * device send.
+ * Rings the doorbells now, instead of at the end of the pass of the main loop. Also polls, because
+ * a software device sends during polls.
  */
 static int
 send_out(struct worker *p)

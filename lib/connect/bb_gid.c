@@ -20,13 +20,14 @@
 enum {
 	RANK_FITS = 1 << 0,
 	/*
-	 * without a peer's address: not a unique local address; with one: both addresses are unique
-	 * local addresses, or neither is
+	 * set if the address and the peer's address are both unique local addresses, or neither is.
+	 * If no peer is given, set if the address is not a unique local one
 	 */
 	RANK_LABEL = 1 << 1,
 	RANK_IPV4 = 1 << 2,
 	RANK_UNTAGGED = 1 << 3,
-	RANK_SCOPE = 1 << 4, /* global scope; if a peer is given: same scope as the peer */
+	/* set if the scope is that of the peer's address; if no peer is given, if it is global */
+	RANK_SCOPE = 1 << 4,
 	RANK_NO_SLAVE = 1 << 5,
 	RANK_ROCE_V2 = 1 << 6,
 	RANK_PREFERRED = 1 << 7,

@@ -30,8 +30,8 @@ struct entry {
 	enum bb_wc_status status;
 	bool maybe;  /* the request may have been executed by an earlier post */
 	bool ended;  /* fate is known */
-	bool polled; /* true if a completion with a connection error was polled; the BB_CM_LOST
-		      * event then has the fate */
+	bool polled; /* true if a flush or retry error of the request was polled;
+		      * bb_replay_lost() then posts the request again or reports it */
 };
 
 struct bb_replay {

@@ -109,7 +109,7 @@ enum bb_prm_kernel_op {
 #define BB_PRM_DEALLOC_MEMIC_START    BB_PRM_F(0x010, 0, 64) /* dealloc_memic_in.memic_start_addr */
 #define BB_PRM_DEALLOC_MEMIC_SIZE     BB_PRM_F(0x018, 0, 32) /* dealloc_memic_in.memic_size */
 
-/* QUERY_HCA_CAP: cmd_hca_cap, what only the kernel reads. */
+/* QUERY_HCA_CAP: fields of cmd_hca_cap that only the kernel reads. */
 #define BB_PRM_HCA_LOG_MAX_SRQ BB_PRM_F(0x014, 11, 5) /* cmd_hca_cap.log_max_srq */
 #define BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED                                                 \
 	BB_PRM_F(0x040, 7, 1) /* cmd_hca_cap.umr_modify_entity_size_disabled */

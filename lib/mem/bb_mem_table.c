@@ -12,7 +12,7 @@
 #include "bb_mem_priv.h"
 #include "bb_mem_table.h"
 
-/* Numbers of entries that are allocated at once: the first time, and at most. */
+/* Number of entries that the first allocation has, and maximum number of a later one. */
 #define FIRST_BLOCK 63
 #define MAX_BLOCK   4096
 
@@ -237,7 +237,7 @@ find_at(const struct bb_mem_table *t, uint32_t seq, uint64_t addr, uint64_t len,
 	struct bb_lkey_range *range, bool *found, bool *writable)
 {
 	const struct bb_mem_entry *e = __atomic_load_n(&t->root, __ATOMIC_ACQUIRE);
-	/* entries that are still to be checked, and after each of them its left subtree */
+	/* entries still to check; the left subtree of an entry is searched after the entry */
 	const struct bb_mem_entry *path[BB_MEM_TREE_HEIGHT];
 	uint32_t n = 0;
 	uint64_t end;

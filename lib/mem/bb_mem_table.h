@@ -33,7 +33,7 @@ struct rte_mempool;
 
 enum bb_mem_kind {
 	BB_MEM_EXPLICIT, /* bb_mr_reg() and similar calls */
-	BB_MEM_HEAP,     /* heap entries never overlap */
+	BB_MEM_HEAP,     /* memory of an EAL heap; entries of this kind never overlap */
 	BB_MEM_POOL,
 };
 

@@ -115,7 +115,10 @@ bb_bf_doorbell_one(struct bb_sq *sq, bb_bf_block *block)
 	const uint32_t ds = last[offsetof(struct bb_wqe_ctrl, qpn_ds) + 3];
 	uint16_t offset;
 
-	/* @next does not wrap, so this is false if seq did. Two to four segments fill one block. */
+	/*
+	 * @next has 64 bits and does not wrap, so it differs from seq if seq has wrapped. A WQE of
+	 * two to four segments fills one block.
+	 */
 	if (bb_unlikely(next != (uint32_t)where || ds - 2 > 2 || !bb_queue_check_owner(sq->owner)))
 		return false;
 	offset = *sq->bf_offset;

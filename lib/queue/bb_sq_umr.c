@@ -8,7 +8,7 @@
  */
 #include "bb_sq_umr.h"
 
-/* Entries of the longest list of SGEs, with its padding to a multiple of 64 bytes. */
+/* Maximum number of translation entries in a UMR WQE: a multiple of 4, so no padding follows. */
 #define XLT_MAX BB_UMR_MAX_PIECES
 
 struct umr {

@@ -167,8 +167,8 @@ bool bb_roce_repeat_lost(struct bb_roce_qp *qp, bool by_nak);
  */
 bool bb_roce_repeat_possible(const struct bb_roce_req *req);
 /*
- * Records that the next packet of the run was sent; a run is the packets that are sent again from a
- * lost one on.
+ * Records that the next packet of a run was sent. A run is a sequence of packets that begins with a
+ * lost packet and that selective repeat sends again.
  */
 void bb_roce_repeat_sent(struct bb_roce_qp *qp, uint64_t now);
 /*

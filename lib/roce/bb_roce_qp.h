@@ -340,7 +340,7 @@ struct bb_roce_rto {
 	uint32_t ack_req_psn; /* newest PSN that requests an ACK; valid if una <= ack_req_psn < nxt
 			       */
 	uint32_t shift;       /* current number of doublings of the adaptive interval */
-	/* PSN after the newest packet sent before the last doubling of the interval */
+	/* value of bb_roce_req.sent when the adaptive interval was last doubled */
 	uint32_t doubling_end;
 	bool timing;
 	bool waiting; /* true while the requester waits for progress; wait_start is the time when it
@@ -360,16 +360,16 @@ struct bb_roce_req {
 	uint32_t mask;            /* slots - 1 */
 	uint32_t head, tail;      /* free-running indexes into ring */
 	uint32_t next;            /* index of the message whose packet is sent next */
-	uint32_t next_pkt;    /* index within its message of the packet to send next; for a READ, of
-				 the response packet */
+	uint32_t next_pkt;    /* number, from 0, of the next packet to send in its message; for a
+				 READ, number of the response packet to request next */
 	uint32_t unassigned;  /* index of the first message that has no PSN yet */
 	uint32_t psn;         /* first PSN of the next message to which PSNs are assigned */
 	uint32_t una;         /* oldest PSN that is not acknowledged */
 	uint32_t nxt;         /* PSN of the next packet to send */
-	uint32_t sent;        /* PSN after the newest PSN that was sent or, for a READ, requested */
-	uint32_t restart_end; /* value that sent had at the last restart of the requester */
+	uint32_t sent;        /* highest PSN sent (for a READ: requested) so far, plus 1 */
+	uint32_t restart_end; /* value of sent at the last restart of the requester */
 	uint32_t chunk;       /* maximum response packets of one READ request */
-	uint32_t resume_psn;  /* PSN inside a chunk from which a READ was requested again */
+	uint32_t resume_psn;  /* PSN at which the rest of a READ request was requested again */
 	uint32_t no_ack_req;  /* packets sent since the last one with AckReq */
 	uint32_t rd_atomic;   /* READs and atomics sent whose response is not complete */
 	uint32_t retries, rnr_retries; /* retries left */
@@ -386,14 +386,14 @@ struct bb_roce_req {
 	bool newest_next; /* true if the next packet is sent only to show the peer that this
 		       requester repeats selectively */
 	uint8_t probe; /* enum bb_roce_probe: state of the oldest packet during selective repeat */
-	int32_t attempts_left; /* failed attempts at selective repeat left before the requester
-			    stops trying; if negative, losses until it tries again */
-	/* Value that nxt had when the packet with PSN una was last sent again. */
+	int32_t attempts_left; /* if positive, failures of selective repeat until the requester
+			    stops using it; if negative, losses until it uses it again */
+	/* Value of nxt when the packet with PSN una was last sent again. */
 	uint32_t probe_end;
 	uint32_t run_len, run_end; /* run_len: number of packets in the last run of packets sent
 				      again; run_end: PSN after the newest of them that was sent */
-	uint32_t run_left; /* number of packets of the run that are still to be sent again */
-	/* PSN and message index of the next packet of the run to send again */
+	uint32_t run_left; /* packets that selective repeat has selected and not sent again yet */
+	/* PSN and message index of the next packet that selective repeat sends again */
 	uint32_t run_psn, run_msg;
 	uint8_t failed_synd; /* syndrome of message failed_msg if that message cannot be sent, else
 				0 */
@@ -436,7 +436,7 @@ struct bb_roce_resp {
 	uint32_t missing;     /* PSN of the last NAK for a lost packet */
 	uint8_t trial;        /* enum in bb_roce_resp.c: state of the execution of a stored packet,
 			       * whose failure must not fail the QP */
-	uint32_t newest;      /* PSN after the newest packet that arrived after the missing one */
+	uint32_t newest;      /* highest PSN received after the lost packet, plus 1 */
 	uint64_t store_until; /* value of seq up to which packets may be stored; see bb_roce_ooo.c
 			       */
 	/*
@@ -523,7 +523,7 @@ int bb_roce_post(struct bb_roce_qp *qp, const struct bb_roce_msg *msg);
 void bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net,
 		uint64_t now);
 /*
- * Sends at most @budget packets: first packets of the responder, then packets of the requester.
+ * Sends at most @budget packets: those of the responder first, then those of the requester.
  * Returns the number of packets sent.
  */
 uint32_t bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
@@ -551,8 +551,8 @@ bb_roce_ack_psn(const struct bb_roce_resp *r)
 }
 
 /*
- * Returns true if the requester has nothing to send and every packet in flight is followed by, or
- * is, one with AckReq.
+ * Returns true if the requester has nothing to send and the last packet that it sent requested an
+ * ACK.
  */
 static inline bool
 bb_roce_req_idle(const struct bb_roce_req *req)

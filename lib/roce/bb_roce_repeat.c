@@ -42,7 +42,7 @@
  * packets before gets more attempts, because it may only have run out of room.
  */
 #define ATTEMPTS         3
-#define ATTEMPTS_STORING 12 /* for a peer that has stored packets */
+#define ATTEMPTS_STORING 12 /* used instead of ATTEMPTS if the peer has stored packets */
 /*
  * Number of losses after which the requester tries selective repeat again. At each of these losses
  * it sends all packets again from the lost one on.
@@ -189,8 +189,8 @@ bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 		req->attempts_left = ATTEMPTS_STORING;
 	}
 	/*
-	 * Returns if the packet that is now the oldest was sent after the repeated packet. The
-	 * acknowledgement does not show whether the oldest packet is lost.
+	 * Does nothing if the packet that is now the oldest was sent after the repeated packet. The
+	 * acknowledgement then does not show whether the oldest packet is lost.
 	 */
 	if (!before(req, req->una, req->probe_end))
 		return;
@@ -200,8 +200,8 @@ bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 		start_run(qp, probe, false);
 	} else {
 		/*
-		 * The other packets that were sent again in this run are in flight. If one was
-		 * lost, the peer will send a NAK.
+		 * If the oldest packet was sent again together with the acknowledged ones, it is
+		 * still in flight. If it is lost, the peer will send a NAK.
 		 */
 		if (oldest_in_flight(req))
 			return;

@@ -318,7 +318,7 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 }
 
 /*
- * Sends the next packet of the run that bb_roce_repeat.c selected to be sent again. Returns false
+ * Sends the next of the packets that bb_roce_repeat.c has selected to be sent again. Returns false
  * if the link has no room or the QP failed.
  */
 static bool

@@ -150,8 +150,7 @@ bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 	if (qp->attr.ack_timeout != 0)
 		limit = bb_roce_rto_ack_timeout(qp);
 	/*
-	 * An adaptive interval as long as the ack timeout is useless, so then only the ack timeout
-	 * runs.
+	 * If the adaptive interval is not shorter than the ack timeout, only the ack timeout runs.
 	 */
 	if (ns < limit >> rto->shift)
 		rto->deadline = now + (ns << rto->shift);

@@ -209,8 +209,8 @@ bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t
 	r->nak_sent = false;
 	r->kind = kind;
 	/*
-	 * Three cases are not common: READs are pending, a pending NAK is obsolete, or this is the
-	 * peer's first packet.
+	 * A slower function handles three rare cases: READs are pending, a pending NAK is obsolete,
+	 * or this is the peer's first packet.
 	 */
 	if (qp->state != BB_ROCE_RTS || r->todo != r->head ||
 	    (r->ack_due && r->ack_syndrome != ack)) {

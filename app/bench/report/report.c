@@ -42,8 +42,8 @@ row_l(const struct row *row)
 }
 
 /*
- * Converts a recorded figure to the unit of the row, with the present clock rate and L of this
- * machine.
+ * Converts a recorded figure to the unit of the row. Uses the present clock rate of this machine
+ * and its L, the round trip of a cache line between two CPUs.
  */
 static double
 limit_scaled(const struct row *row, double limit)
@@ -101,12 +101,12 @@ verdict(const struct row *row, double ratio)
 }
 
 /*
- * Sets the verdict of a row. The target of a ratio was set with a recorded baseline. If the
- * measured baseline differs from the recorded one by more than LIMIT_TOLERANCE, no ratio is shown.
- * A measured baseline that is much slower gives no verdict, because the ratio would look too good.
- * With one that is much faster, the ratio is computed with both baselines. The verdict is "reached"
- * if the row meets its target with the measured baseline, and "missed" if it misses the target even
- * with the recorded baseline. Otherwise there is no verdict.
+ * Sets the verdict of a row, and the ratio that the report shows. The target of a ratio was set
+ * with a recorded baseline. So the report shows a ratio only if the measured baseline is close to
+ * the recorded one (LIMIT_TOLERANCE). If the measured baseline is slower than that, there is no
+ * verdict on the ratio, because the ratio would look too good. If it is faster, a row that meets
+ * its target with the measured baseline has reached the target. A row that meets its target with
+ * neither baseline has missed it. Otherwise there is no verdict.
  */
 static void
 judge(unsigned int i)

@@ -22,8 +22,8 @@ struct bb_cqring {
 	uint64_t ci; /**< CQEs consumed; the bit above the ring index is the owner bit that the next
 			CQE must have */
 	uint32_t mask;
-	uint32_t size; /**< CQEs in the ring; also the bit of ci that a valid CQE's owner bit equals
-			*/
+	uint32_t size; /**< CQEs in the ring, a power of two. This bit of ci is the owner bit that
+			the next CQE must have */
 	uint8_t log_size;
 	uint8_t compress; /**< 1 if the device may write compressed blocks; bb_cqring_init() sets 0
 			   */

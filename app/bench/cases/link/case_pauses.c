@@ -17,10 +17,11 @@
 #define STOP_NS 5000
 
 struct loop {
-	uint64_t ticks; /* time to run, in ticks */
+	uint64_t ticks; /* time to run, in TSC ticks */
 	uint64_t ran;
 	uint64_t stops;
-	uint64_t stopped, longest; /* ticks without the CPU: total, longest */
+	/* TSC ticks for which the thread did not run: total, longest pause */
+	uint64_t stopped, longest;
 };
 
 static void *

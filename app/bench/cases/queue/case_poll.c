@@ -8,7 +8,8 @@
 #include "rig.h"
 
 enum {
-	FILL = (1 << RIG_LOG_CQES) / 2, /* CQEs per round; blocks 0 to FILL - 1 */
+	/* number of CQEs that are written at a time; they complete blocks 0 to FILL - 1 */
+	FILL = (1 << RIG_LOG_CQES) / 2,
 };
 
 struct poll {

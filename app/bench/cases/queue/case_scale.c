@@ -80,8 +80,8 @@ raw_queues_new(struct soft *s, uint32_t n)
 }
 
 /*
- * Keeps one WRITE outstanding on each queue, one queue after the other. Returns millions of WRITEs
- * per second.
+ * Posts one WRITE on every queue, runs the devices of all queues, polls all queues, and repeats
+ * this. Returns millions of WRITEs per second.
  */
 static double
 raw_in_turn(void *arg)
