@@ -27,7 +27,7 @@
 #include "bb_driver.h"
 #include "bb_ibv.h"
 
-#define VERBS_MAX_SGE    32u  /* maximum SGEs of a request; a post has them on the stack */
+#define VERBS_MAX_SGE    32u  /* maximum SGEs of a request; a post puts them on the stack */
 #define VERBS_MAX_INLINE 512u /* maximum bytes of inline data */
 #define VERBS_MAX_WR     32768u
 
@@ -153,7 +153,7 @@ struct verbs_own {
 /* A QP. Followed in memory by tables of its slots and receive WQEs; see verbs_qp.c. */
 struct verbs_qp {
 	/* Accessed by every post and completion. */
-	struct bb_sq_ops ops; /* must be first: verbs_qp_of_sq() */
+	struct bb_sq_ops ops; /* must be the first member, because verbs_qp_of_sq() relies on it */
 	uint64_t wr_base;     /* wr_id bits that identify the QP: VERBS_WR_USER() */
 	/* wr_base with VERBS_WR_REPORT, for requests whose completion is reported */
 	uint64_t wr_reported;
@@ -182,7 +182,7 @@ struct verbs_qp {
 	 * own_mask + 1 entries
 	 */
 	uint32_t own_head;
-	uint32_t own_tail; /* end of the entries whose doorbell has rung */
+	uint32_t own_tail; /* index after the last entry of own[] whose doorbell has rung */
 	uint32_t own_next; /* index after the newest entry of own[] */
 	uint32_t own_mask;
 	struct verbs_own *own;
@@ -248,7 +248,9 @@ verbs_qp_of(const struct bb_qp *qp)
 static inline struct verbs_qp *
 verbs_qp_of_sq(const struct bb_sq *sq)
 {
-	/* By integers, because the pointer in the queue is to const and the QP is not. */
+	/*
+	 * Casts through integers, because the queue's pointer is to const and the QP is not const.
+	 */
 	return (struct verbs_qp *)((uintptr_t)sq->ops - offsetof(struct verbs_qp, ops));
 }
 

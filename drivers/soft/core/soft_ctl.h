@@ -125,7 +125,7 @@ struct soft_obj {
 	struct mlx5_obj pub;
 	uint64_t id;                 /* number from soft_kernel_obj_id() */
 	uint8_t destroy[32];         /* command that destroys the object */
-	uint32_t destroy_len;        /* length of this command in bytes */
+	uint32_t destroy_len;        /* length of "destroy" in bytes */
 	struct soft_event_subs subs; /* under soft_ctl.event_lock */
 };
 

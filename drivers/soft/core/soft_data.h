@@ -179,7 +179,8 @@ struct soft_msg {
 struct soft_recv {
 	uint16_t idx; /* index of the WQE, for the CQE */
 	uint32_t max; /* number of entries in the scatter list */
-	uint32_t pdn; /* PD of the list's keys: that of the RMP, else of the QP (assumption [A]) */
+	/* PD of the keys in the scatter list: of the RMP, else of the QP (assumption [A]) */
+	uint32_t pdn;
 	const uint8_t *list; /* scatter list, in the receive queue or in a copy of an RMP's WQE */
 };
 
@@ -220,7 +221,7 @@ struct soft_engine {
 	uint64_t now;                    /* TSC when the current work began: time stamp of CQEs */
 	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be delayed */
 	uint64_t work;     /* number of doorbells and turns; unchanged while the thread is idle */
-	uint64_t counted;  /* value of work at the end of the previous poll */
+	uint64_t counted;  /* value of "work" at the end of the previous poll */
 	uint32_t idle;     /* polls in a row without work, up to SOFT_IDLE_POLLS */
 	uint32_t assisted; /* turns by soft_assist(); the device's thread sleeps meanwhile; __atomic
 			    */

@@ -13,7 +13,7 @@
 #include "bb_roce_pkt.h"
 #include "soft.h"
 
-#define SOFT_LOG_MAX_MCG 8  /* log2 of the groups of a device */
+#define SOFT_LOG_MAX_MCG 8  /* log2 of the maximum number of multicast groups of a device */
 #define SOFT_MAX_QP_MCG  32 /* most members of a group, so most copies of a datagram on a device */
 #define SOFT_MCG_BUCKETS 64 /* power of two */
 

@@ -30,7 +30,8 @@ struct soft_opts {
 	uint32_t nap;   /* us of the longest sleep of the idle thread with progress=thread */
 	bool mmap;      /* pages that programs map are in one file: soft_node.c */
 	bool shuffle;   /* write the lines of a payload in shuffled order */
-	uint32_t scan;  /* doorbell records read per poll after doorbells that may have merged */
+	/* doorbell records read per poll, to find doorbells that a later doorbell overwrote */
+	uint32_t scan;
 	uint64_t seed;
 	bool seeded;  /* the option seed was given, so QP numbers and keys are repeatable */
 	bool link_ib; /* the port's link layer is InfiniBand, not Ethernet */

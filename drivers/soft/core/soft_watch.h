@@ -35,7 +35,7 @@ struct soft_watch {
 	 */
 	struct soft_hidden *hidden;
 	uint32_t n_hidden;
-	uint32_t hidden_pos;  /* index of the next record to read */
+	uint32_t hidden_pos;  /* index in hidden[] of the next record to read */
 	uint32_t hidden_left; /* entries of hidden[] still to read after the last store */
 	const uint32_t **rec;
 	uint32_t *last; /* last value read of each doorbell record, big endian */

@@ -19,17 +19,19 @@
  * store was hidden starts within ceil(2n / scan) + 1 polls. A scan may find a changed record before
  * the register is stored to. The WQEs then run at once, because a record covers only complete WQEs.
  *
- * The QPs that ring together tend to ring together again. So a QP that the scan has found is read
- * first after later stores, at most SOFT_HIDDEN_READS QPs per poll beside the scan. While these QPs
- * stay the same, a hidden store costs no scan, with any number of QPs. A QP leaves this list when
- * its record was found unchanged SOFT_HIDDEN_IDLE times in a row.
- *
  * A doorbell for a QP that is neither in RTS nor in ERR is lost (assumption [A]).
  */
 #include "soft_bf.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
 
+/*
+ * QPs that ring together tend to ring together again. So a QP whose doorbell only the scan has
+ * found is entered in a list. After later stores the device first reads the records of the QPs in
+ * this list, at most SOFT_HIDDEN_READS per poll beside the scan. While these QPs stay the same, a
+ * hidden store costs no scan, with any number of QPs. A QP leaves the list when its record was
+ * found unchanged SOFT_HIDDEN_IDLE times in a row.
+ */
 #define SOFT_HIDDEN_READS 64
 #define SOFT_HIDDEN_IDLE  16
 

@@ -235,8 +235,8 @@ soft_copy_small(uint8_t *dst, const uint8_t *src, uint64_t len)
 
 /*
  * Copies with the guarantees at the top of this file. memcpy() writes blocks of its own choice from
- * both ends. Such blocks split no aligned unit only if address and length are multiples of 8. So
- * the unaligned bytes at both ends are copied separately.
+ * both ends. These blocks may split an aligned unit, unless address and length are multiples of 8.
+ * So the unaligned bytes at both ends are copied separately.
  */
 static inline void
 soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len, bool shuffle)

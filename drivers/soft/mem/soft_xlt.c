@@ -20,7 +20,8 @@ struct walk {
 	const struct soft_dev *dev;
 	uint32_t pdn, qpn; /* PD and number of the QP that makes the access */
 	struct soft_frags *to;
-	uint32_t first; /* index of the first fragment that this walk appends */
+	/* index of the first fragment that the current translation appends to "to" */
+	uint32_t first;
 	const char **why;
 };
 

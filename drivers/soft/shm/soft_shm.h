@@ -81,8 +81,8 @@ struct soft_shm_window {
  */
 struct soft_shm_tx {
 	rte_ticketlock_t lock;
-	uint32_t state; /* enum soft_shm_state. __atomic; written under soft_shm.lock and this lock.
-			 */
+	/* enum soft_shm_state. __atomic; written under soft_shm.lock and this struct's lock. */
+	uint32_t state;
 	uint32_t deaths; /* Number of times the peer disconnected or died. __atomic */
 	uint8_t dst[16];
 	uint8_t mac[6]; /* MAC that belongs to dst. */
@@ -96,7 +96,8 @@ struct soft_shm_tx {
 	pid_t pid;
 	/* The peer has closed, and its last packets, such as ACKs, are not yet read. */
 	bool leaving;
-	uint64_t leave_by; /* Time at which the connection closes anyway, TSC; 0: not yet set. */
+	/* Time at which the connection closes even if packets are unread, TSC; 0: not yet set. */
+	uint64_t leave_by;
 	/*
 	 * Directory in the peer's shared memory, which lists the peer's QPs and keys; zeros if not
 	 * connected.
@@ -105,14 +106,15 @@ struct soft_shm_tx {
 	/* Fields that engines read without a lock while their epoch is odd. */
 	/* Windows (mappings of the peer's memory) by segment number, NULL if none. __atomic */
 	struct soft_shm_window *win[SOFT_SHM_SEGS];
-	uint32_t rev; /* Revision; changes with each change of a window. __atomic */
+	/* Revision; increments when a window (mapping of the peer's memory) changes. __atomic */
+	uint32_t rev;
 };
 
 /* A connection that a peer made to this device. */
 struct soft_shm_rx {
 	rte_ticketlock_t lock;
-	uint32_t state; /* enum soft_shm_state. __atomic; written under soft_shm.lock and this lock.
-			 */
+	/* enum soft_shm_state. __atomic; written under soft_shm.lock and this struct's lock. */
+	uint32_t state;
 	struct soft_ring_rx ring;
 	uint8_t dst[16]; /* Address of this device to which the peer connected. */
 	uint32_t n_gids;
@@ -125,7 +127,10 @@ struct soft_shm_rx {
 	uint32_t seg_rev[SOFT_SHM_SEGS];
 	pid_t pid;
 	const struct soft_shm_dir *dir;
-	/* Epochs of the peer's engines, as soft_shm_wait() last read them. */
+	/*
+	 * Epochs of the peer's engines when soft_shm_wait() last read them. Odd: the engine may
+	 * access this process's memory.
+	 */
 	uint32_t n_epochs;
 	uint64_t epochs[SOFT_SHM_ENGINES];
 };
@@ -149,8 +154,8 @@ struct soft_shm {
 	/* Mappings of peers' memory that were replaced but are not unmapped yet. */
 	struct soft_shm_window *old;
 	uint64_t last_untrusted_log; /* Time of the last log line about an untrusted user, TSC. */
-	uint32_t unlogged_untrusted; /* Refused connections of untrusted users since that log line.
-				      */
+	/* Connections of untrusted users refused since last_untrusted_log. */
+	uint32_t unlogged_untrusted;
 	/*
 	 * uid that the user namespace shows for all users without a number in it; SOFT_SHM_NO_USER
 	 * if every user has a number.
@@ -180,7 +185,8 @@ struct soft_shm_wire {
 	 */
 	uint32_t deaths;
 	struct soft_shm_direct direct;
-	struct soft_shm_count served; /* Direct accesses that the counters already include. */
+	/* Direct accesses of the peer that the counters already include. */
+	struct soft_shm_count served;
 };
 
 static inline struct soft_shm_wire *

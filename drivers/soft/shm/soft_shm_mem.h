@@ -116,7 +116,7 @@ const void *soft_shm_reserve(size_t len);
  * 0, or a negative errno if the seals or the size are wrong.
  */
 int soft_shm_map(int fd, size_t len, const void *at);
-/* Replaces a mapping by zeros. Returns 0 or a negative errno. */
+/* Replaces the mapping at @at by zeros. Returns 0 or a negative errno. */
 int soft_shm_unmap(size_t len, const void *at);
 /*
  * Maps [off, off + len) of a file of application memory for reading and writing. Returns 0, or a

@@ -94,7 +94,10 @@ struct soft_wire {
 	bool recv_failed; /* True if a receive failed by a local error and has its error CQE. */
 	uint8_t in_cqe_len;
 	uint8_t in_cqe[32]; /* Receive data that will be written into the CQE. */
-	/* The WRITE whose access was checked in turn @turn; e->remote has its memory. */
+	/*
+	 * The WRITE whose access was checked in the turn with number @turn; e->remote has its
+	 * memory.
+	 */
 	struct soft_wire_checked {
 		uint64_t turn;
 		uint64_t va;
@@ -139,8 +142,8 @@ struct soft_wire {
 	TAILQ_ENTRY(soft_wire) storing_link;
 	struct soft_done done[SOFT_WIRE_SLOTS];
 	/*
-	 * Payload of the message in each slot, if it is one contiguous segment, as resolved in turn
-	 * @turn.
+	 * Payload of the message in each slot, if it is one contiguous segment. Valid only in the
+	 * turn with number @turn.
 	 */
 	struct soft_wire_frag {
 		uint64_t turn;
