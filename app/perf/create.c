@@ -31,7 +31,7 @@ create_memory(struct perf *p)
 	 * checked before it is overwritten.
 	 */
 	if (p->o.proto->bandwidth)
-		msg_cycle_of(&p->layout, sizes_get(p, 0), p->cycle, p->line);
+		msg_cycle_of(&p->layout, options_size(&p->o, 0), p->cycle, p->line);
 	if (p->o.check && verb == VERB_ATOMIC) {
 		p->o.tx_depth = RTE_MIN(p->o.tx_depth, p->layout.slots);
 		p->o.cq_mod = RTE_MIN(p->o.cq_mod, p->o.tx_depth);
@@ -41,7 +41,7 @@ create_memory(struct perf *p)
 	if (verb == VERB_SEND || verb == VERB_PINGPONG) {
 		step = (uint32_t)RTE_ALIGN_CEIL(p->o.size + UD_GRH, 64u);
 		p->in_size = RTE_MAX((size_t)RECV_BYTES / n, (size_t)2 * step);
-		step = (uint32_t)RTE_ALIGN_CEIL(sizes_get(p, 0) + UD_GRH, 64u);
+		step = (uint32_t)RTE_ALIGN_CEIL(options_size(&p->o, 0) + UD_GRH, 64u);
 		p->rq_depth = (uint32_t)RTE_MIN(p->o.rx_depth, p->in_size / step);
 		if (!p->o.all)
 			p->in_size = (size_t)p->rq_depth * step;
@@ -128,6 +128,37 @@ make_keys(struct perf *p, struct perf_qp *q)
 	return 0;
 }
 
+void
+perf_begin_size(struct perf *p, uint32_t size)
+{
+	uint32_t i;
+
+	p->size = size;
+	/* A message above 8 KiB has a completion of its own, so that the rate is smooth. */
+	p->cq_mod = p->o.all && !p->o.cq_mod_given && size > 8192 ? 1 : p->o.cq_mod;
+	if (p->o.proto->bandwidth)
+		msg_cycle_of(&p->layout, size, p->cycle, p->line);
+	if (p->rq_depth > 0) {
+		p->recv_step = (uint32_t)RTE_ALIGN_CEIL(size + UD_GRH, 64u);
+		p->recv_slots = (uint32_t)RTE_MIN(p->rq_depth, p->in_size / p->recv_step);
+	}
+	p->total_sent += p->done;
+	p->total_received += p->recv_done;
+	p->posted = p->done = p->recv_done = 0;
+	for (i = 0; i < p->o.qps; i++) {
+		struct perf_qp *q = &p->qps[i];
+
+		q->total_sent += q->done;
+		q->total_received += q->recv_done;
+		q->posted = q->done = q->signaled = q->recv_posted = q->recv_done = 0;
+	}
+	hist_reset(&p->res.lat);
+	p->res.messages = p->res.peak_messages = p->res.peak_cycles = 0;
+	p->res.peer_reported = false;
+	p->window.state = WINDOW_IDLE;
+	check_next_size(p);
+}
+
 int
 perf_create(struct perf *p)
 {
@@ -161,6 +192,6 @@ perf_create(struct perf *p)
 	for (i = 0; i < p->o.qps; i++)
 		if (make_keys(p, &p->qps[i]) != 0)
 			return -1;
-	sizes_begin(p, sizes_get(p, 0));
+	perf_begin_size(p, options_size(&p->o, 0));
 	return 0;
 }

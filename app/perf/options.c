@@ -357,6 +357,24 @@ options_parse(void *options, int argc, char **argv)
 	return check_together(o, type);
 }
 
+uint32_t
+options_sizes(const struct options *o)
+{
+	uint32_t n = 0;
+
+	if (!o->all)
+		return 1;
+	while (n < SIZE_COUNT && SIZE_MIN << n <= o->size)
+		n++;
+	return n;
+}
+
+uint32_t
+options_size(const struct options *o, uint32_t i)
+{
+	return o->all ? SIZE_MIN << i : o->size;
+}
+
 static bool
 options_no_pci(const void *options)
 {

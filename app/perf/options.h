@@ -83,4 +83,9 @@ enum bb_qp_type protocol_first_type(const struct protocol *proto);
 /* help.c */
 void options_help(FILE *out);
 
+/* options.c */
+/* Number of sizes, and size number @i. */
+uint32_t options_sizes(const struct options *o);
+uint32_t options_size(const struct options *o, uint32_t i);
+
 #endif

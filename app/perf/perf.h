@@ -183,6 +183,8 @@ void perf_close(struct perf *p);
  * are agreed with the peer.
  */
 int perf_create(struct perf *p);
+/* Starts a size: adds the counters to the totals, and resets counters and measurements. */
+void perf_begin_size(struct perf *p, uint32_t size);
 
 /* tcp.c */
 int tcp_open(struct perf *p);
@@ -214,11 +216,6 @@ int perftest_sync(struct perf *p, const char *what);
 int perftest_reports(struct perf *p);
 
 /* sizes.c */
-/* Number of sizes, and size number @i. */
-uint32_t sizes_count(const struct perf *p);
-uint32_t sizes_get(const struct perf *p, uint32_t i);
-/* Starts a size: adds the counters to the totals, and resets counters and measurements. */
-void sizes_begin(struct perf *p, uint32_t size);
 /* Stores the result of the current size and prints it. */
 void sizes_end(struct perf *p);
 /* Runs the RDMA of all sizes, with the messages over TCP between them. */

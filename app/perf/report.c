@@ -38,7 +38,7 @@ report_start(const struct perf *p)
 		printf("%" PRIu64 " x ", p->o.iters);
 	if (p->o.all)
 		printf("2 to ");
-	printf("%u bytes, %sMTU %u\n", sizes_get(p, sizes_count(p) - 1),
+	printf("%u bytes, %sMTU %u\n", options_size(&p->o, options_sizes(&p->o) - 1),
 	       p->o.bidirectional ? "both directions, " : "", p->mtu);
 	for (i = 0; i < p->o.qps; i++) {
 		print_end("local", p, &p->qps[i].own);

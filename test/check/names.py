@@ -6,7 +6,7 @@ usage: names.py TREE
 
 Guides, README.md and public headers may name a function bb_x(), a header bb_x.h or a constant BB_X.
 The name must be in a header of lib/, or in an installed one of examples/, or be an environment
-variable that lib/ or drivers/ reads. A name that ends with _ stands for all names with this prefix.
+variable that lib/, drivers/ or app/ reads. A name that ends with _ stands for all names with this prefix.
 
 A function that lib/bluebell.map exports must be named in a guide, or be in the file
 unmentioned-functions beside this script, with a reason. The inline function bb_x() calls bb_x_v.
@@ -23,7 +23,7 @@ HEADER = re.compile(r'\bbb_[a-z0-9_]+\.h\b')
 FUNCTION = re.compile(r'\b(bb_[a-z0-9_]+)\(\)')
 CONSTANT = re.compile(r'\bBB_[A-Z0-9_]+\b')
 EXPORT = re.compile(r'^\s+(bb_\w+);', re.M)
-VARIABLE = re.compile(r'\b(?:secure_getenv|environ\.get)\(["\'](BB_\w+)["\']')
+VARIABLE = re.compile(r'(?:\b(?:secure_getenv|environ\.get)\(|#define \w+_ENV_\w+ +)["\'](BB_\w+)["\']')
 LINE = re.compile(r'//.*|/\*.*?\*/', re.S)
 
 
@@ -64,7 +64,8 @@ def main():
     headers = {os.path.basename(p) for p in paths}
     headers |= {os.path.basename(p) for p in walk(os.path.join(tree, 'test/include'), '.h')}
     code = '\n'.join(LINE.sub('', read(p)) for p in paths)
-    code += '\n'.join(name for folder in ('lib', 'drivers') for p in walk(os.path.join(tree, folder), ('.c', '.py'))
+    code += '\n'.join(name for folder in ('lib', 'drivers', 'app')
+                      for p in walk(os.path.join(tree, folder), ('.c', '.h', '.py'))
                       for name in VARIABLE.findall(read(p)))
     documents = walk(os.path.join(tree, 'doc/guides'), '.rst') + paths + \
         [os.path.join(tree, name) for name in ('README.md', 'CONTRIBUTING.md')]

@@ -32,7 +32,7 @@ EXPECTED = [
     # A busy host stops the guest's CPUs for a while.
     r'hrtimer: interrupt took', r'perf: interrupt took too long', r'clocksource: ', r'workqueue: .* hogged CPU',
 ]
-SKIPS = [os.path.join(card.HERE, '..', part, 'allowed-skips') for part in ('conform', 'uverbs')]
+SKIPS = [os.path.join(card.HERE, '..', part, 'allowed-skips') for part in ('conform', 'uverbs', 'kernel')]
 # A command in the guest that hangs fails after this time; none is judged by its time.
 SECONDS = 120
 CONFORM_SECONDS = 900
@@ -50,6 +50,7 @@ def only_long(test):
 
 
 class Kernel(unittest.TestCase):
+    maxDiff = None
     seen = 0            # lines of the kernel's log that a test has looked at
     probed = False
 

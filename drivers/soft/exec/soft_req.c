@@ -345,6 +345,16 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	return soft_fast_end(e, &r, qp, r.done, 0);
 }
 
+/* Returns true if the WQE at the head of the queue is a READ or a SEND. */
+static inline bool
+soft_req_head_is_more(const struct soft_qp *qp)
+{
+	const uint8_t *b = qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6);
+	const uint8_t opcode = __atomic_load_n(&b[3], __ATOMIC_RELAXED);
+
+	return opcode == BB_WQE_RDMA_READ || opcode == BB_WQE_SEND;
+}
+
 /* Executes the WQEs of a turn that remain after the fast path, at most @budget. */
 static __rte_noinline void
 soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
@@ -365,10 +375,9 @@ soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_
 		 * does.
 		 */
 		if (likely(plain && qp->umr_index == 0)) {
-			uint32_t n = soft_req_more(e, qp, budget);
+			uint32_t n = soft_req_head_is_more(qp) ? soft_req_more(e, qp, budget)
+							       : soft_req_fast(e, qp, budget);
 
-			if (n == 0)
-				n = soft_req_fast(e, qp, budget);
 			budget -= n;
 			if (n != 0)
 				continue;
