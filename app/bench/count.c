@@ -32,9 +32,9 @@ enum op {
 	WRITE8,  /* WRITE of 8 bytes inline */
 	WRITE64, /* WRITE of 64 bytes with one SGE */
 	RECV64,  /* receive with one SGE of 64 bytes; there is no baseline */
-	READ64,  /* READ of 64 bytes; with a device only */
-	SEND8,   /* SEND of 8 bytes inline, with a receive; with a device only */
-	SEND64,  /* SEND of 64 bytes with one SGE, with a receive; with a device only */
+	READ64,  /* READ of 64 bytes; needs a device */
+	SEND8,   /* SEND of 8 bytes inline, with a receive; needs a device */
+	SEND64,  /* SEND of 64 bytes with one SGE, with a receive; needs a device */
 };
 
 struct kernel {
@@ -46,7 +46,7 @@ struct kernel {
 	const char *device; /* device specification; NULL if the loop has no device */
 	const char *other;  /* specification of the peer's device; NULL if the peer is on the same
 			       device */
-	uint32_t qps;       /* number of QPs, of which batch ring together; 0 for one pair of QPs */
+	uint32_t qps;       /* number of QPs; "batch" of them ring at a time. 0: one pair of QPs */
 	bool others;        /* true: other QPs ring each time; false: always the same */
 };
 

@@ -245,8 +245,8 @@ measure_l(void)
 }
 
 /*
- * Begin of a part of the run. row: the measurement of the current row. setup: the part of that
- * measurement whose lost time does not count (measure_setup_begin()).
+ * Start of a period. row: the period in which the current row is measured. setup: a part of that
+ * period whose lost time does not count (measure_setup_begin()).
  */
 static struct time_mark {
 	struct shared_time lost; /* total time that was lost to other work before the start */

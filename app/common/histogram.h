@@ -59,8 +59,9 @@ uint64_t hist_bucket_top(uint32_t index);
 uint64_t hist_quantile(const struct hist *h, uint32_t ppm);
 
 /*
- * Adds the values that were added to a histogram since @before, an earlier copy of it; @now is its
- * present state. min and max become bounds: those of all values of @now.
+ * Adds to @h the values that are in @now and not in @before. @before is an earlier copy of the
+ * histogram @now. Afterwards min and max of @h are bounds only: they
+ * include those of all values in @now.
  */
 void hist_add_since(struct hist *h, const struct hist *now, const struct hist *before);
 

@@ -27,7 +27,7 @@ enum {
 #define STATE_DOWN      1u
 #define STATE_ACTIVE    4u
 #define SUBNET_TIMEOUT  18u
-#define CAP_MASK        0x02514868u /* as a port without a subnet manager of its own */
+#define CAP_MASK        0x02514868u /* capability mask of a port that runs no subnet manager */
 #define GID_BYTES       16u
 #define ALL_ENTRIES     0xffffu
 #define PKEY_DEFAULT    0xffffu

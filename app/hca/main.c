@@ -41,7 +41,10 @@ main(int argc, char **argv)
 	int eal_argc, rc;
 	sigset_t stop;
 
-	/* Before EAL starts threads: one of them could take a signal that must end a sleep here. */
+	/*
+	 * Blocks the signals before EAL starts threads. Otherwise one of these threads could take a
+	 * signal that must end a sleep of this thread.
+	 */
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);

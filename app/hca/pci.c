@@ -23,7 +23,7 @@
 #define CAP_MSIX 0x9c
 
 #define COMMAND            0x04
-#define COMMAND_WRITABLE   0x0447u /* I/O, memory, bus master, parity, SERR, INTx disable */
+#define COMMAND_WRITABLE   0x0447u /* I/O, memory, bus master, parity, SERR, INTx: writable */
 #define PCIE_DEVCTL        (CAP_PCIE + 0x08)
 #define PCIE_DEVCTL_FLR    0x8000u
 #define PCIE_DEVCAP_FLR    (1u << 28)
@@ -56,7 +56,7 @@ hca_config_init(struct hca *h)
 	memset(h->config, 0, sizeof(h->config));
 	le16(h, 0x00, VENDOR_MELLANOX);
 	le16(h, 0x02, h->o.vf ? DEVICE_CX6_VF : DEVICE_CX6);
-	le16(h, 0x06, 0x0010); /* status: a list of capabilities */
+	le16(h, 0x06, 0x0010); /* status register: there is a list of capabilities */
 	le16(h, 0x0a, h->o.eth ? CLASS_ETHERNET : CLASS_IB);
 	le32(h, 0x10, 0xc); /* BAR 0: memory of 64 bits, prefetchable */
 	le16(h, 0x2c, VENDOR_MELLANOX);
@@ -75,7 +75,7 @@ hca_config_init(struct hca *h)
 	le16(h, CAP_PCIE + 0x08, 0x2810);
 	le32(h, CAP_PCIE + 0x0c, LINK_16GT_X16);
 	le16(h, CAP_PCIE + 0x12, LINK_16GT_X16);
-	le32(h, CAP_PCIE + 0x24, 0x0012); /* ranges of completion timeouts */
+	le32(h, CAP_PCIE + 0x24, 0x0012); /* supported ranges of completion timeouts */
 	le32(h, CAP_PCIE + 0x2c, 0x001e); /* link speeds up to 16 GT/s */
 	le16(h, CAP_PCIE + 0x30, 0x0004);
 

@@ -63,7 +63,7 @@ struct perf_qp {
 	uint64_t *slot_hashes;
 };
 
-/* Times of --duration. The middle half of the time is measured. */
+/* Parts of the time of --duration. Only WINDOW_OPEN, the middle half, is measured. */
 enum window_state {
 	WINDOW_IDLE, /* the time has not begun: no --duration, or no first receive yet */
 	WINDOW_START,

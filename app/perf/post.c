@@ -106,8 +106,8 @@ perf_post_recvs(struct perf *p)
 	uint32_t i;
 
 	/*
-	 * The client of a bandwidth test needs no receives. With one size it posts them, so that it
-	 * can be its own peer. Receives of an earlier size would stay in the queue.
+	 * The client of a bandwidth test in one direction needs no receives. With --all it posts
+	 * none, because receives of an earlier size would stay in the queue.
 	 */
 	if (p->o.all && p->o.proto->bandwidth && is_client(p) && !p->o.bidirectional)
 		return 0;

@@ -77,8 +77,8 @@ roll_by(const struct test *test)
 	uint64_t ops = RTE_MAX(ROLL_WINDOWS * test->window, (uint32_t)ROLL_LEAST);
 
 	/*
-	 * With --rate allows at most the operations of 10 ms in advance, because allowed operations
-	 * are executed even after the schedule has ended.
+	 * If --rate is given, allows at most the operations of 10 ms in advance, because allowed
+	 * operations are executed even after the schedule has ended.
 	 */
 	if (test->rate != 0)
 		ops = RTE_MIN(ops, RTE_MAX(test->rate / 100, 1u));
@@ -97,8 +97,8 @@ remote_open(struct pair *p, uint64_t ops)
 	p->rolling = ops == 0;
 	flow_open(p, p->posted + (ops == 0 ? roll_by(t->test) : ops));
 	/*
-	 * One WRITE sends the numbers of the first operations that are not allowed yet, for both
-	 * directions. It is posted when the last flow of the pair is opened.
+	 * One WRITE sends, for both directions, the number of the first operation that is not
+	 * allowed yet. So it is posted only after both directions were opened.
 	 */
 	if (p->reverse || !t->test->e->two_way)
 		send_ends(t, p->reverse ? p->twin : p);

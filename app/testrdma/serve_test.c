@@ -292,8 +292,8 @@ read_ends(struct responder *responder)
 	 */
 	flow_extend(back, end);
 	/*
-	 * Counts the peer's receives as posted, because the peer posts a receive before it sends
-	 * the message that this process sends back.
+	 * This process sends back a message only after the peer has sent it. The peer posts the
+	 * receive for the returned message before that. So count all these receives as posted.
 	 */
 	back->recv_posted = end;
 }
@@ -371,8 +371,8 @@ responder_poll(struct responder *responder)
 		if (responder->forward.recv_posted < responder->forward.end && !t->fatal)
 			flow_post(t, &responder->forward);
 		/*
-		 * Counts the messages of this process as received, because the peer sends its next
-		 * message only after it has received the previous one back.
+		 * Counts the messages that this process has sent as received by the peer: the peer
+		 * sends its next message only after it has received the returned one.
 		 */
 		responder->reverse.recv_done = responder->reverse.done;
 		if (t->nflows == 2 && !t->fatal && !flow_finished(&responder->reverse))

@@ -144,7 +144,7 @@ struct pair {
 	uint64_t wr_base;      /* wr_id of operation 0 */
 	uint64_t posted, done; /* number of operations posted, and completed */
 	uint64_t end;          /* number of the first operation that must not be posted */
-	uint64_t sig_at;       /* value of posted after the next operation to signal */
+	uint64_t sig_at;       /* value that posted has after the next signalled operation */
 	uint64_t last_sig;     /* value of posted after the last signalled operation */
 	uint64_t recv_posted, recv_done;
 	uint32_t slot, recv_slot; /* index for the next operation, and for the next receive */

@@ -388,8 +388,8 @@ round_verify(struct tester *t, uint32_t nflows, uint64_t n)
 		t->test->e->verify(t->flows[i], t->flows[i]->done - n, n);
 	guards_verify(t, nflows);
 	/*
-	 * Reports late data only if the memory is correct now. Otherwise the errors in memory say
-	 * more.
+	 * Reports late data only if the memory is correct now. Otherwise the errors in memory,
+	 * which were reported already, say more.
 	 */
 	if (res->late != 0 && res->errors == errors)
 		report_fail(t,

@@ -132,7 +132,7 @@ __read_chk(int fd, void *buf, size_t len, size_t room)
 	return fds_maybe(fd) && len <= room ? read(fd, buf, len) : real(fd, buf, len, room);
 }
 
-/* ---- The end of descriptors */
+/* ---- Calls that close descriptors */
 
 PUBLIC int
 close(int fd)

@@ -79,7 +79,7 @@ OPENAT(openat64, O_LARGEFILE)
 OPEN_2(__open_2, 0)
 OPEN_2(__open64_2, O_LARGEFILE)
 
-/* ---- What a file is */
+/* ---- Calls that return the type and number of a file */
 
 /*
  * Writes type and number of the device node to *st_. The program must not see those of the file

@@ -156,7 +156,7 @@ find(const char *lib, const char *name)
 	return at != NULL ? dlsym(at, name) : NULL;
 }
 
-/* ---- Objects with pointers of their own */
+/* ---- CQs and QPs, which have function pointers of their own */
 
 static struct ibv_qp *(*real_create_qp)(struct ibv_context *, struct ibv_qp_init_attr_ex *);
 static struct ibv_cq_ex *(*real_create_cq)(struct ibv_context *, struct ibv_cq_init_attr_ex *);

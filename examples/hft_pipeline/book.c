@@ -50,7 +50,7 @@ struct book {
 	uint32_t max_orders, open, max_open;
 	uint64_t history;
 	uint32_t mask;
-	unsigned int shift;             /* 64 minus the number of bits in mask */
+	unsigned int shift;             /* reduces a 64-bit hash to as many bits as mask has */
 	struct order *orders;           /* hash table with open addressing, at most half full */
 	struct side *sides;             /* index 2 * (stock locate - 1): bid, ask */
 	uint32_t warm_order, warm_side; /* next entries that book_warm() prefetches */

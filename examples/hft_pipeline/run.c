@@ -482,7 +482,7 @@ worker_run(struct worker *p)
 		if (finished(p))
 			break;
 		/*
-		 * Polls at once after a post, otherwise only in some turns. A poll takes longer
+		 * Polls at once after a post, otherwise only in some passes. A poll takes longer
 		 * than a check of the rings, and so delays the next check. Over shared memory
 		 * messages arrive without a poll.
 		 */

@@ -326,8 +326,8 @@ abort_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
 		if (op.qp != qp || op.seq <= rung)
 			continue;
 		/*
-		 * If a later request of another QP has changed the key since, the key does not
-		 * change here.
+		 * Restores the key that the window had before this request, unless a later request
+		 * of another QP has changed the key again.
 		 */
 		if (i == w->n_ops - 1)
 			w->pub.rkey = op.rkey;

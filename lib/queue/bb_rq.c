@@ -99,7 +99,7 @@ bb_rq_enable(struct bb_rq *rq)
 		return;
 	rq->dbrec = rq->conf_dbrec;
 	rq->ring = rq->conf_ring;
-	/* Receives that were posted but not rung must remain so. */
+	/* Passes only the receives that were rung, not those that were only posted. */
 	rq->pi = rung;
 	rq->rung = 0;
 	bb_rq_ring(rq);

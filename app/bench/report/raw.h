@@ -21,7 +21,7 @@ struct raw_run {
 	struct raw *raw;
 	uint64_t n;
 	uint32_t size;   /* bytes of payload */
-	uint64_t window; /* maximum packets sent without credit; only for a rate */
+	uint64_t window; /* maximum packets sent without credit; used only to measure a rate */
 };
 
 /*

@@ -123,8 +123,8 @@ mixed_start(struct pair *p)
 	for (k = 0; k < MIX_KINDS; k++)
 		sum += weight[k];
 	/*
-	 * Repeats the order as often as the array allows, so that posting rarely starts over at its
-	 * beginning.
+	 * Writes the order of types to the array as often as it fits, so that posts rarely return
+	 * to the start of the array.
 	 */
 	t->nkinds = MIX_MAX / sum * sum;
 	for (i = 0; i < t->nkinds; i++) {
@@ -139,8 +139,7 @@ mixed_start(struct pair *p)
 }
 
 /*
- * Posts one operation of any type. So one loop posts all types, instead of one loop per run of the
- * same type.
+ * Posts one operation of any type. So one loop can post operations of all types in their order.
  */
 POST_ONE
 mixed_one(const struct pair *p, const struct request *rq)
