@@ -45,8 +45,8 @@
 #define TS_DEFAULT      1u
 
 /*
- * lagc.lag_state: ports are bonded. lagc.port_select_mode: the port is chosen by a hash of the
- * packet (kernel: MLX5_LAG_*).
+ * The value 1 of lagc.lag_state means that the ports are bonded. The value 1 of
+ * lagc.port_select_mode means that a hash of the packet selects the port (kernel: MLX5_LAG_*).
  */
 #define LAG_ACTIVE 1u
 #define LAG_HASH   1u

@@ -124,9 +124,9 @@ create(struct mlx5_dev *d, struct mlx5_qp *q, const struct bb_qp *qp, const stru
 		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
 	}
 	/*
-	 * By default (0) the device never writes data of receives or responses into CQEs. Set it
-	 * only for RC, because no other type has responses, and the device never does it for
-	 * datagrams (kernel: create_user_qp()).
+	 * By default (0) the device never writes data of receives or responses into CQEs. cs_req is
+	 * set only for RC, because no other type has responses. cs_res is not set for UD, because
+	 * the device never writes the data of a datagram into a CQE (kernel: create_user_qp()).
 	 */
 	if (init->scatter_to_cqe && init->type == BB_QPT_RC)
 		bb_prm_set(qpc, BB_PRM_QPC_CS_REQ, CS_REQ_DATA32);

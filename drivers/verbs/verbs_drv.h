@@ -60,7 +60,10 @@ struct verbs_mr {
  */
 #define VERBS_QPN_BITS 12
 struct verbs_qpns {
-	/* user index of the QP with this number; 0 if none */
+	/*
+	 * Tables of user indexes, by the upper bits of the QP number; an index is 0 if no QP has
+	 * the number.
+	 */
 	uint16_t *page[1u << (24 - VERBS_QPN_BITS)];
 };
 

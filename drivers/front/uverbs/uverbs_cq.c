@@ -94,7 +94,7 @@ uverbs_create_cq_ex(struct uverbs_file *f, const struct uverbs_cmd *c)
 	struct ib_uverbs_ex_create_cq q;
 
 	memcpy(&q, c->in, sizeof(q));
-	/* Each CQE has a timestamp. */
+	/* The flag for timestamps needs no action, because each CQE has a timestamp. */
 	return (q.flags & ~(uint32_t)IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) == 0
 		       ? create(f, c, q.user_handle, q.cqe, q.comp_channel, true)
 		       : EOPNOTSUPP;

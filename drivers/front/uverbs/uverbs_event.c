@@ -310,7 +310,9 @@ read_channel(struct uverbs_events *ev, void *buf, size_t len)
 	return sizeof(cookie);
 }
 
-/* Takes an event of another kind. Returns the number of bytes or a negative errno. */
+/*
+ * Takes an event that is not a completion event. Returns the number of bytes or a negative errno.
+ */
 static ssize_t
 read_event(struct uverbs_events *ev, void *buf, size_t len)
 {

@@ -31,7 +31,7 @@
  */
 #define SOFT_SZ_QUERY_QP_OUT 0x110
 
-/* @flags: SOFT_CMD_*, or 0. */
+/* Entry of the table of commands. flags_: bits SOFT_CMD_*, or 0. */
 #define CMD(op_, inlen_, outlen_, exec_, flags_)                                                   \
 	{                                                                                          \
 		BB_PRM_OP_##op_, inlen_, outlen_, #op_, exec_, flags_                              \

@@ -69,8 +69,9 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	qp->sq_pi = pi;
 	if (qp->queued == SOFT_Q_NONE) {
 		/*
-		 * A QP on a port is on no list only if it has received nothing and has no request
-		 * outstanding. Only then may its requests access the peer's memory directly.
+		 * A QP on a port that is on no list has received nothing and has no request
+		 * outstanding. Only in this state may its requests access the peer's memory
+		 * directly.
 		 */
 		if (qp->wire != NULL && qp->wire->shm_tx != NULL) {
 			uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);

@@ -260,11 +260,12 @@ soft_engine_progress(void *engine)
 	    __atomic_load_n(&e->page, __ATOMIC_RELAXED) != NULL && !soft_engine_awake(e))
 		return;
 	/*
-	 * Does not wait for the lock. Its holder polls this engine, or is a control command that
-	 * soon releases the lock; the holder's thread may be preempted. Work that the holder has
-	 * already passed stays in its register, list or inbox, and the next poll of any thread
-	 * handles it. A thread that waits for a completion polls again anyway. Polls cannot starve
-	 * a control command: its ticket makes the trylock fail until the command has had the lock.
+	 * Does not wait for the lock. The thread that holds the lock polls this engine, or executes
+	 * a control command, which soon releases the lock. That thread may be preempted. Work that
+	 * it does not handle stays in a register, a list or the inbox, and the next poll of any
+	 * thread handles it. A thread that waits for a completion polls again anyway. Polls cannot
+	 * starve a control command: the command has a ticket, so trylock fails until the command
+	 * has had the lock.
 	 */
 	if (unlikely(!rte_ticketlock_trylock(&e->lock)))
 		return;

@@ -4,10 +4,10 @@
 /*
  * Keys over the physical addresses of a guest, which the kernel's own queues use.
  *
- * The memory is mapped in windows as it is used. A window stays mapped until the key is destroyed,
- * because requests in flight may use it. So there are at most as many windows as the guest's memory
- * has parts of the size of a window. The list of windows needs no lock: one thread runs the engines
- * of a host, and the same thread changes the guest's memory map.
+ * The memory is mapped as it is used, in windows of 2 MiB or, where that fails, of 4 KiB. A window
+ * stays mapped until the key is destroyed, because requests in flight may use it. Later requests
+ * use the same window, so the number of windows has a limit. The list of windows needs no lock: one
+ * thread runs the engines of a host, and the same thread changes the guest's memory map.
  */
 #include <stdlib.h>
 

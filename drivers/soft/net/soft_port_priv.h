@@ -52,8 +52,8 @@ int soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct 
 void soft_port_eth_stop(struct soft_port_eth *eth);
 
 /*
- * Returns an mbuf for a frame to send, or NULL if none is free. A spare mbuf was just received, so
- * it is in the cache. Using it also avoids the pool between a message and its response or ACK.
+ * Returns an mbuf for a frame to send, or NULL if none is free. Prefers a spare mbuf: it was just
+ * received, so it is in the cache. It also saves calls of the pool.
  */
 static inline struct rte_mbuf *
 soft_port_mbuf(struct soft_port *p)

@@ -385,7 +385,10 @@ link_shm_fail_dead(struct soft_engine *e, struct soft_shm *shm)
 
 	__atomic_store_n(&e->shm_deaths, __atomic_load_n(&shm->deaths, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELAXED);
-	/* A verbs program sees what a card shows: requests without an ACK exhaust their retries. */
+	/*
+	 * With the option mmap a verbs program uses the device. The program must see what a card
+	 * shows, so the QPs do not fail here: their requests exhaust their retries.
+	 */
 	if (e->dev->opts.mmap)
 		return;
 	TAILQ_FOREACH(qp, &e->qps, all) {

@@ -143,8 +143,8 @@ void soft_shm_fence(void);
 
 /*
  * Withdraws an entry; after a change, soft_shm_publish() makes it valid again. A peer that reads
- * the entry later finds it invalid or changed. After the fence, an engine of a peer whose epoch is
- * even does not use the entry any more, even if it had read the entry before.
+ * the entry later finds that it is invalid or has changed. An engine of a peer that had read the
+ * entry before may still use it after the fence, but only if the engine's epoch is odd then.
  */
 static inline void
 soft_shm_retire(uint32_t *seq)

@@ -102,8 +102,8 @@ link_receive(struct soft_engine *e)
 	 */
 	soft_port_settle_inline(nif->port);
 	/*
-	 * Another engine has received the packets in the inbox earlier than those that are still in
-	 * the port.
+	 * Another engine has received the packets in the inbox before those that are still in the
+	 * port, so this engine processes the packets in the inbox first.
 	 */
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);

@@ -329,7 +329,10 @@ soft_wire_learn(struct soft_wire *w, const struct soft_packet *p)
 	uint8_t opcode = p->ip[p->ip_len + UDP_LEN];
 	enum soft_wire_kind kind = kind_of(opcode);
 
-	/* Opcodes without a packet type map to 0, so type 0 also needs the opcode of a WRITE. */
+	/*
+	 * kinds[] has 0, the type of WRITEs, also for opcodes without a packet type. So for type 0
+	 * the opcode must be that of a WRITE.
+	 */
 	if (opcode >= 32 || (kind == 0 && opcode != (BB_ROCE_RC | BB_ROCE_WRITE_ONLY)))
 		return;
 	/*

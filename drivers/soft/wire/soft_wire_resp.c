@@ -27,8 +27,8 @@ soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 	(void)ctx;
 	soft_wire_of(roce)->checked.turn = 0;
 	/*
-	 * Without a receive queue sends the NAK that the loop port sends: "not supported by this
-	 * receive queue".
+	 * If the QP has no receive queue, sends the same NAK as a device without packets: "not
+	 * supported by this receive queue".
 	 */
 	if (!qp->has_rq && qp->rmp == NULL && qp->st == BB_PRM_QP_ST_RC) {
 		SOFT_LOG(ERR,
