@@ -23,7 +23,7 @@
 #define BENCH_MAX_SIZE     (1u << 20)
 #define BENCH_MAX_QPS      10000u
 
-/* Values that a sweep measures (of a size, a number of QPs, and so on), in ascending order. */
+/* Values of a parameter (a size, a number of QPs, ...) that a case measures, in ascending order. */
 struct bench_sweep {
 	uint32_t at[BENCH_MAX_POINTS];
 	unsigned int n;
@@ -176,9 +176,9 @@ struct pair {
 void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn bluebell, void *bluebell_arg,
 		  struct pair *p);
 /*
- * Does the same as measure_pair(), for a measurement that needs both CPUs. Measures L before and
- * after each pair, and rejects a pair in which L changed. @bluebell is NULL if there is only a
- * baseline or a peer.
+ * Does the same as measure_pair(), for a measurement that needs both CPUs. Before and after each
+ * pair it measures L, the round trip of a cache line between the CPUs. It rejects a pair in which L
+ * changed. @bluebell is NULL if there is only a baseline or a peer.
  */
 void measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn bluebell,
 			void *bluebell_arg, struct pair *p);

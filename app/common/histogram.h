@@ -60,8 +60,8 @@ uint64_t hist_quantile(const struct hist *h, uint32_t ppm);
 
 /*
  * Adds to @h the values that are in @now and not in @before. @before is an earlier copy of the
- * histogram @now. Afterwards min and max of @h are bounds only: they
- * include those of all values in @now.
+ * histogram @now. Afterwards min and max of @h are bounds only: they include those of all values in
+ * @now.
  */
 void hist_add_since(struct hist *h, const struct hist *now, const struct hist *before);
 

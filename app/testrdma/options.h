@@ -80,7 +80,7 @@ options_session(const struct options *o)
 	return o->interactive || o->cmdline_file != NULL;
 }
 
-/* Returns the engine of test @n, counted from 0, and sets *@size to its message size. */
+/* Returns the operation type of test @n, from 0, and sets *@size to the test's message size. */
 const struct engine *options_test(const struct options *o, uint32_t n, uint32_t *size);
 
 /*

@@ -29,7 +29,7 @@ pace_roll(struct tester *t, uint64_t now)
 	if (count == t->schedule.count)
 		return;
 	t->schedule.count = count;
-	/* Operation k of the schedule belongs to flow k modulo the number of flows. */
+	/* Deals out the operations: operation k belongs to flow k modulo the number of flows. */
 	for (i = 0; i < t->nflows; i++)
 		t->flows[i]->due = t->flows[i]->first + (count + t->nflows - 1 - i) / t->nflows;
 }

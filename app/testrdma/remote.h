@@ -152,7 +152,7 @@ void remote_roll(struct tester *t, bool over);
 
 /*
  * Copies the target's counts of operations and receives, which the target writes to this process by
- * WRITE, to the flows.
+ * WRITE, to the pairs of queue pairs.
  * @return number of counts that have changed.
  */
 unsigned int remote_read_counts(struct tester *t);

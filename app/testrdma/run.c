@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Runs a test: first the rate phase, then the latency phase, each in rounds until its time is over.
- *
- * Completions are always checked (check.c). With --verify memory is checked between the timed
- * spans.
+ * Runs a test: first the rate phase, then the latency phase. With --verify each phase repeats three
+ * steps until its time is over: prepare the memory, time some operations, check the memory.
+ * Completions are always checked (check.c).
  */
 #include <math.h>
 
@@ -18,7 +17,7 @@
 #define LIVE_HZ      100
 #define CHECK_PASSES 16 /* maximum passes of the loop between two checks of the clock */
 #define SPINS        4096 /* polls between two checks of the clock while one operation is outstanding */
-/* bytes transferred between two checks of the clock, unless one pass over the flows has more */
+/* bytes transferred between two checks of the clock, unless one pass over all pairs has more */
 #define CHECK_BYTES (256u << 10)
 
 static void
@@ -151,7 +150,7 @@ post_remote_receives(struct tester *t, struct pair *p)
 		post_receives(t, p, (uint32_t)n);
 }
 
-/* Returns true if the flow may send its next message of a round trip. */
+/* Returns true if @p may send its next message of a round trip. */
 static bool
 may_send(const struct pair *p)
 {
@@ -166,7 +165,7 @@ may_send(const struct pair *p)
 	return p->reverse || back->qp != NULL || back->recv_posted > p->posted;
 }
 
-/* Posts the next burst of operations of a flow if there is room. */
+/* Posts the next burst of operations of @p if its queues have room. */
 void
 flow_post(struct tester *t, struct pair *p)
 {

@@ -15,7 +15,7 @@
 
 #define POOL_BYTES   (32u << 20) /* bytes of slots per side, unless one message needs more */
 #define LINK_SECONDS 30 /* seconds to wait for the link to the target's process to come up */
-#define VERIFY_SLOTS 4  /* with --verify a round has this many slots per operation of --depth */
+#define VERIFY_SLOTS 4  /* with --verify, memory has this many slots per operation of --depth */
 
 static void
 error(const char *what, int rc)
@@ -282,7 +282,7 @@ create_pairs(struct tester *t)
 	return 0;
 }
 
-/* Returns the number of slots per pair that a round needs. */
+/* Returns the number of message slots that the operations between two checks need per pair. */
 static uint64_t
 slots_needed(const struct options *o)
 {

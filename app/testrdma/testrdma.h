@@ -60,7 +60,7 @@ struct engine {
 	bool mode;           /* combines other operations; not run by default */
 	uint8_t wc_opcode;   /* opcode of the initiator's completion */
 	uint8_t recv_opcode; /* opcode of the target's completion */
-	/* Returns the engine of operation @op. NULL in engines with a single type of operation. */
+	/* Returns the engine (type) of operation @op. NULL if all operations are of one type. */
 	const struct engine *(*pick)(const struct pair *p, uint64_t op);
 	/*
 	 * Posts the next @n operations of @p. @return number of operations posted, or a negative
@@ -133,11 +133,11 @@ struct pair {
 	bool rolling;
 	uint64_t sent_end; /* value of end last sent to the target's process */
 	/* Used with --rate: */
-	uint64_t first; /* number of the first operation that is timed in this round */
+	uint64_t first; /* number of the first operation that is timed in this round of the test */
 	uint64_t due;   /* number of the first operation that is not due yet */
 	/*
-	 * index of the flow. With n flows, flow i executes the operations i, i + n, i + 2n and so
-	 * on of the schedule
+	 * index of this flow (one direction of a pair). With n flows, flow i executes the
+	 * operations i, i + n, i + 2n and so on of the schedule
 	 */
 	uint32_t turn;
 	uint32_t turn_of_kind; /* --op mixed: position of the next operation in test.kinds */
@@ -153,14 +153,14 @@ struct pair {
 };
 
 struct result {
-	uint64_t ops, cycles, doorbells; /* totals of the timed operations of all rounds */
+	uint64_t ops, cycles, doorbells; /* totals of all timed operations of the test */
 	uint64_t bytes;                  /* payload bytes that were verified */
 	uint64_t guards;                 /* guard bytes that were verified */
 	uint64_t recvs;                  /* receive completions that were checked */
 	uint64_t rounds;
 	uint64_t kinds[MIX_KINDS]; /* operations per type with --op mixed, in the rate and the
 				      latency phase */
-	/* operations of this round whose data were not in memory yet at their completion */
+	/* operations of this round of the test whose data arrived after their completion */
 	uint64_t late;
 	uint64_t first_late; /* number of the first operation that is counted in late */
 	uint64_t errors;
@@ -211,7 +211,7 @@ struct tester {
 	struct side local, remote; /* remote: a copy if the target is in another process */
 	struct bb_cm *cm;          /* connection manager; NULL if the target is in this process */
 	bool orders; /* the target is in another process and executes a part of the test */
-	struct schedule schedule; /* with --rate: schedule of the timed operations of this round */
+	struct schedule schedule; /* with --rate: schedule of this round of the test */
 	struct pair *pairs;
 	struct pair *twins;  /* reverse direction of each pair; NULL if no mode needs it */
 	uint32_t npairs;     /* number of pairs created */
@@ -253,7 +253,7 @@ void tester_close_queues(struct tester *t);
 void tester_close_device(struct tester *t);
 
 /* check.c */
-/* Polls the CQs of all flows and checks the completions. @return number of completions. */
+/* Polls the CQs of all pairs and checks the completions. @return number of completions. */
 unsigned int flows_poll(struct tester *t);
 /*
  * send_completed() checks a completion of an initiator's send queue; recv_completed() checks one of
@@ -285,13 +285,13 @@ void live_update(struct tester *t);
  */
 uint64_t flows_done(const struct tester *t);
 /*
- * Sets the limit of a flow: operations with numbers below @end may be posted. All earlier
- * operations must be complete.
+ * Sets the limit of @p: its operations with numbers below @end may be posted. All earlier ones
+ * must be complete.
  */
 void flow_open(struct pair *p, uint64_t end);
 /*
- * Raises the limit of a flow to @end while operations are outstanding. The last operation below the
- * old limit must be a signalled one.
+ * Raises the limit of @p (flow_open()) to @end while operations are outstanding. The last operation
+ * below the old limit must be a signalled one.
  */
 void flow_extend(struct pair *p, uint64_t end);
 
@@ -456,7 +456,7 @@ slot_sges(const struct side *s, const uint8_t *base, uint32_t slot, struct bb_sg
 	}
 }
 
-/* Returns true if all operations of the flow, and their receives, are done. */
+/* Returns true if all operations of @p, and their receives, are done. */
 static inline bool
 flow_finished(const struct pair *p)
 {
@@ -477,7 +477,7 @@ target_addr(const struct pair *p, uint32_t slot)
 	return slot_addr(p->target, p->remote, slot) + p->target_delta;
 }
 
-/* Returns the engine of operation @op of a pair. */
+/* Returns the engine (type) of operation @op of a pair. */
 static inline const struct engine *
 op_engine(const struct pair *p, uint64_t op)
 {

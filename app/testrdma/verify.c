@@ -376,7 +376,10 @@ slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base
 			    "memory that no operation addresses");
 }
 
-/* Verifies the last @n operations of each of the first @nflows flows. Call it after a round. */
+/*
+ * Verifies the last @n operations of each of the first @nflows flows (directions of pairs). Call it
+ * after these operations have completed.
+ */
 void
 round_verify(struct tester *t, uint32_t nflows, uint64_t n)
 {

@@ -27,7 +27,7 @@ struct pauses {
 	uint32_t n;
 	/*
 	 * true while all messages count as delayed: after a pause of this lcore, and after a
-	 * message that a pause of another lcore has delayed. The next turn of the loop without work
+	 * message that a pause of another lcore has delayed. The next pass of the loop without work
 	 * sets it to false.
 	 */
 	bool delayed;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Writes all rows as one HTML page. Line plots of the sweeps come first. Then each case and unit
- * has a bar plot and a table. The page loads no other files and has no script.
+ * Writes all rows as one HTML page. Line plots come first. Then each case and unit has a bar
+ * plot and a table. The page loads no other files and has no script.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -227,8 +227,7 @@ section(FILE *f, unsigned int first, bool first_of_case)
 		fprintf(f, "</p>\n");
 	}
 	/*
-	 * Draws no bars for the rows of a sweep, which are points of the line plots at the top of
-	 * the page.
+	 * Draws no bars for rows that are points of the line plots at the top of the page.
 	 */
 	if (j->row.plot == PLOT_NONE)
 		html_bars(f, rows, n, baseline);

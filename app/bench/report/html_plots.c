@@ -147,7 +147,7 @@ add_point(struct html_lines *p, const char *label, enum html_kind kind, unsigned
 		l->y[tick] = y;
 }
 
-/* Plots the rows of a sweep, which are measured in M/s. */
+/* Plots rows whose figures are in M/s, one point for each value of a parameter. */
 static void
 sweep_plot(FILE *f, enum bench_plot plot, enum html_unit y_unit, const char *title,
 	   const char *x_label, const char *y_label)
