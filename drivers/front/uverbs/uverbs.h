@@ -11,7 +11,7 @@
  * <rdma/ib_user_verbs.h>, <rdma/mlx5-abi.h>. Other calls are refused as by a kernel that does not
  * know them.
  *
- * Any thread may call any function. There is no state of the process.
+ * Any thread may call any function. No state is shared by the whole process.
  */
 #ifndef UVERBS_H
 #define UVERBS_H

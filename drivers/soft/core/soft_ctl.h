@@ -538,9 +538,9 @@ struct soft_queue_mem {
 /* Looks up the umems that the mailbox names. Returns 0, or rejects the command. */
 int soft_queue_mem_find(struct soft_cmd *cmd, struct soft_queue_mem *m);
 /*
- * Checks that the ring of @bytes, aligned to @align, and the record are inside the umems, or opens
- * their pages. Returns 0, or rejects the command. The caller takes references to both umems, or
- * calls soft_queue_mem_drop().
+ * Checks that the ring of @bytes, aligned to @align, and the doorbell record are inside their
+ * umems, or makes umems of their listed pages. Returns 0, or rejects the command. The caller takes
+ * references to both umems, or calls soft_queue_mem_drop().
  */
 int soft_queue_mem_open(struct soft_cmd *cmd, struct soft_queue_mem *m, uint64_t bytes,
 			uint64_t align);

@@ -151,8 +151,8 @@ struct soft_response {
 /*
  * State of a request in flight to the target's engine, or of its response. The message names QPs by
  * number and generation, because a QP may be destroyed before the message arrives. The thread that
- * changes the state from PENDING owns the message. TAKEN: the target's engine. CANCELLED: the
- * requester gave up, so the target's engine only frees the message.
+ * changes the state from PENDING owns the message. TAKEN: the target's engine owns it. CANCELLED:
+ * the requester gave up, so the target's engine only frees the message.
  */
 enum {
 	SOFT_MSG_PENDING,

@@ -278,8 +278,8 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 /*
  * Prefetches the WQE of the next doorbell, on a device that runs on another core than its software.
  * Software writes the doorbell record before the register, so the record announces the WQE early.
- * This is only a hint: the WQE does not run before the register, or a scan that the register
- * started, is read.
+ * This is only a hint: the device executes the WQE only after it has read the register, or the
+ * record in a scan that the register started.
  */
 static inline void
 soft_watch_warm(const struct soft_watch *w)

@@ -98,7 +98,7 @@ enum soft_neigh_result {
 /*
  * Looks up a neighbour, and starts a resolution if the neighbour is unknown. *hint caches the index
  * of the entry between calls. Its first value does not matter, and @hint may be NULL. *mac is
- * written only for FOUND.
+ * written only if the result is SOFT_NEIGH_FOUND.
  */
 enum soft_neigh_result soft_neigh_find(struct soft_neigh *t, const uint8_t ip[16], uint64_t now,
 				       uint16_t *hint, uint8_t mac[6]);

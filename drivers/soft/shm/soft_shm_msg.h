@@ -87,9 +87,9 @@ void soft_shm_msg_init(struct soft_shm_msg *m, enum soft_shm_type type);
  */
 int soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uint32_t n);
 /*
- * Receives and checks the next message. The caller owns its descriptors. Returns 1; 0 if no message
- * is waiting; -ECONNRESET if the peer is gone; -EPROTO if the message is invalid, with the reason
- * in *why; or another negative errno.
+ * Receives and checks the next message. The caller owns its descriptors. Returns 1 if a message was
+ * received; 0 if no message is waiting; -ECONNRESET if the peer is gone; -EPROTO if the message is
+ * invalid, with the reason in *why; or another negative errno.
  */
 int soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT_SHM_MAX_FDS],
 		  const char **why);

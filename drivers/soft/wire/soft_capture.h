@@ -34,11 +34,11 @@ struct soft_capture;
 int soft_capture_open(const struct soft_dev *dev, const char *path, uint32_t mib,
 		      struct soft_capture **out);
 /*
- * Records a packet, from the IP header to the ICRC. @note is a comment for the packet, or NULL. Any
- * thread may call these functions. soft_capture_begin() locks the capture until soft_capture_end(),
- * so a thread must not call other functions of the capture between the two. If @keep is false,
- * soft_capture_end() removes the packet again. A write error is logged once and ends the capture;
- * the caller continues.
+ * soft_capture_begin() records a packet, from the IP header to the ICRC, and locks the capture
+ * until soft_capture_end(). So a thread must not call other functions of the capture between the
+ * two. @note is a comment for the packet, or NULL. If @keep is false, soft_capture_end() removes
+ * the packet again. A write error is logged once and ends the capture; the caller continues. Any
+ * thread may call both functions.
  */
 void soft_capture_begin(struct soft_capture *c, enum soft_capture_dir dir, const uint8_t *ip,
 			uint32_t len, const char *note);
