@@ -214,7 +214,7 @@ enum limit_by {
 	/* the recorded figure is a multiple of L (round trip of a cache line between two CPUs) */
 	LIMIT_L,
 	LIMIT_RATE,   /* the recorded figure is in M/s on a 3.8 GHz core */
-	LIMIT_RATE_L, /* as LIMIT_RATE, but measured with a cache line round trip (L) of 125 ns */
+	LIMIT_RATE_L, /* the recorded figure is in M/s for a cache line round trip (L) of 125 ns */
 };
 
 /* The plot in which a result is a point. */

@@ -3,8 +3,8 @@
  */
 /*
  * Detects other work by the time that threads wait for a CPU. A polling thread that has a CPU to
- * itself never waits. If other work wants the CPU, Linux runs the two alternately, and counts the
- * time that each of them was ready and did not run.
+ * itself never waits. If other work wants the CPU, Linux runs the two alternately. For each of them
+ * Linux counts the time that it was ready and did not run.
  */
 #include <dirent.h>
 #include <inttypes.h>

@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 /*
- * Returns the bytes of the UTF-8 character at the start of a non-empty string, 0 if there is no
- * valid character (RFC 3629, section 4).
+ * Returns the length in bytes of the UTF-8 character at the start of a non-empty string. Returns 0
+ * if there is no valid character (RFC 3629, section 4).
  */
 static inline unsigned int
 utf8_length(const char *s)

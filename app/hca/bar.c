@@ -148,8 +148,9 @@ hca_bf_flush(struct hca *h)
 }
 
 /*
- * Collects the stores of a copy. A copy starts with the control segment, whose byte 7 has the WQE's
- * length in units of 16 bytes, and has whole blocks of 64 bytes.
+ * Collects the stores of a copy of a WQE to a BlueFlame register. The copy starts with the control
+ * segment, whose byte 7 has the length of the WQE in units of 16 bytes. The length of the copy is a
+ * multiple of 64 bytes.
  */
 static void
 bf_store(struct hca *h, uint32_t uar, uint32_t off, const uint8_t *buf, uint32_t len)

@@ -220,8 +220,8 @@ set_msix(struct vfu *v, const struct irq_set *s)
 	uint32_t i;
 
 	if (!(s->flags & SET_TRIGGER))
-		return EINVAL; /* no masks here: the virtual machine monitor emulates the MSI-X
-				  table */
+		return EINVAL; /* the virtual machine monitor masks vectors itself: it emulates
+				  the MSI-X table */
 	if (s->start > v->dev.n_msix || s->count > v->dev.n_msix - s->start)
 		return EINVAL;
 	if (s->flags & SET_DATA_NONE && s->count == 0) {

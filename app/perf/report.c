@@ -126,7 +126,7 @@ report_size(const struct perf *p, const struct size_result *s)
 	if (f->bandwidth) {
 		if (first)
 			print_bandwidth_head(p);
-		/* As in perftest, the row is the sum of both directions. */
+		/* Prints the sum of both directions, as perftest does. */
 		if (s->peer_reported)
 			peer = s->peer;
 		print_bandwidth(p, s->size, s->messages, f->peak + peer.peak,

@@ -9,8 +9,8 @@
 #include "stall.h"
 
 /*
- * If the number of operations is not known, the initiator allows this many times the test's maximum
- * of outstanding operations in advance, but at least ROLL_LEAST operations.
+ * If the number of operations is not known, the initiator allows some operations in advance:
+ * ROLL_WINDOWS times the maximum that may be outstanding, and at least ROLL_LEAST.
  */
 #define ROLL_WINDOWS 8
 #define ROLL_LEAST   64

@@ -283,8 +283,8 @@ session_file(struct session *s, const char *path)
 	s->file = path;
 	s->file_depth++;
 	/*
-	 * The user of a terminal typed "load", but not the commands of the file, so errors of these
-	 * commands count for the exit status.
+	 * The commands of the file were not typed, even if the user typed "load". So their errors
+	 * count for the exit status.
 	 */
 	s->typed = false;
 	commands_from(s, &in);

@@ -129,7 +129,7 @@ struct pair {
 			      the other direction, or this pair if there is none */
 	/* Used only if the target is in another process (remote.h): */
 	uint32_t orders; /* number of outstanding WRITEs to the peer's control block */
-	/* no number of operations is given, so end grows until the deadline */
+	/* true if no number of operations is given; end then grows until the deadline */
 	bool rolling;
 	uint64_t sent_end; /* value of end last sent to the target's process */
 	/* Used with --rate: */

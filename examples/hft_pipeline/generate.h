@@ -14,7 +14,7 @@
 
 struct generate {
 	uint64_t seed;
-	uint32_t messages; /* at least 2: the first and the last one open and end the day */
+	uint32_t messages; /* number of messages, at least 2: one opens the day, one ends it */
 	uint32_t symbols;  /* 1 to ITCH_SYMBOLS */
 };
 

@@ -216,8 +216,8 @@ void bb_cm_release_qp(struct bb_conn *c);
 /* Queues an event in c->ev. If an event is queued already, replaces it. */
 void bb_cm_report(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
 /*
- * Makes bb_cm_fd() readable. It stays readable while an event is pending, or a connection waits for
- * the MAC of its peer or for the resumption of a lost connection.
+ * Makes bb_cm_fd() readable. The descriptor stays readable while an event is pending. It also stays
+ * readable while a connection waits for the MAC of its peer, or waits to resume a lost connection.
  */
 void bb_cm_wake(struct bb_cm *cm);
 uint64_t bb_cm_now(void);

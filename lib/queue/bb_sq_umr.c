@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Builds UMR WQEs. A UMR WQE is built in a buffer and then copied into the ring, because it may
- * wrap at the end of the ring in any segment. The copy costs little, as UMR WQEs are not on the
+ * Builds UMR WQEs. A UMR WQE is built in a buffer and then copied into the ring, because the end of
+ * the ring may lie after any of its segments. The copy costs little, as UMR WQEs are not on the
  * data path.
  */
 #include "bb_sq_umr.h"

@@ -83,8 +83,8 @@ before(const struct bb_roce_req *req, uint32_t psn, uint32_t end)
 }
 
 /*
- * Returns true if the oldest packet was sent again in the last run (packets sent again from a lost
- * one on) and is not acknowledged yet.
+ * Returns true if selective repeat has sent the oldest packet again, and the packet may still be in
+ * flight because it is not acknowledged yet.
  */
 static bool
 oldest_in_flight(const struct bb_roce_req *req)

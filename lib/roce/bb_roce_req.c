@@ -12,8 +12,8 @@
 #include "bb_roce_short.h"
 
 /*
- * Opcodes by message kind and by 2 * last + first, where first and last are 1 for the first and the
- * last packet of a message.
+ * Opcodes, indexed by message kind and by 2 * last + first. first is 1 for the first packet of a
+ * message, and last is 1 for its last packet.
  */
 static const uint8_t opcodes[][4] = {
 	[BB_ROCE_MSG_SEND] = {BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST,

@@ -4,8 +4,8 @@
 /*
  * The software device on a separate lcore: latency and rate of 8-byte WRITEs, compared with the
  * ideal device on that lcore. The ideal device (baseline.h) is hand-written and only copies the
- * payload and writes the CQE. Each measurement starts and stops its device, so that the core is
- * free for the measurement of L (the round trip of a cache line) and of the other device.
+ * payload and writes the CQE. Each measurement starts and stops its device. So the core is
+ * free while L (the round trip of a cache line) or the other device is measured.
  */
 #include <errno.h>
 
