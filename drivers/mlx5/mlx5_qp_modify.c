@@ -93,8 +93,8 @@ opt_access(struct xfer *x)
 
 /*
  * Sets the access rights in transitions from RTR on. log_rra_max 0 allows one READ or atomic at a
- * time, so the context cannot say that none is accepted. In that case removes the rights for READs
- * and atomics (kernel: set_qpc_atomic_flags()).
+ * time, so this field cannot forbid all of them. If the QP accepts none, the function removes the
+ * rights for READs and atomics (kernel: set_qpc_atomic_flags()).
  */
 static int
 opt_access_connected(struct xfer *x)

@@ -108,8 +108,9 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 }
 
 /*
- * Returns true if a QP of type UC or UD supports the operation (man ibv_post_send). Of the kernel's
- * QPs, those of management datagrams send, and the one for UMRs posts nothing else.
+ * Returns true if a QP of type UC or UD supports the operation (man ibv_post_send). The kernel's
+ * QPs for management datagrams support SENDs, as UD does. The kernel's QP for UMRs supports only
+ * UMRs and NOPs.
  */
 static bool
 soft_req_type_does(const struct soft_qp *qp, uint8_t opcode)

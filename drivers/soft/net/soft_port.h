@@ -52,9 +52,9 @@ soft_port_plain_rx(const struct rte_mbuf *m)
 
 struct soft_port_ops {
 	/*
-	 * Offers a frame to the device before the stack parses it; only frames with
-	 * soft_port_plain_rx(). @last: the frame is the last of its burst. Returns true if the
-	 * frame is a RoCE datagram for on_roce() and was consumed. May be NULL.
+	 * Offers a frame to the device before the stack parses it. Called only if
+	 * soft_port_plain_rx() is true for the frame. @last: the frame is the last of its burst.
+	 * Returns true if the frame is a RoCE datagram for on_roce() and was consumed. May be NULL.
 	 */
 	bool (*on_frame)(void *arg, const uint8_t *frame, uint32_t len, bool last);
 	/*

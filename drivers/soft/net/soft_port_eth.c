@@ -337,9 +337,9 @@ set_mtu_and_filters(const char *dev, const struct soft_port_opts *o,
 	int ret = 0;
 
 	/*
-	 * ethdev rejects an MTU above the maximum that the PMD reports. The port's frames are
-	 * larger only with framesz= on a PMD that carries any frame (any_frame). Such a PMD
-	 * carries the frames without this call.
+	 * ethdev rejects an MTU above the maximum that the PMD reports, so such an MTU is not set.
+	 * Frames of that length occur only with framesz=, on a PMD that carries frames of any
+	 * length (any_frame).
 	 */
 	if (l3 <= reported_l3(info))
 		ret = rte_eth_dev_set_mtu(eth->id, (uint16_t)l3);

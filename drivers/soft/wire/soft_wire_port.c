@@ -341,8 +341,8 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 		return;
 	}
 	/*
-	 * Injected faults apply only to packets in the inbox. So only without faults the engine of
-	 * the QP processes the packet now, without a copy.
+	 * Injected faults apply only to packets in the inbox. So the engine of the QP processes the
+	 * packet at once, without a copy, only if no faults are injected.
 	 */
 	if (likely(qp->engine == e && !soft_net_faulty(&dev->opts.rx_fault))) {
 		soft_packet_capture(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
