@@ -17,7 +17,7 @@
 #define REMOTE_SECONDS 60
 
 enum remote_op {
-	REMOTE_HELLO,        /* the reply arrives when EAL runs */
+	REMOTE_HELLO,        /* starts EAL in the second process; rc in the reply: result */
 	REMOTE_VDEV,         /* text: name and arguments of a vdev; no command removes it */
 	REMOTE_NET_OPEN,     /* opens net: text is the name and arguments of its vdev */
 	REMOTE_NET_CLOSE,    /* closes net */

@@ -9,7 +9,7 @@
  * FETCH_ADD: operation n adds A + n. The old values are exactly V0, V0 + A, V0 + A + (A + 1), ...
  * So a lost, duplicated or reordered operation changes every later value.
  *
- * CMP_SWAP: of three operations two compare with the correct value and swap in the next one. The
+ * CMP_SWAP: of three operations two compare with the correct value and swap in the next value. The
  * third compares with a value that has one wrong bit, so it must return the old value and change
  * nothing.
  */
