@@ -57,7 +57,10 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, opts->no_umr);
 	set(caps, BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED, opts->no_umr_atomic);
 	set(caps, BB_PRM_HCA_REPEATED_BLOCK_DISABLED, opts->no_interleaved);
-	/* MLX5_CAP_UMR_FENCE_SMALL: a WQE that uses a key after a UMR needs the small fence. */
+	/*
+	 * The value 1 is MLX5_CAP_UMR_FENCE_SMALL: a WQE that uses a key after a UMR needs the
+	 * small fence.
+	 */
 	set(caps, BB_PRM_HCA_UMR_FENCE, 1);
 	/*
 	 * The capability imaicl announces memory windows of type 2B (Linux mlx5_ib_query_device()).

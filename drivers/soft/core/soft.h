@@ -490,7 +490,10 @@ bool soft_paged_works(void);
 void soft_quiesce(void);
 /* A thread of execution that reads the tables under its own lock: an engine or a port. */
 struct soft_reader {
-	/* Returns after the lock under which the reader reads the tables has been free once. */
+	/*
+	 * Waits until the reader has released its lock at least once. The reader reads the tables
+	 * only under this lock.
+	 */
 	void (*pass)(struct soft_reader *r);
 	LIST_ENTRY(soft_reader) link;
 };

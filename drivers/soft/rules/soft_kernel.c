@@ -164,7 +164,10 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 	uint64_t named;
 	uint16_t op;
 
-	/* UVERBS_ATTR_MIN_SIZE of the ioctl's attributes is the size of the command headers. */
+	/*
+	 * The input and the output attribute of the ioctl have a minimum size
+	 * (UVERBS_ATTR_MIN_SIZE), which is the size of the header of a mailbox.
+	 */
 	if (in == NULL || inlen < SOFT_KERNEL_MIN_BOX || outlen < SOFT_KERNEL_MIN_BOX) {
 		SOFT_LOG(ERR,
 			 "DEVX %s: the input or output mailbox is shorter than %d bytes, the size "

@@ -71,7 +71,7 @@ struct soft_shm_window {
 	uint64_t epochs[SOFT_SHM_ENGINES];
 };
 
-/* Longest time that the last packets of a peer that has closed are waited for, ns. */
+/* Longest wait for the last packets of a peer that has closed, ns. */
 #define SOFT_SHM_LAST_NS UINT64_C(1000000000)
 
 /*

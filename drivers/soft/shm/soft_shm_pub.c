@@ -357,7 +357,7 @@ collect(const struct soft_shm *shm, const struct soft_qp *qp)
 
 	/*
 	 * Collects counters only from QPs in RTS or ERR. In other states the control path may be
-	 * changing the fields.
+	 * changing the fields of the QP.
 	 */
 	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_ERR)
 		return;

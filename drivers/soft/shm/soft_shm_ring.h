@@ -27,7 +27,7 @@
 /* Length value that makes the consumer continue at the ring's start. */
 #define SOFT_RING_WRAP UINT32_MAX
 
-/* Header before a packet. */
+/* Header of a record in the ring; the packet follows it. */
 struct soft_ring_rec {
 	uint32_t len; /* Length of the packet in bytes; 0 until published. Written last. __atomic */
 	uint32_t flow_label;

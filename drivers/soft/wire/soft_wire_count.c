@@ -22,7 +22,7 @@
 static const struct {
 	size_t soft, roce;
 } soft_wire_counters[] = {
-	/* The first SERVED entries count requests that were executed. */
+	/* The first three entries (SERVED) count requests of peers that the device executed. */
 	PAIR(rx_write, rx_write),
 	PAIR(rx_read, rx_read),
 	PAIR(rx_atomic, rx_atomic),
@@ -194,7 +194,8 @@ soft_wire_count(struct soft_wire *w)
 					c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft)
 						  : NULL);
 	/*
-	 * The responder usually changes only the first SERVED counters, which are up to date now.
+	 * The responder usually changes only the counters of executed requests, which are up to
+	 * date now.
 	 */
 	if (likely(soft_wire_is_counted(w)))
 		return;
