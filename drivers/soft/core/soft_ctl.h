@@ -348,7 +348,7 @@ int soft_umem_of_pages(struct soft_ctx *ctx, const uint8_t *list, uint32_t n, un
 		       uint64_t off, bool writable, struct soft_umem **umem);
 /* Frees a umem with number 0 that has no references. Does nothing with any other, or with NULL. */
 void soft_umem_discard(struct soft_umem *u);
-/* Drops a reference, and discards the umem. */
+/* Drops a reference. A umem with number 0 is freed with its last reference. */
 void soft_umem_unref(struct soft_umem *u);
 
 /* ---- soft_mem.c: the functions of struct mlx5_cmd_if */

@@ -17,11 +17,6 @@
  * with the cmd_sn of the last event is a late repetition, and the device ignores it (assumption
  * [A]).
  *
- * A solicited-only arming raises its event for CQEs of solicited receives and of errors. With
- * moderation (cq_max_count, cq_period) the event is raised at the given number of CQEs, or when the
- * period after the first CQE has passed, whichever is first. A limit of 0 is not checked
- * (assumption [A]).
- *
  * The RESIZE CQE, which ends the old ring of a resized CQ, is not a completion. So it raises no
  * event, and an armed CQ stays armed. For cards this is an assumption [A]: man ibv_req_notify_cq
  * mentions completions only.
@@ -63,6 +58,12 @@ fire(struct soft_engine *e, struct soft_cq *cq)
 	soft_channel_fire(e->dev, cq);
 }
 
+/*
+ * A solicited-only arming raises its event for CQEs of solicited receives and of errors. With
+ * moderation (cq_max_count, cq_period) the event is raised at the given number of CQEs, or when the
+ * period after the first CQE has passed, whichever is first. A limit of 0 is not checked
+ * (assumption [A]).
+ */
 void
 soft_cq_notify(struct soft_engine *e, struct soft_cq *cq)
 {
