@@ -285,7 +285,7 @@ report(const struct options *o, const struct worker *workers, int rc)
 	}
 	c.ticks = c.feed->next;
 	if (rc == 0 && replay(&c.r, c.feed->file, c.ticks, &o->params) != 0) {
-		say("no memory for the replay of the day");
+		say("no memory to replay the messages");
 		rc = EXIT_FAILED;
 	} else if (rc == 0) {
 		print(&c);
