@@ -17,12 +17,12 @@
 #define REMOTE_SECONDS 60
 
 enum remote_op {
-	REMOTE_HELLO,        /* starts EAL in the second process; rc in the reply: result */
-	REMOTE_VDEV,         /* text: name and arguments of a vdev; no command removes it */
-	REMOTE_NET_OPEN,     /* opens net: text is the name and arguments of its vdev */
-	REMOTE_NET_CLOSE,    /* closes net */
-	REMOTE_NET_ECHO,     /* sends back n packets of size bytes on net */
-	REMOTE_NET_SINK,     /* receives n packets of size bytes on net; sends credits for window */
+	REMOTE_HELLO,     /* starts EAL in the second process; rc in the reply: result */
+	REMOTE_VDEV,      /* text: name and arguments of a vdev; no command removes it */
+	REMOTE_NET_OPEN,  /* opens net: text is the name and arguments of its vdev */
+	REMOTE_NET_CLOSE, /* closes net */
+	REMOTE_NET_ECHO,  /* sends back n packets of size bytes on net */
+	REMOTE_NET_SINK,  /* receives n packets of size bytes on net; sends flow control credits */
 	REMOTE_MAPPED_ECHO,  /* sends back n cells of size bytes */
 	REMOTE_TCP_ECHO,     /* sends back n messages of size bytes; value: TCP port */
 	REMOTE_TCP_SINK,     /* receives n messages of size bytes, then sends one byte */

@@ -129,7 +129,8 @@ struct perf {
 	struct perf_qp *qps; /* o.qps queue pairs */
 	struct bb_mr *mr;
 	uint8_t *mem;
-	size_t half_size; /* bytes of out. in has the same size, unless it has receive slots */
+	/* bytes of the half "out"; the half "in" has the same size, unless it has receive slots */
+	size_t half_size;
 	size_t in_size;
 	uint32_t size;   /* message size of the current test, in bytes */
 	uint32_t cq_mod; /* a completion every cq_mod requests */

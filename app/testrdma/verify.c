@@ -78,8 +78,9 @@ op_word(const struct pair *p, uint64_t op)
 }
 
 /*
- * Returns the key of the guard bytes of a side. Initiators and targets have different keys, and no
- * slot data has these keys.
+ * Returns the number from which the pattern of the guard bytes of a side is computed. The
+ * initiators, the targets and the data of slots have different numbers, so that bytes in the wrong
+ * place are noticed.
  */
 static uint64_t
 guard_key(const struct tester *t, const struct side *s)

@@ -187,8 +187,9 @@ atomic(struct mlx5_dev *d, const uint8_t *cap)
 }
 
 /*
- * Reads which remote accesses may use on-demand paging. Page faults of local WQEs are not
- * supported, because the kernel can read the WQE only if it created the queue.
+ * Takes from the capabilities @cap which kinds of remote access may use on-demand paging. Local
+ * accesses may not: the kernel would have to read the WQE, and can do so only in queues that it
+ * created.
  */
 static void
 odp(struct mlx5_dev *d, const uint8_t *cap)

@@ -227,8 +227,8 @@ check_together(struct options *o)
 	}
 	if (o->worker != ALL_WORKERS && (o->listen == NULL || o->worker >= o->workers ||
 					 o->worker == o->worker_of[STAGE_FEED])) {
-		say("--worker %u: give --listen, and a worker of the %u of --stages, counted "
-		    "from 0, other than the feed's",
+		say("--worker %u: give --listen, and the number of a worker that does not run the "
+		    "feed; --stages makes %u workers, and the first has number 0",
 		    o->worker, o->workers);
 		return -1;
 	}

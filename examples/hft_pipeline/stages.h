@@ -83,8 +83,8 @@ union hft_msg {
 		uint64_t ns;
 	} order;
 	/*
-	 * Last message of a stage: its report. The field number contains the number of messages of
-	 * the day.
+	 * Last message of a stage: its report. The field named number contains how many market
+	 * data messages the run had.
 	 */
 	struct {
 		/*

@@ -163,7 +163,7 @@ class HftPipeline(HftTest):
                             (['--worker', '1'], ['--listen']),
                             (['--place', '1'], ['--worker']),
                             (['--listen', ':1', '--worker', '2'], ['2 of --stages']),
-                            (['--listen', ':1', '--worker', '0'], ["other than the feed's"]),
+                            (['--listen', ':1', '--worker', '0'], ["does not run the feed"]),
                             (['--symbols', '0'], ['1 to 4096']),
                             (['--json', '/nowhere/result'], ['/nowhere/result', 'can be written']),
                             (['--what'], ['--help'])):

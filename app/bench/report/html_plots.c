@@ -48,8 +48,8 @@ add_tail(struct html_lines *p, const char *label, enum html_kind kind, const str
 		return;
 	l = line_of(p, label, kind);
 	/*
-	 * Sets the points of a new line only: Bluebell's line has them already if another baseline
-	 * of the same case was added before.
+	 * Sets the points only if line_of() added a line. The plot has Bluebell's line already if
+	 * another baseline of the same measurement was added before.
 	 */
 	if (l != NULL && p->n != n)
 		memcpy(l->y, t->ns, sizeof(t->ns));

@@ -331,8 +331,8 @@ void soft_umem_leave(struct soft_umem *u);
 /* ---- soft_pages.c: page lists of mailboxes, big-endian entries of 8 bytes */
 
 /*
- * Makes @n pages of 2^@log_sz bytes at @list accessible. @ctx has a host. Returns 0, -ENOMEM, or
- * -EFAULT if a page is not memory of the guest.
+ * Maps the @n guest pages of 2^@log_sz bytes that @list names as one range. @ctx must come from
+ * soft_open_host(). Returns 0, -ENOMEM, or -EFAULT if a page is not memory of the guest.
  */
 int soft_window_open(const struct soft_ctx *ctx, const uint8_t *list, uint32_t n,
 		     unsigned int log_sz, struct soft_window *w);

@@ -464,7 +464,7 @@ void soft_cq_moderated_run(struct soft_engine *e);
 void soft_engine_turns(struct soft_engine *e, uint32_t n);
 
 /* ---- soft_doorbell.c */
-/* Removes a QP from the page's QPs whose stores are often hidden. */
+/* Removes a QP from the list of QPs whose doorbells are often overwritten. */
 void soft_hidden_del(struct soft_watch *w, struct soft_qp *qp);
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
 /* Reads a QP's send doorbell record and runs the new WQEs. */
