@@ -16,8 +16,7 @@
 static char **
 with_separator(int *argc, char **argv)
 {
-	static char separator[] = "--";
-	char **out;
+	static char separator[] = "--", **out; /* used until the program ends */
 	int i;
 
 	for (i = 1; i < *argc; i++)
