@@ -138,8 +138,9 @@ take_fds(struct vfu *v, struct msghdr *mh)
 static int
 receive_some(struct vfu *v, uint32_t want)
 {
+	/* Room for more than is allowed: QEMU's emulation of processes loses MSG_CTRUNC. */
 	union {
-		char buf[CMSG_SPACE(VFU_MAX_FDS * sizeof(int))];
+		char buf[CMSG_SPACE(2 * VFU_MAX_FDS * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = {v->msg + v->len, want - v->len};
