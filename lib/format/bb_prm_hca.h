@@ -146,14 +146,15 @@ enum bb_prm_hca_cap {
 #define BB_PRM_BOX_SIGNATURE      BB_PRM_F(0x23c, 24, 8)   /* cmd_if_box.signature */
 
 /* Entry of an event queue, and its data. */
-#define BB_PRM_EQE_EVENT_TYPE              BB_PRM_F(0x000, 8, 8)   /* eqe.event_type */
-#define BB_PRM_EQE_EVENT_SUB_TYPE          BB_PRM_F(0x000, 24, 8)  /* eqe.event_sub_type */
-#define BB_PRM_EQE_EVENT_DATA              BB_PRM_F(0x020, 0, 224) /* eqe.event_data */
-#define BB_PRM_EQE_SIGNATURE               BB_PRM_F(0x03c, 16, 8)  /* eqe.signature */
-#define BB_PRM_EQE_OWNER                   BB_PRM_F(0x03c, 31, 1)  /* eqe.owner */
-#define BB_PRM_PAGES_REQ_EVENT_FUNCTION_ID BB_PRM_F(0x000, 16, 16) /* pages_req_event.function_id  \
-								    */
-#define BB_PRM_PAGES_REQ_EVENT_NUM_PAGES BB_PRM_F(0x004, 0, 32)    /* pages_req_event.num_pages */
+#define BB_PRM_EQE_EVENT_TYPE     BB_PRM_F(0x000, 8, 8)   /* eqe.event_type */
+#define BB_PRM_EQE_EVENT_SUB_TYPE BB_PRM_F(0x000, 24, 8)  /* eqe.event_sub_type */
+#define BB_PRM_EQE_EVENT_DATA     BB_PRM_F(0x020, 0, 224) /* eqe.event_data */
+#define BB_PRM_EQE_SIGNATURE      BB_PRM_F(0x03c, 16, 8)  /* eqe.signature */
+#define BB_PRM_EQE_OWNER          BB_PRM_F(0x03c, 31, 1)  /* eqe.owner */
+#define BB_PRM_PAGES_REQ_EVENT_FUNCTION_ID                                                         \
+	BB_PRM_F(0x000, 16, 16)                                 /* pages_req_event.function_id     \
+								 */
+#define BB_PRM_PAGES_REQ_EVENT_NUM_PAGES BB_PRM_F(0x004, 0, 32) /* pages_req_event.num_pages */
 #define BB_PRM_CMD_EVENT_VECTOR                                                                    \
 	BB_PRM_F(0x000, 0, 32) /* cmd_inter_comp_event.command_completion_vector */
 #define BB_PRM_PORT_EVENT_PORT_NUM BB_PRM_F(0x008, 0, 4) /* port_state_change_event.port_num */
@@ -180,10 +181,11 @@ enum bb_prm_hca_cap {
 #define BB_PRM_EQC_PRODUCER_COUNTER       BB_PRM_F(0x02c, 8, 24)  /* eqc.producer_counter */
 
 /* QUERY_PAGES, MANAGE_PAGES: memory of the guest for the firmware. */
-#define BB_PRM_QUERY_PAGES_FUNCTION_ID     BB_PRM_F(0x008, 16, 16) /* query_pages_in.function_id */
-#define BB_PRM_QUERY_PAGES_OUT_FUNCTION_ID BB_PRM_F(0x008, 16, 16) /* query_pages_out.function_id  \
-								    */
-#define BB_PRM_QUERY_PAGES_OUT_NUM_PAGES BB_PRM_F(0x00c, 0, 32)    /* query_pages_out.num_pages */
+#define BB_PRM_QUERY_PAGES_FUNCTION_ID BB_PRM_F(0x008, 16, 16) /* query_pages_in.function_id */
+#define BB_PRM_QUERY_PAGES_OUT_FUNCTION_ID                                                         \
+	BB_PRM_F(0x008, 16, 16)                                 /* query_pages_out.function_id     \
+								 */
+#define BB_PRM_QUERY_PAGES_OUT_NUM_PAGES BB_PRM_F(0x00c, 0, 32) /* query_pages_out.num_pages */
 #define BB_PRM_MANAGE_PAGES_EMBEDDED_CPU_FUNCTION                                                  \
 	BB_PRM_F(0x008, 0, 1) /* manage_pages_in.embedded_cpu_function */
 #define BB_PRM_MANAGE_PAGES_FUNCTION_ID BB_PRM_F(0x008, 16, 16) /* manage_pages_in.function_id */
@@ -195,21 +197,24 @@ enum bb_prm_hca_cap {
 #define BB_PRM_MANAGE_PAGES_OUT_PAS BB_PRM_F(0x010, 0, 0) /* manage_pages_out.pas */
 
 /* ENABLE_HCA, TEARDOWN_HCA, QUERY_ISSI, SET_ISSI, SET_HCA_CAP, QUERY_ADAPTER. */
-#define BB_PRM_ENABLE_HCA_FUNCTION_ID      BB_PRM_F(0x008, 16, 16) /* enable_hca_in.function_id */
-#define BB_PRM_TEARDOWN_HCA_PROFILE        BB_PRM_F(0x008, 16, 16) /* teardown_hca_in.profile */
-#define BB_PRM_QUERY_ISSI_OUT_CURRENT_ISSI BB_PRM_F(0x008, 16, 16) /* query_issi_out.current_issi  \
-								    */
+#define BB_PRM_ENABLE_HCA_FUNCTION_ID BB_PRM_F(0x008, 16, 16) /* enable_hca_in.function_id */
+#define BB_PRM_TEARDOWN_HCA_PROFILE   BB_PRM_F(0x008, 16, 16) /* teardown_hca_in.profile */
+#define BB_PRM_QUERY_ISSI_OUT_CURRENT_ISSI                                                         \
+	BB_PRM_F(0x008, 16, 16) /* query_issi_out.current_issi                                     \
+				 */
 #define BB_PRM_QUERY_ISSI_OUT_SUPPORTED_ISSI_DW0                                                   \
-	BB_PRM_F(0x06c, 0, 32) /* query_issi_out.supported_issi_dw0 */
-#define BB_PRM_SET_ISSI_CURRENT_ISSI      BB_PRM_F(0x008, 16, 16) /* set_issi_in.current_issi */
-#define BB_PRM_SET_HCA_CAP_OTHER_FUNCTION BB_PRM_F(0x008, 0, 1)   /* set_hca_cap_in.other_function \
-								   */
-#define BB_PRM_SET_HCA_CAP_FUNCTION_ID BB_PRM_F(0x008, 16, 16)    /* set_hca_cap_in.function_id */
-#define BB_PRM_SET_HCA_CAP_CAPABILITY  BB_PRM_F(0x010, 0, 32768)  /* set_hca_cap_in.capability */
+	BB_PRM_F(0x06c, 0, 32)                               /* query_issi_out.supported_issi_dw0 */
+#define BB_PRM_SET_ISSI_CURRENT_ISSI BB_PRM_F(0x008, 16, 16) /* set_issi_in.current_issi */
+#define BB_PRM_SET_HCA_CAP_OTHER_FUNCTION                                                          \
+	BB_PRM_F(0x008, 0, 1)                                    /* set_hca_cap_in.other_function  \
+								  */
+#define BB_PRM_SET_HCA_CAP_FUNCTION_ID BB_PRM_F(0x008, 16, 16)   /* set_hca_cap_in.function_id */
+#define BB_PRM_SET_HCA_CAP_CAPABILITY  BB_PRM_F(0x010, 0, 32768) /* set_hca_cap_in.capability */
 #define BB_PRM_QUERY_HCA_CAP_OTHER_FUNCTION                                                        \
 	BB_PRM_F(0x008, 0, 1) /* query_hca_cap_in.other_function */
-#define BB_PRM_QUERY_HCA_CAP_FUNCTION_ID BB_PRM_F(0x008, 16, 16) /* query_hca_cap_in.function_id   \
-								  */
+#define BB_PRM_QUERY_HCA_CAP_FUNCTION_ID                                                           \
+	BB_PRM_F(0x008, 16, 16) /* query_hca_cap_in.function_id                                    \
+				 */
 #define BB_PRM_QUERY_ADAPTER_OUT_QUERY_ADAPTER_STRUCT                                              \
 	BB_PRM_F(0x010, 0, 2048) /* query_adapter_out.query_adapter_struct */
 #define BB_PRM_ADAPTER_IEEE_VENDOR_ID                                                              \
@@ -254,8 +259,9 @@ enum bb_prm_hca_cap {
 #define BB_PRM_HCA_VPORT_GID_OUT_GID BB_PRM_F(0x010, 0, 0) /* query_hca_vport_gid_out.gid */
 #define BB_PRM_HCA_VPORT_PKEY_OTHER_VPORT                                                          \
 	BB_PRM_F(0x008, 0, 1) /* query_hca_vport_pkey_in.other_vport */
-#define BB_PRM_HCA_VPORT_PKEY_PORT_NUM BB_PRM_F(0x008, 12, 4) /* query_hca_vport_pkey_in.port_num  \
-							       */
+#define BB_PRM_HCA_VPORT_PKEY_PORT_NUM                                                             \
+	BB_PRM_F(0x008, 12, 4) /* query_hca_vport_pkey_in.port_num                                 \
+				*/
 #define BB_PRM_HCA_VPORT_PKEY_PKEY_INDEX                                                           \
 	BB_PRM_F(0x00c, 16, 16) /* query_hca_vport_pkey_in.pkey_index */
 #define BB_PRM_HCA_VPORT_PKEY_OUT_PKEY BB_PRM_F(0x010, 0, 0) /* query_hca_vport_pkey_out.pkey */
@@ -303,22 +309,24 @@ enum bb_prm_hca_cap {
 #define BB_PRM_NVC_ARM_CHANGE_EVENT BB_PRM_F(0x004, 0, 1)   /* nic_vport_context.arm_change_event */
 #define BB_PRM_NVC_MTU              BB_PRM_F(0x024, 16, 16) /* nic_vport_context.mtu */
 #define BB_PRM_NVC_SYSTEM_IMAGE_GUID                                                               \
-	BB_PRM_F(0x028, 0, 64) /* nic_vport_context.system_image_guid */
-#define BB_PRM_NVC_PORT_GUID         BB_PRM_F(0x030, 0, 64) /* nic_vport_context.port_guid */
-#define BB_PRM_NVC_NODE_GUID         BB_PRM_F(0x038, 0, 64) /* nic_vport_context.node_guid */
-#define BB_PRM_NVC_PROMISC_UC        BB_PRM_F(0x0f0, 0, 1)  /* nic_vport_context.promisc_uc */
-#define BB_PRM_NVC_PROMISC_MC        BB_PRM_F(0x0f0, 1, 1)  /* nic_vport_context.promisc_mc */
-#define BB_PRM_NVC_PROMISC_ALL       BB_PRM_F(0x0f0, 2, 1)  /* nic_vport_context.promisc_all */
-#define BB_PRM_NVC_ALLOWED_LIST_TYPE BB_PRM_F(0x0f0, 5, 3)  /* nic_vport_context.allowed_list_type \
-							     */
+	BB_PRM_F(0x028, 0, 64)                        /* nic_vport_context.system_image_guid */
+#define BB_PRM_NVC_PORT_GUID   BB_PRM_F(0x030, 0, 64) /* nic_vport_context.port_guid */
+#define BB_PRM_NVC_NODE_GUID   BB_PRM_F(0x038, 0, 64) /* nic_vport_context.node_guid */
+#define BB_PRM_NVC_PROMISC_UC  BB_PRM_F(0x0f0, 0, 1)  /* nic_vport_context.promisc_uc */
+#define BB_PRM_NVC_PROMISC_MC  BB_PRM_F(0x0f0, 1, 1)  /* nic_vport_context.promisc_mc */
+#define BB_PRM_NVC_PROMISC_ALL BB_PRM_F(0x0f0, 2, 1)  /* nic_vport_context.promisc_all */
+#define BB_PRM_NVC_ALLOWED_LIST_TYPE                                                               \
+	BB_PRM_F(0x0f0, 5, 3) /* nic_vport_context.allowed_list_type                               \
+			       */
 #define BB_PRM_NVC_ALLOWED_LIST_SIZE                                                               \
 	BB_PRM_F(0x0f0, 20, 12) /* nic_vport_context.allowed_list_size */
 #define BB_PRM_NVC_PERMANENT_ADDRESS                                                               \
 	BB_PRM_F(0x0f4, 0, 64) /* nic_vport_context.permanent_address */
 #define BB_PRM_NVC_CURRENT_UC_MAC_ADDRESS                                                          \
 	BB_PRM_F(0x100, 0, 0) /* nic_vport_context.current_uc_mac_address */
-#define BB_PRM_VPORT_STATE_OTHER_VPORT BB_PRM_F(0x008, 0, 1) /* query_vport_state_in.other_vport   \
-							      */
+#define BB_PRM_VPORT_STATE_OTHER_VPORT                                                             \
+	BB_PRM_F(0x008, 0, 1) /* query_vport_state_in.other_vport                                  \
+			       */
 #define BB_PRM_VPORT_STATE_OUT_ADMIN_STATE                                                         \
 	BB_PRM_F(0x00c, 24, 4)                              /* query_vport_state_out.admin_state */
 #define BB_PRM_VPORT_STATE_OUT_STATE BB_PRM_F(0x00c, 28, 4) /* query_vport_state_out.state */
@@ -346,20 +354,22 @@ enum bb_prm_hca_cap {
 #define BB_PRM_ROCE_ADDR_ROCE_VERSION BB_PRM_F(0x018, 24, 8) /* roce_addr_layout.roce_version */
 
 /* ACCESS_REG and registers. */
-#define BB_PRM_ACCESS_REG_REGISTER_ID   BB_PRM_F(0x008, 16, 16) /* access_register_in.register_id */
-#define BB_PRM_ACCESS_REG_ARGUMENT      BB_PRM_F(0x00c, 0, 32)  /* access_register_in.argument */
-#define BB_PRM_ACCESS_REG_REGISTER_DATA BB_PRM_F(0x010, 0, 0) /* access_register_in.register_data  \
-							       */
+#define BB_PRM_ACCESS_REG_REGISTER_ID BB_PRM_F(0x008, 16, 16) /* access_register_in.register_id */
+#define BB_PRM_ACCESS_REG_ARGUMENT    BB_PRM_F(0x00c, 0, 32)  /* access_register_in.argument */
+#define BB_PRM_ACCESS_REG_REGISTER_DATA                                                            \
+	BB_PRM_F(0x010, 0, 0) /* access_register_in.register_data                                  \
+			       */
 #define BB_PRM_ACCESS_REG_OUT_REGISTER_DATA                                                        \
-	BB_PRM_F(0x010, 0, 0) /* access_register_out.register_data */
-#define BB_PRM_PMTU_LOCAL_PORT           BB_PRM_F(0x000, 8, 8)  /* pmtu_reg.local_port */
-#define BB_PRM_PMTU_MAX_MTU              BB_PRM_F(0x004, 0, 16) /* pmtu_reg.max_mtu */
-#define BB_PRM_PMTU_ADMIN_MTU            BB_PRM_F(0x008, 0, 16) /* pmtu_reg.admin_mtu */
-#define BB_PRM_PMTU_OPER_MTU             BB_PRM_F(0x00c, 0, 16) /* pmtu_reg.oper_mtu */
-#define BB_PRM_PTYS_LOCAL_PORT           BB_PRM_F(0x000, 8, 8)  /* ptys_reg.local_port */
-#define BB_PRM_PTYS_PROTO_MASK           BB_PRM_F(0x000, 29, 3) /* ptys_reg.proto_mask */
-#define BB_PRM_PTYS_ETH_PROTO_CAPABILITY BB_PRM_F(0x00c, 0, 32) /* ptys_reg.eth_proto_capability   \
-								 */
+	BB_PRM_F(0x010, 0, 0)                         /* access_register_out.register_data */
+#define BB_PRM_PMTU_LOCAL_PORT BB_PRM_F(0x000, 8, 8)  /* pmtu_reg.local_port */
+#define BB_PRM_PMTU_MAX_MTU    BB_PRM_F(0x004, 0, 16) /* pmtu_reg.max_mtu */
+#define BB_PRM_PMTU_ADMIN_MTU  BB_PRM_F(0x008, 0, 16) /* pmtu_reg.admin_mtu */
+#define BB_PRM_PMTU_OPER_MTU   BB_PRM_F(0x00c, 0, 16) /* pmtu_reg.oper_mtu */
+#define BB_PRM_PTYS_LOCAL_PORT BB_PRM_F(0x000, 8, 8)  /* ptys_reg.local_port */
+#define BB_PRM_PTYS_PROTO_MASK BB_PRM_F(0x000, 29, 3) /* ptys_reg.proto_mask */
+#define BB_PRM_PTYS_ETH_PROTO_CAPABILITY                                                           \
+	BB_PRM_F(0x00c, 0, 32) /* ptys_reg.eth_proto_capability                                    \
+				*/
 #define BB_PRM_PTYS_IB_LINK_WIDTH_CAPABILITY                                                       \
 	BB_PRM_F(0x010, 0, 16) /* ptys_reg.ib_link_width_capability */
 #define BB_PRM_PTYS_IB_PROTO_CAPABILITY BB_PRM_F(0x010, 16, 16) /* ptys_reg.ib_proto_capability */
@@ -407,16 +417,17 @@ enum bb_prm_hca_cap {
 #define BB_PRM_HCA_MAX_WQE_SZ_SQ_DC    BB_PRM_F(0x058, 16, 16) /* cmd_hca_cap.max_wqe_sz_sq_dc */
 #define BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN                                                        \
 	BB_PRM_F(0x064, 3, 5) /* cmd_hca_cap.log_max_transport_domain */
-#define BB_PRM_HCA_LOG_MAX_XRCD         BB_PRM_F(0x064, 27, 5) /* cmd_hca_cap.log_max_xrcd */
-#define BB_PRM_HCA_LOG_MAX_RQ           BB_PRM_F(0x06c, 3, 5)  /* cmd_hca_cap.log_max_rq */
-#define BB_PRM_HCA_LOG_MAX_SQ           BB_PRM_F(0x06c, 11, 5) /* cmd_hca_cap.log_max_sq */
-#define BB_PRM_HCA_LOG_MAX_TIR          BB_PRM_F(0x06c, 19, 5) /* cmd_hca_cap.log_max_tir */
-#define BB_PRM_HCA_LOG_MAX_TIS          BB_PRM_F(0x06c, 27, 5) /* cmd_hca_cap.log_max_tis */
-#define BB_PRM_HCA_LOG_MAX_RQT          BB_PRM_F(0x070, 11, 5) /* cmd_hca_cap.log_max_rqt */
-#define BB_PRM_HCA_LOG_MAX_RQT_SIZE     BB_PRM_F(0x070, 19, 5) /* cmd_hca_cap.log_max_rqt_size */
-#define BB_PRM_HCA_LOG_MAX_TIS_PER_SQ   BB_PRM_F(0x070, 27, 5) /* cmd_hca_cap.log_max_tis_per_sq */
-#define BB_PRM_HCA_LOG_MAX_STRIDE_SZ_RQ BB_PRM_F(0x074, 3, 5)  /* cmd_hca_cap.log_max_stride_sz_rq \
-								*/
+#define BB_PRM_HCA_LOG_MAX_XRCD       BB_PRM_F(0x064, 27, 5) /* cmd_hca_cap.log_max_xrcd */
+#define BB_PRM_HCA_LOG_MAX_RQ         BB_PRM_F(0x06c, 3, 5)  /* cmd_hca_cap.log_max_rq */
+#define BB_PRM_HCA_LOG_MAX_SQ         BB_PRM_F(0x06c, 11, 5) /* cmd_hca_cap.log_max_sq */
+#define BB_PRM_HCA_LOG_MAX_TIR        BB_PRM_F(0x06c, 19, 5) /* cmd_hca_cap.log_max_tir */
+#define BB_PRM_HCA_LOG_MAX_TIS        BB_PRM_F(0x06c, 27, 5) /* cmd_hca_cap.log_max_tis */
+#define BB_PRM_HCA_LOG_MAX_RQT        BB_PRM_F(0x070, 11, 5) /* cmd_hca_cap.log_max_rqt */
+#define BB_PRM_HCA_LOG_MAX_RQT_SIZE   BB_PRM_F(0x070, 19, 5) /* cmd_hca_cap.log_max_rqt_size */
+#define BB_PRM_HCA_LOG_MAX_TIS_PER_SQ BB_PRM_F(0x070, 27, 5) /* cmd_hca_cap.log_max_tis_per_sq */
+#define BB_PRM_HCA_LOG_MAX_STRIDE_SZ_RQ                                                            \
+	BB_PRM_F(0x074, 3, 5) /* cmd_hca_cap.log_max_stride_sz_rq                                  \
+			       */
 #define BB_PRM_HCA_LOG_MAX_STRIDE_SZ_SQ                                                            \
 	BB_PRM_F(0x074, 19, 5)                              /* cmd_hca_cap.log_max_stride_sz_sq */
 #define BB_PRM_HCA_LOG_MAX_WQ_SZ     BB_PRM_F(0x078, 27, 5) /* cmd_hca_cap.log_max_wq_sz */
@@ -460,8 +471,9 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x000, 6, 1) /* flow_table_prop_layout.flow_table_modify */
 #define BB_PRM_FT_PROP_LOG_MAX_FT_SIZE                                                             \
 	BB_PRM_F(0x004, 2, 6) /* flow_table_prop_layout.log_max_ft_size */
-#define BB_PRM_FT_PROP_MAX_FT_LEVEL BB_PRM_F(0x004, 24, 8) /* flow_table_prop_layout.max_ft_level  \
-							    */
+#define BB_PRM_FT_PROP_MAX_FT_LEVEL                                                                \
+	BB_PRM_F(0x004, 24, 8) /* flow_table_prop_layout.max_ft_level                              \
+				*/
 #define BB_PRM_FT_PROP_LOG_MAX_FT_NUM                                                              \
 	BB_PRM_F(0x00c, 24, 8) /* flow_table_prop_layout.log_max_ft_num */
 #define BB_PRM_FT_PROP_LOG_MAX_DESTINATION                                                         \
