@@ -127,18 +127,18 @@ differs(const uint8_t *is, const uint8_t *want, size_t len, const char *what, ui
 int
 check_message(struct perf *p, struct perf_qp *q, uint64_t n, const uint8_t *data)
 {
-	const uint8_t *ours = p->o.proto->verb == VERB_READ ? q->in : q->out;
+	const uint8_t *expected = p->o.proto->verb == VERB_READ ? q->in : q->out;
 	const char *what = p->o.proto->verb == VERB_READ ? "READ" : "message";
 	uint64_t slot = n % p->layout.slots, *last_hash = &q->slot_hashes[2 * slot], h;
 
-	ours += msg_slot_offset(&p->layout, n);
+	expected += msg_slot_offset(&p->layout, n);
 	if (!p->peer_judged && p->size >= KNOWN_MIN) {
-		p->bytes_known = memcmp(data, ours, KNOWN_MIN) == 0;
+		p->bytes_known = memcmp(data, expected, KNOWN_MIN) == 0;
 		p->peer_judged = true;
 	}
 	p->res.checked += p->size;
 	if (p->bytes_known)
-		return differs(data, ours, p->size, what, n);
+		return differs(data, expected, p->size, what, n);
 	h = hash(data, p->size);
 	if (last_hash[1] == 0) {
 		last_hash[0] = h;

@@ -242,7 +242,9 @@ pick(struct job *j)
 	uint64_t b;
 
 	if (j->o->rw == RW_READ || j->o->rw == RW_WRITE) {
-		/* --check reads only blocks that the journal names; fill() knows that one is left.
+		/*
+		 * --check reads only blocks that the journal names; fill() knows that at least one
+		 * of them was not read yet.
 		 */
 		while (j->o->check != NULL && j->table[j->cursor].sent == 0)
 			j->cursor = j->cursor + 1 == j->blocks ? 0 : j->cursor + 1;

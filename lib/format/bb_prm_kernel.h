@@ -109,18 +109,4 @@ enum bb_prm_kernel_op {
 #define BB_PRM_DEALLOC_MEMIC_START    BB_PRM_F(0x010, 0, 64) /* dealloc_memic_in.memic_start_addr */
 #define BB_PRM_DEALLOC_MEMIC_SIZE     BB_PRM_F(0x018, 0, 32) /* dealloc_memic_in.memic_size */
 
-/* QUERY_HCA_CAP: fields of cmd_hca_cap that only the kernel reads. */
-#define BB_PRM_HCA_LOG_MAX_SRQ BB_PRM_F(0x014, 11, 5) /* cmd_hca_cap.log_max_srq */
-#define BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED                                                 \
-	BB_PRM_F(0x040, 7, 1) /* cmd_hca_cap.umr_modify_entity_size_disabled */
-#define BB_PRM_HCA_COMPACT_ADDRESS_VECTOR                                                          \
-	BB_PRM_F(0x040, 0, 1)                          /* cmd_hca_cap.compact_address_vector */
-#define BB_PRM_HCA_XRC          BB_PRM_F(0x044, 28, 1) /* cmd_hca_cap.xrc */
-#define BB_PRM_HCA_UD           BB_PRM_F(0x044, 29, 1) /* cmd_hca_cap.ud */
-#define BB_PRM_HCA_UC           BB_PRM_F(0x044, 30, 1) /* cmd_hca_cap.uc */
-#define BB_PRM_HCA_RC           BB_PRM_F(0x044, 31, 1) /* cmd_hca_cap.rc */
-#define BB_PRM_HCA_LOG_MAX_XRCD BB_PRM_F(0x064, 27, 5) /* cmd_hca_cap.log_max_xrcd */
-#define BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN                                                        \
-	BB_PRM_F(0x064, 3, 5) /* cmd_hca_cap.log_max_transport_domain */
-
 #endif
