@@ -162,7 +162,7 @@ class HftPipeline(HftTest):
                              ['one clock']),
                             (['--worker', '1'], ['--listen']),
                             (['--place', '1'], ['--worker']),
-                            (['--listen', ':1', '--worker', '2'], ['2 of --stages']),
+                            (['--listen', ':1', '--worker', '2'], ['--stages makes 2 workers']),
                             (['--listen', ':1', '--worker', '0'], ["does not run the feed"]),
                             (['--symbols', '0'], ['1 to 4096']),
                             (['--json', '/nowhere/result'], ['/nowhere/result', 'can be written']),
