@@ -130,7 +130,8 @@ numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
 			 dev->name, opts->seed);
 	ctl->random = (struct soft_random){.seeded = opts->seeded, .state = opts->seed};
 	if (opts->seeded) {
-		memset(ctl->mkey_variant, 0, ctl->mkey_draw.first + ctl->mkey_draw.n);
+		/* All of them: the ring of mkey_draw may have been larger before. */
+		memset(ctl->mkey_variant, 0, 1u << SOFT_LOG_MAX_MKEY);
 		soft_draw_resize(&ctl->qp_draw, 1u << SOFT_LOG_MAX_QP, 1u << SOFT_LOG_MAX_QP);
 	}
 	if (opts->seeded || ctl->mkey_draw.max != (1u << opts->log_max_mkey) - ctl->mkey_draw.first)

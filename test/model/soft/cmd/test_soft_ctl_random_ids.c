@@ -221,4 +221,17 @@ TEST(test_numbers_repeat_with_a_seed_only)
 	assert_in_range(in_sequence, 0, 5);
 }
 
+/* With the option seed, numbers do not depend on keys that the device had before. */
+TEST(test_seed_repeats_keys_after_a_smaller_key_table)
+{
+	uint32_t a[24], b[24];
+	struct env env;
+
+	numbers_of("seed=7", a);
+	env_open(&env, "log_max_mkey=5");
+	env_close(&env);
+	numbers_of("seed=7", b);
+	assert_memory_equal(a, b, sizeof(a));
+}
+
 TEST_MAIN(0)
