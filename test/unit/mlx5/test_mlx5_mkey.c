@@ -63,10 +63,12 @@ T_F(test_pieces_of_one_power_of_two_make_a_ksm)
 		{0, 3, {4096, 4095, 4095}},
 		{31, 2, {0x80000000, 0x80000000}},
 	};
-	uint32_t last = 0, ksm, i, k;
+	uint32_t last, ksm, i, k;
 
 	for (ksm = 0; ksm < 2; ksm++) {
 		open_with(f, ksm);
+		/* The first key of a device may have any low byte. */
+		last = UINT32_MAX;
 		for (i = 0; i < RTE_DIM(cases); i++) {
 			uint32_t log = ksm ? cases[i].log : 0, n = cases[i].n, key;
 			const uint8_t *in = make(f, IOVA, cases[i].len, n, &key);
