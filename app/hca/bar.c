@@ -62,10 +62,12 @@ iseg_read(struct hca *h, uint32_t off)
 		return (uint32_t)(hca_clock(h) >> 32);
 	case ISEG_TIMER_LOW:
 		return (uint32_t)hca_clock(h);
-	case 0x1010: /* health_syndrome and health_counter; while the device is healthy, the counter
-			increases */
-		return h->health != HCA_HEALTH_OK ? (uint32_t)h->health << 24
-						  : (uint32_t)(hca_now() / HEALTH_TICK) & 0xffffff;
+	case 0x1010:
+		/*
+		 * health_syndrome and health_counter. The driver's recovery waits until the counter
+		 * moves, so it moves in the fatal state, too.
+		 */
+		return (uint32_t)h->health << 24 | ((uint32_t)(hca_now() / HEALTH_TICK) & 0xffffff);
 	default:
 		return 0;
 	}
@@ -78,7 +80,7 @@ iseg_read(struct hca *h, uint32_t off)
 static void
 write_cmdq_low(struct hca *h, uint32_t v)
 {
-	uint32_t state = v >> 8 & 7;
+	uint32_t state = v >> 8 & 7, high = h->cmdq.high;
 
 	if (state == HCA_NIC_RESET) {
 		HCA_LOG(NOTICE, "reset by the driver");
@@ -90,8 +92,13 @@ write_cmdq_low(struct hca *h, uint32_t v)
 		HCA_LOG(WARNING, "interface state %u is not supported", state);
 		return;
 	}
+	if (state == HCA_NIC_FULL && h->health != HCA_HEALTH_OK) {
+		HCA_LOG(NOTICE, "the driver loads after the fatal state: reset");
+		hca_reset(h);
+		h->cmdq.high = high;
+	}
 	h->nic_state = state;
-	h->cmdq.addr = (uint64_t)h->cmdq.high << 32 | (v & LOW_ADDRESS);
+	h->cmdq.addr = (uint64_t)high << 32 | (v & LOW_ADDRESS);
 	HCA_LOG(INFO, "command queue at 0x%" PRIx64 ", interface state %u", h->cmdq.addr, state);
 }
 

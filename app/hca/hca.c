@@ -56,6 +56,12 @@ host_event(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int 
 }
 
 static void
+host_fatal(void *arg)
+{
+	hca_fatal(arg, HCA_HEALTH_HW);
+}
+
+static void
 dev_read(void *arg, uint32_t region, uint64_t off, void *buf, uint32_t len)
 {
 	struct hca *h = arg;
@@ -105,6 +111,7 @@ hca_open(struct hca *h, const struct hca_opts *o)
 		.unwindow = host_unwindow,
 		.eqe = host_eqe,
 		.event = host_event,
+		.fatal = host_fatal,
 	};
 	guest_init(&h->guest);
 	vfu_init(&h->vfu, &dev, &h->guest);
@@ -152,6 +159,11 @@ hca_fatal(struct hca *h, enum hca_health why)
 	if (h->health != HCA_HEALTH_OK)
 		return;
 	h->health = why;
+	/*
+	 * Linux's driver begins its recovery when it reads this state (health.c,
+	 * mlx5_health_check_fatal_sensors()): it unloads, and then loads as after a reset.
+	 */
+	h->nic_state = HCA_NIC_DISABLED;
 	HCA_LOG(ERR, "fatal state 0x%x: nothing is executed until the driver resets the device",
 		why);
 }

@@ -48,6 +48,7 @@
 enum hca_health {
 	HCA_HEALTH_OK = 0,
 	HCA_HEALTH_FETCH_PCI = 0xa,
+	HCA_HEALTH_HW = 0xb,
 	HCA_HEALTH_EQ_OVERRUN = 0xc,
 	HCA_HEALTH_EQ = 0xd,
 };
@@ -141,8 +142,9 @@ void hca_reset(struct hca *h);
  */
 int hca_poll(struct hca *h);
 /*
- * Moves the device to the fatal state: the health buffer shows @why, and the device executes
- * nothing until a reset.
+ * Moves the device to the fatal state: the health buffer shows @why, the interface state is
+ * HCA_NIC_DISABLED, and the device executes nothing until a reset. The driver's next write of a
+ * command queue is such a reset.
  */
 void hca_fatal(struct hca *h, enum hca_health why);
 /* Time in ns of the monotonic clock. */

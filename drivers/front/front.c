@@ -73,6 +73,35 @@ watch_port(struct front *f)
 	return f->cmd->event_subscribe(f->users[0].ctx, NULL, port, 1, 0);
 }
 
+/* Opens the contexts that exist without a command: the kernel's, and that of shared objects. */
+static int
+open_contexts(struct front *f)
+{
+	int ret = front_user_open(f, &f->users[0], 0);
+
+	if (ret != 0)
+		return ret;
+	ret = front_user_open(f, &f->shared, FRONT_UID_SHARED);
+	if (ret != 0)
+		goto close_kernel;
+	ret = watch_port(f);
+	if (ret == 0)
+		return 0;
+	(void)front_user_close(f, &f->shared);
+close_kernel:
+	(void)front_user_close(f, &f->users[0]);
+	return ret;
+}
+
+static void
+close_contexts(struct front *f)
+{
+	if (f->users[0].ctx == NULL)
+		return; /* the device could not be opened again after it failed */
+	(void)front_user_close(f, &f->shared);
+	(void)front_user_close(f, &f->users[0]);
+}
+
 int
 front_open(const char *device_and_opts, const struct front_host *host, struct front **out)
 {
@@ -91,23 +120,11 @@ front_open(const char *device_and_opts, const struct front_host *host, struct fr
 	f->next_number = 1;
 	ret = take_name(f, device_and_opts);
 	if (ret == 0)
-		ret = front_user_open(f, &f->users[0], 0);
-	if (ret != 0)
-		goto free_front;
-	ret = front_user_open(f, &f->shared, FRONT_UID_SHARED);
-	if (ret != 0)
-		goto close_kernel;
-	ret = watch_port(f);
-	if (ret != 0)
-		goto close_shared;
-	*out = f;
-	return 0;
-
-close_shared:
-	(void)front_user_close(f, &f->shared);
-close_kernel:
-	(void)front_user_close(f, &f->users[0]);
-free_front:
+		ret = open_contexts(f);
+	if (ret == 0) {
+		*out = f;
+		return 0;
+	}
 	free(f->opts);
 	free(f);
 	return ret;
@@ -131,6 +148,14 @@ front_reset(struct front *f)
 	for (uid = 1; uid < FRONT_MAX_UIDS; uid++)
 		if (f->users[uid].ctx != NULL)
 			(void)front_user_close(f, &f->users[uid]);
+	if (!f->dead)
+		return;
+	/* A device that failed works again after its last context was closed. */
+	close_contexts(f);
+	ret = open_contexts(f);
+	if (ret != 0)
+		FRONT_LOG(ERR, "reset: cannot open %s again: %s\n", f->device, strerror(-ret));
+	f->dead = ret != 0;
 }
 
 void
@@ -139,8 +164,7 @@ front_close(struct front *f)
 	if (f == NULL)
 		return;
 	front_reset(f);
-	(void)front_user_close(f, &f->shared);
-	(void)front_user_close(f, &f->users[0]);
+	close_contexts(f);
 	free(f->opts);
 	free(f);
 }
@@ -167,7 +191,8 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 	memset(out, 0, 256);
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_HCA_CAP);
 	bb_prm_set(in, BB_PRM_CMD_OP_MOD, (uint32_t)type << 1 | current);
-	if (f->cmd->general(f->users[0].ctx, in, sizeof(in), box, sizeof(box)) != 0)
+	if (f->users[0].ctx == NULL ||
+	    f->cmd->general(f->users[0].ctx, in, sizeof(in), box, sizeof(box)) != 0)
 		return -ENOENT;
 	memcpy(out, box + BB_PRM_HCA_CAP_OUT_CAPS, 256);
 	if (type != BB_PRM_CAP_GENERAL)

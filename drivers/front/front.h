@@ -49,6 +49,11 @@ struct front_host {
 		    unsigned int len);
 	/* Writes an entry to the event queue that has @type in its mask. */
 	void (*event)(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int len);
+	/*
+	 * The device failed and executes nothing more. The program must report it to the guest's
+	 * driver. front_reset() then makes the device usable again.
+	 */
+	void (*fatal)(void *arg);
 };
 
 /*
@@ -58,7 +63,10 @@ struct front_host {
  */
 int front_open(const char *device_and_opts, const struct front_host *host, struct front **f);
 void front_close(struct front *f);
-/* Destroys all objects and users, as a function-level reset and TEARDOWN_HCA do. */
+/*
+ * Destroys all objects and users, as a function-level reset and TEARDOWN_HCA do. Opens a device
+ * that failed again. If that fails (logged), each command gets an error.
+ */
 void front_reset(struct front *f);
 
 /*
@@ -88,7 +96,10 @@ int front_poll(struct front *f);
  */
 int front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256]);
 
-/* Returns the kernel's context, for port_query() and other queries of mlx5_cmd.h. */
+/*
+ * Returns the kernel's context, for port_query() and other queries of mlx5_cmd.h. NULL if the
+ * device failed and could not be opened again. A reset may replace it.
+ */
 struct mlx5_ctx *front_ctx(struct front *f);
 
 #endif

@@ -77,12 +77,13 @@ async(struct front *f, struct front_user *u)
 		uint32_t kind = (uint32_t)(ev.cookie >> 32), id = (uint32_t)ev.cookie;
 		uint8_t data[EQE_DATA] = {0}, sub = 0;
 
-		/*
-		 * The program that hosts the guest itself reports the failure of the whole device,
-		 * by the health buffer.
-		 */
-		if (ev.type == MLX5_CMD_EVENT_DEV_FATAL)
+		/* Each context gets this event. The first one is reported. */
+		if (ev.type == MLX5_CMD_EVENT_DEV_FATAL) {
+			if (!f->dead)
+				f->host.fatal(f->host.arg);
+			f->dead = true;
 			continue;
+		}
 		if (ev.type == BB_PRM_EVENT_PORT_CHANGE) {
 			data[PORT_NUMBER] = (uint8_t)(ev.port << 4);
 			sub = ev.change;

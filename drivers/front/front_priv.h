@@ -75,6 +75,7 @@ struct front {
 	struct front_objs kinds[FRONT_KINDS];
 	uint32_t next_number; /* next number for an object that the device does not have, such as an
 				 XRC domain */
+	bool dead;            /* the device failed; the next reset opens it again */
 	uint64_t busy_until;  /* time until which front_poll() asks for polls without a pause, ns */
 };
 

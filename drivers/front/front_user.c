@@ -44,7 +44,7 @@ struct front_user *
 front_user_of(struct front *f, uint16_t uid)
 {
 	if (uid == FRONT_UID_SHARED)
-		return &f->shared;
+		return f->shared.ctx != NULL ? &f->shared : NULL;
 	return uid < FRONT_MAX_UIDS && f->users[uid].ctx != NULL ? &f->users[uid] : NULL;
 }
 

@@ -27,7 +27,7 @@ put64(uint8_t *at, uint64_t v)
 static void *
 window(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz)
 {
-	struct guest *g = arg;
+	struct g_guest *g = arg;
 	size_t size = (size_t)1 << log_sz;
 	uint8_t *at;
 	uint32_t i;
@@ -48,7 +48,7 @@ window(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz)
 static void
 unwindow(void *arg, void *at, uint32_t n, unsigned int log_sz)
 {
-	struct guest *g = arg;
+	struct g_guest *g = arg;
 
 	OK(munmap(at, (size_t)n << log_sz));
 	g->windows--;
@@ -57,7 +57,7 @@ unwindow(void *arg, void *at, uint32_t n, unsigned int log_sz)
 static void
 eqe(void *arg, uint32_t eqn, uint8_t type, uint8_t sub, const void *data, unsigned int len)
 {
-	struct guest *g = arg;
+	struct g_guest *g = arg;
 
 	assert_int_equal(type, BB_PRM_EVENT_COMP);
 	assert_int_equal(sub, 0);
@@ -70,7 +70,7 @@ eqe(void *arg, uint32_t eqn, uint8_t type, uint8_t sub, const void *data, unsign
 static void
 event(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int len)
 {
-	struct guest *g = arg;
+	struct g_guest *g = arg;
 
 	(void)sub;
 	assert_int_equal(len, 28);
@@ -79,23 +79,34 @@ event(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int len)
 	memcpy(g->event, data, sizeof(g->event));
 }
 
+static void
+fatal(void *arg)
+{
+	((struct g_guest *)arg)->fatals++;
+}
+
 void
-guest_open(struct guest *g, const char *device)
+g_open(struct g_guest *g, const char *device)
 {
 	memset(g, 0, sizeof(*g));
 	g->bell = 0x800;
+	g->eqn = EQN;
 	g->fd = memfd_create("guest", 0);
 	assert_true(g->fd >= 0);
 	OK(ftruncate(g->fd, RAM_PAGES * PAGE));
 	g->ram = mmap(NULL, RAM_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
 	assert_ptr_not_equal(g->ram, MAP_FAILED);
-	g->host = (struct front_host){
-		.arg = g, .window = window, .unwindow = unwindow, .eqe = eqe, .event = event};
+	g->host = (struct front_host){.arg = g,
+				      .window = window,
+				      .unwindow = unwindow,
+				      .eqe = eqe,
+				      .event = event,
+				      .fatal = fatal};
 	OK(front_open(device, &g->host, &g->f));
 }
 
 void
-guest_close(struct guest *g)
+g_close(struct g_guest *g)
 {
 	front_close(g->f);
 	assert_int_equal(g->windows, 0);
@@ -104,7 +115,7 @@ guest_close(struct guest *g)
 }
 
 struct pages
-guest_pages(struct guest *g, uint32_t n)
+g_pages(struct g_guest *g, uint32_t n)
 {
 	struct pages p = {.n = n};
 	uint32_t i;
@@ -119,19 +130,19 @@ guest_pages(struct guest *g, uint32_t n)
 }
 
 uint8_t *
-guest_ram(struct guest *g, uint64_t pa)
+g_ram(struct g_guest *g, uint64_t pa)
 {
 	return g->ram + pa;
 }
 
 uint8_t *
-guest_at(struct guest *g, const struct pages *p, uint64_t off)
+g_at(struct g_guest *g, const struct pages *p, uint64_t off)
 {
 	return g->ram + p->pa[off / PAGE] + off % PAGE;
 }
 
 uint8_t *
-box(struct guest *g, uint16_t op, uint16_t uid, uint32_t len)
+box(struct g_guest *g, uint16_t op, uint16_t uid, uint32_t len)
 {
 	memset(g->in, 0, sizeof(g->in));
 	bb_prm_set(g->in, BB_PRM_CMD_OPCODE, op);
@@ -141,7 +152,7 @@ box(struct guest *g, uint16_t op, uint16_t uid, uint32_t len)
 }
 
 void
-box_list(struct guest *g, const struct pages *p, uint64_t flags)
+box_list(struct g_guest *g, const struct pages *p, uint64_t flags)
 {
 	uint32_t i;
 
@@ -150,21 +161,24 @@ box_list(struct guest *g, const struct pages *p, uint64_t flags)
 }
 
 uint32_t
-run(struct guest *g)
+run(struct g_guest *g)
 {
-	assert_true(front_command(g->f, g->in, g->in_len, g->out, sizeof(g->out)));
+	if (g->via != NULL)
+		g->via->command(g->via_arg, g->in, g->in_len, g->out, sizeof(g->out));
+	else
+		assert_true(front_command(g->f, g->in, g->in_len, g->out, sizeof(g->out)));
 	return bb_prm_get(g->out, BB_PRM_CMD_STATUS);
 }
 
 uint32_t
-run_on(struct guest *g, uint16_t op, uint16_t uid, uint32_t number)
+run_on(struct g_guest *g, uint16_t op, uint16_t uid, uint32_t number)
 {
 	bb_prm_set(box(g, op, uid, 16), BB_PRM_F(8, 8, 24), number);
 	return run(g);
 }
 
 uint32_t
-g_alloc(struct guest *g, uint16_t op, uint16_t uid)
+g_alloc(struct g_guest *g, uint16_t op, uint16_t uid)
 {
 	box(g, op, uid, op == BB_PRM_OP_CREATE_UCTX ? BB_PRM_SZ_CREATE_UCTX_IN : 16);
 	assert_status(g, OK);
@@ -172,13 +186,13 @@ g_alloc(struct guest *g, uint16_t op, uint16_t uid)
 }
 
 uint16_t
-g_user(struct guest *g)
+g_user(struct g_guest *g)
 {
 	return (uint16_t)g_alloc(g, BB_PRM_OP_CREATE_UCTX, 0);
 }
 
 uint32_t
-g_mkey_box(struct guest *g, uint16_t uid, uint32_t pd, uint64_t va, uint64_t len,
+g_mkey_box(struct g_guest *g, uint16_t uid, uint32_t pd, uint64_t va, uint64_t len,
 	   const struct pages *p)
 {
 	uint8_t *mkc = box(g, BB_PRM_OP_CREATE_MKEY, uid, 0x110) + MKC;
@@ -203,7 +217,7 @@ g_mkey_box(struct guest *g, uint16_t uid, uint32_t pd, uint64_t va, uint64_t len
 }
 
 uint32_t
-g_mkey(struct guest *g, uint32_t pd, uint64_t va, uint64_t len, const struct pages *p)
+g_mkey(struct g_guest *g, uint32_t pd, uint64_t va, uint64_t len, const struct pages *p)
 {
 	g_mkey_box(g, 0, pd, va, len, p);
 	assert_status(g, OK);
@@ -211,36 +225,36 @@ g_mkey(struct guest *g, uint32_t pd, uint64_t va, uint64_t len, const struct pag
 }
 
 void
-g_cq_box(struct guest *g, struct g_cq *cq, uint16_t uid, uint32_t uar)
+g_cq_box(struct g_guest *g, struct g_cq *cq, uint16_t uid, uint32_t uar)
 {
 	uint8_t *cqc = box(g, BB_PRM_OP_CREATE_CQ, uid, 0x110) + CQC;
 
 	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, cq->log);
 	bb_prm_set(cqc, BB_PRM_CQC_UAR_PAGE, uar);
-	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, EQN);
+	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, g->eqn);
 	bb_prm_set(cqc, BB_PRM_CQC_PAGE_OFFSET, cq->offset / 64);
 	bb_prm_set64(cqc, BB_PRM_CQC_DBR_ADDR, cq->dbr);
 	box_list(g, &cq->ring, 0);
 }
 
 void
-g_cq(struct guest *g, struct g_cq *cq, uint16_t uid, uint32_t uar)
+g_cq(struct g_guest *g, struct g_cq *cq, uint16_t uid, uint32_t uar)
 {
 	uint32_t i;
 
 	cq->log = 6;
 	cq->offset = 1024;
-	cq->ring = guest_pages(g, 2);
-	cq->dbr = guest_pages(g, 1).pa[0] + 0x40;
+	cq->ring = g_pages(g, 2);
+	cq->dbr = g_pages(g, 1).pa[0] + 0x40;
 	for (i = 0; i < 1u << cq->log; i++)
-		guest_at(g, &cq->ring, cq->offset + i * 64)[63] = 0xf1; /* invalid, of the device */
+		g_at(g, &cq->ring, cq->offset + i * 64)[63] = 0xf1; /* invalid, of the device */
 	g_cq_box(g, cq, uid, uar);
 	assert_status(g, OK);
 	cq->cqn = bb_prm_get(g->out, BB_PRM_CREATE_CQ_OUT_CQN);
 }
 
 void
-g_qp_box(struct guest *g, struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t uar, uint32_t cqn)
+g_qp_box(struct g_guest *g, struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t uar, uint32_t cqn)
 {
 	uint8_t *qpc = box(g, BB_PRM_OP_CREATE_QP, uid, 0x110) + QPC;
 
@@ -263,22 +277,22 @@ g_qp_box(struct guest *g, struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t u
 }
 
 void
-g_qp(struct guest *g, struct g_qp *qp, uint16_t uid, uint32_t st, uint32_t pd, uint32_t uar,
+g_qp(struct g_guest *g, struct g_qp *qp, uint16_t uid, uint32_t st, uint32_t pd, uint32_t uar,
      uint32_t cqn)
 {
 	qp->st = st;
 	qp->log_sq = 6;
 	qp->offset = 2048;
 	qp->uar = uar;
-	qp->ring = guest_pages(g, 2);
-	qp->dbr = guest_pages(g, 1).pa[0] + 0x80;
+	qp->ring = g_pages(g, 2);
+	qp->dbr = g_pages(g, 1).pa[0] + 0x80;
 	g_qp_box(g, qp, uid, pd, uar, cqn);
 	assert_status(g, OK);
 	qp->qpn = bb_prm_get(g->out, BB_PRM_CREATE_QP_OUT_QPN);
 }
 
 uint8_t *
-g_qp_modify_box(struct guest *g, const struct g_qp *qp, uint16_t uid, uint16_t op, uint32_t pd,
+g_qp_modify_box(struct g_guest *g, const struct g_qp *qp, uint16_t uid, uint16_t op, uint32_t pd,
 		uint32_t cqn)
 {
 	uint8_t *qpc = box(g, op, uid, 0x110) + QPC;
@@ -302,7 +316,7 @@ g_qp_modify_box(struct guest *g, const struct g_qp *qp, uint16_t uid, uint16_t o
 }
 
 void
-g_qp_up(struct guest *g, const struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t cqn,
+g_qp_up(struct g_guest *g, const struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t cqn,
 	uint32_t remote)
 {
 	bool rc = qp->st == BB_PRM_QP_ST_RC;
@@ -338,34 +352,89 @@ wqe_head(const struct g_qp *qp, uint8_t *w, uint8_t opcode, uint32_t ds, uint8_t
 }
 
 void
-g_post(struct guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len)
+g_post(struct g_guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len)
 {
 	uint32_t i;
 
 	for (i = 0; i < len; i += 64)
-		memcpy(guest_at(g, &qp->ring,
-				qp->offset + 64 + ((qp->pi + i / 64) % (1u << qp->log_sq)) * 64),
+		memcpy(g_at(g, &qp->ring,
+			    qp->offset + 64 + ((qp->pi + i / 64) % (1u << qp->log_sq)) * 64),
 		       wqe + i, 64);
 	qp->pi = (uint16_t)(qp->pi + len / 64);
-	put32(guest_ram(g, qp->dbr) + 4, qp->pi);
+	put32(g_ram(g, qp->dbr) + 4, qp->pi);
 }
 
 void
-g_ring(struct guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len)
+g_ring(struct g_guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len)
 {
-	front_doorbell(g->f, qp->uar, g->bell, wqe, len);
+	if (g->via != NULL)
+		g->via->doorbell(g->via_arg, qp->uar, g->bell, wqe, len);
+	else
+		front_doorbell(g->f, qp->uar, g->bell, wqe, len);
+}
+
+void
+g_poll(struct g_guest *g)
+{
+	if (g->via != NULL)
+		g->via->poll(g->via_arg);
+	else
+		(void)front_poll(g->f);
 }
 
 const uint8_t *
-g_cqe(struct guest *g, struct g_cq *cq)
+g_cqe(struct g_guest *g, struct g_cq *cq)
 {
 	uint32_t slot = cq->ci & ((1u << cq->log) - 1), owner = cq->ci >> cq->log & 1, i;
-	const uint8_t *e = guest_at(g, &cq->ring, cq->offset + slot * 64);
+	const uint8_t *e = g_at(g, &cq->ring, cq->offset + slot * 64);
 
 	for (i = 0; i < 1000000 && (e[63] >> 4 == 0xf || (e[63] & 1u) != owner); i++)
-		(void)front_poll(g->f);
+		g_poll(g);
 	assert_true(e[63] >> 4 != 0xf && (e[63] & 1u) == owner);
 	cq->ci++;
-	put32(guest_ram(g, cq->dbr), cq->ci);
+	put32(g_ram(g, cq->dbr), cq->ci);
 	return e;
+}
+
+void
+g_owner_open(struct g_guest *g, struct g_owner *u)
+{
+	memset(u, 0, sizeof(*u));
+	u->uid = g_user(g);
+	u->uar = g_alloc(g, BB_PRM_OP_ALLOC_UAR, u->uid);
+	u->pd = g_alloc(g, BB_PRM_OP_ALLOC_PD, u->uid);
+	u->from = g_pages(g, 3);
+	u->to = g_pages(g, 4);
+	u->from_key = g_mkey(g, u->pd, G_VA_FROM, G_BYTES, &u->from);
+	u->to_key = g_mkey(g, u->pd, G_VA_TO, G_BYTES, &u->to);
+	g_cq(g, &u->cq, u->uid, u->uar);
+	g_qp(g, &u->qp, u->uid, BB_PRM_QP_ST_RC, u->pd, u->uar, u->cq.cqn);
+	g_qp_up(g, &u->qp, u->uid, u->pd, u->cq.cqn, u->qp.qpn);
+}
+
+void
+g_owner_close(struct g_guest *g, struct g_owner *u)
+{
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_QP, u->uid, u->qp.qpn), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_CQ, u->uid, u->cq.cqn), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_MKEY, 0, u->from_key >> 8), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_MKEY, 0, u->to_key >> 8), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DEALLOC_PD, u->uid, u->pd), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DEALLOC_UAR, u->uid, u->uar), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_UCTX, 0, u->uid), BB_PRM_STAT_OK);
+}
+
+void
+g_post_write(struct g_guest *g, struct g_owner *u)
+{
+	uint8_t w[64];
+
+	wqe_head(&u->qp, w, G_WRITE, 3, G_CQE_UPDATE);
+	put64(w + 16, G_VA_TO);
+	put32(w + 24, u->to_key);
+	put32(w + 32, G_BYTES);
+	put32(w + 36, u->from_key);
+	put64(w + 40, G_VA_FROM);
+	g_post(g, &u->qp, w, sizeof(w));
+	g_ring(g, &u->qp, w, 8);
 }

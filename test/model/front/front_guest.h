@@ -18,12 +18,30 @@
 #define PAGE      4096u
 #define EQN       5u
 
-struct guest {
+#define G_WRITE      0x08
+#define G_CQE_UPDATE 0x08 /* fm_ce_se: MLX5_WQE_CTRL_CQ_UPDATE */
+/* Memory of struct g_owner: addresses at both ends, and the bytes of each. */
+#define G_VA_FROM UINT64_C(0x7f0000000123)
+#define G_VA_TO   UINT64_C(0x7e0000000801)
+#define G_BYTES   9000u
+
+/* Another path to the front than its functions, such as the command queue of bb_hca. */
+struct g_via {
+	void (*command)(void *arg, const void *in, uint32_t inlen, void *out, uint32_t outlen);
+	void (*doorbell)(void *arg, uint32_t uar, uint32_t off, const void *data, uint32_t len);
+	void (*poll)(void *arg);
+};
+
+struct g_guest {
 	struct front *f;
 	struct front_host host;
 	int fd;
 	uint8_t *ram;
-	uint32_t next; /* next page that pages() gives */
+	uint32_t next;           /* next page that pages() gives */
+	const struct g_via *via; /* NULL: the functions of front.h */
+	void *via_arg;
+	uint32_t eqn; /* event queue of the CQs */
+	uint32_t fatals;
 	uint32_t windows;
 	uint32_t bell; /* offset of the register that g_ring() stores to */
 	/* The last completion entry and the last other entry, and their numbers. */
@@ -53,45 +71,60 @@ struct g_qp {
 	uint64_t dbr;
 };
 
-void guest_open(struct guest *g, const char *device);
-void guest_close(struct guest *g);
-struct pages guest_pages(struct guest *g, uint32_t n);
+/* A user with a queue pair that is connected to itself, and with memory at both ends. */
+struct g_owner {
+	uint16_t uid;
+	uint32_t uar, pd, from_key, to_key;
+	struct pages from, to;
+	struct g_cq cq;
+	struct g_qp qp;
+};
+
+void g_open(struct g_guest *g, const char *device);
+void g_close(struct g_guest *g);
+struct pages g_pages(struct g_guest *g, uint32_t n);
 /* Returns the byte @off of an object in @p. */
-uint8_t *guest_at(struct guest *g, const struct pages *p, uint64_t off);
-uint8_t *guest_ram(struct guest *g, uint64_t pa);
+uint8_t *g_at(struct g_guest *g, const struct pages *p, uint64_t off);
+uint8_t *g_ram(struct g_guest *g, uint64_t pa);
 
 /* Begins a mailbox of @len bytes in g->in. */
-uint8_t *box(struct guest *g, uint16_t op, uint16_t uid, uint32_t len);
+uint8_t *box(struct g_guest *g, uint16_t op, uint16_t uid, uint32_t len);
 /* Appends pages to the mailbox, with @flags in their low bits. */
-void box_list(struct guest *g, const struct pages *p, uint64_t flags);
+void box_list(struct g_guest *g, const struct pages *p, uint64_t flags);
 /* Executes the mailbox. Returns its status. */
-uint32_t run(struct guest *g);
+uint32_t run(struct g_guest *g);
 /* Executes a command that names an object by the usual field. Returns its status. */
-uint32_t run_on(struct guest *g, uint16_t op, uint16_t uid, uint32_t number);
+uint32_t run_on(struct g_guest *g, uint16_t op, uint16_t uid, uint32_t number);
 /* Executes an allocation without arguments. Returns the number. */
-uint32_t g_alloc(struct guest *g, uint16_t op, uint16_t uid);
-uint16_t g_user(struct guest *g);
-uint32_t g_mkey_box(struct guest *g, uint16_t uid, uint32_t pd, uint64_t va, uint64_t len,
+uint32_t g_alloc(struct g_guest *g, uint16_t op, uint16_t uid);
+uint16_t g_user(struct g_guest *g);
+uint32_t g_mkey_box(struct g_guest *g, uint16_t uid, uint32_t pd, uint64_t va, uint64_t len,
 		    const struct pages *p);
 /* Registers memory at @va; returns the key, whose low byte is 0x5a. */
-uint32_t g_mkey(struct guest *g, uint32_t pd, uint64_t va, uint64_t len, const struct pages *p);
-void g_cq_box(struct guest *g, struct g_cq *cq, uint16_t uid, uint32_t uar);
-void g_cq(struct guest *g, struct g_cq *cq, uint16_t uid, uint32_t uar);
-void g_qp_box(struct guest *g, struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t uar,
+uint32_t g_mkey(struct g_guest *g, uint32_t pd, uint64_t va, uint64_t len, const struct pages *p);
+void g_cq_box(struct g_guest *g, struct g_cq *cq, uint16_t uid, uint32_t uar);
+void g_cq(struct g_guest *g, struct g_cq *cq, uint16_t uid, uint32_t uar);
+void g_qp_box(struct g_guest *g, struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t uar,
 	      uint32_t cqn);
-void g_qp(struct guest *g, struct g_qp *qp, uint16_t uid, uint32_t st, uint32_t pd, uint32_t uar,
+void g_qp(struct g_guest *g, struct g_qp *qp, uint16_t uid, uint32_t st, uint32_t pd, uint32_t uar,
 	  uint32_t cqn);
 /* Builds the mailbox of a transition, with the attributes that mlx5_ib repeats. */
-uint8_t *g_qp_modify_box(struct guest *g, const struct g_qp *qp, uint16_t uid, uint16_t op,
+uint8_t *g_qp_modify_box(struct g_guest *g, const struct g_qp *qp, uint16_t uid, uint16_t op,
 			 uint32_t pd, uint32_t cqn);
 /* Moves a QP to RTS. @remote: QP of the same device. */
-void g_qp_up(struct guest *g, const struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t cqn,
+void g_qp_up(struct g_guest *g, const struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t cqn,
 	     uint32_t remote);
 /* Writes a WQE of whole blocks to the ring, and the doorbell record. */
-void g_post(struct guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len);
-void g_ring(struct guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len);
+void g_post(struct g_guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len);
+void g_ring(struct g_guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len);
 /* Waits for a CQE. Returns it, valid until the ring wraps. */
-const uint8_t *g_cqe(struct guest *g, struct g_cq *cq);
+const uint8_t *g_cqe(struct g_guest *g, struct g_cq *cq);
+void g_poll(struct g_guest *g);
+/* Makes all of an owner, with its QP in RTS. */
+void g_owner_open(struct g_guest *g, struct g_owner *u);
+void g_owner_close(struct g_guest *g, struct g_owner *u);
+/* Posts a write of G_BYTES, which moves the owner's memory, and rings the doorbell. */
+void g_post_write(struct g_guest *g, struct g_owner *u);
 /* Fills the head of a WQE of @ds segments. */
 void wqe_head(const struct g_qp *qp, uint8_t *w, uint8_t opcode, uint32_t ds, uint8_t flags);
 void put32(uint8_t *at, uint32_t v);

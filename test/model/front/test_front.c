@@ -4,72 +4,15 @@
 /* The front with mailboxes of Linux's driver: objects by page lists, users, data, events. */
 #include "front_guest.h"
 
-#define T(name) TEST_ON(NULL, NULL, struct guest, open_ib(f), guest_close(f), name)
+#define T(name) TEST_ON(NULL, NULL, struct g_guest, open_ib(f), g_close(f), name)
 
-#define WRITE   0x08
-#define SEND    0x0a
-#define UMR     0x25
-#define CQE     0x08 /* fm_ce_se: MLX5_WQE_CTRL_CQ_UPDATE */
-#define VA_FROM UINT64_C(0x7f0000000123)
-#define VA_TO   UINT64_C(0x7e0000000801)
-#define BYTES   9000u
+#define SEND 0x0a
+#define UMR  0x25
 
 static void
-open_ib(struct guest *g)
+open_ib(struct g_guest *g)
 {
-	guest_open(g, "soft0,link=ib");
-}
-
-/* A user with a queue pair that is connected to itself, and with memory at both ends. */
-struct user {
-	uint16_t uid;
-	uint32_t uar, pd, from_key, to_key;
-	struct pages from, to;
-	struct g_cq cq;
-	struct g_qp qp;
-};
-
-static void
-user_open(struct guest *g, struct user *u)
-{
-	memset(u, 0, sizeof(*u));
-	u->uid = g_user(g);
-	u->uar = g_alloc(g, BB_PRM_OP_ALLOC_UAR, u->uid);
-	u->pd = g_alloc(g, BB_PRM_OP_ALLOC_PD, u->uid);
-	u->from = guest_pages(g, 3);
-	u->to = guest_pages(g, 4);
-	u->from_key = g_mkey(g, u->pd, VA_FROM, BYTES, &u->from);
-	u->to_key = g_mkey(g, u->pd, VA_TO, BYTES, &u->to);
-	g_cq(g, &u->cq, u->uid, u->uar);
-	g_qp(g, &u->qp, u->uid, BB_PRM_QP_ST_RC, u->pd, u->uar, u->cq.cqn);
-	g_qp_up(g, &u->qp, u->uid, u->pd, u->cq.cqn, u->qp.qpn);
-}
-
-static void
-user_close(struct guest *g, struct user *u)
-{
-	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_QP, u->uid, u->qp.qpn), BB_PRM_STAT_OK);
-	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_CQ, u->uid, u->cq.cqn), BB_PRM_STAT_OK);
-	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_MKEY, 0, u->from_key >> 8), BB_PRM_STAT_OK);
-	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_MKEY, 0, u->to_key >> 8), BB_PRM_STAT_OK);
-	assert_int_equal(run_on(g, BB_PRM_OP_DEALLOC_PD, u->uid, u->pd), BB_PRM_STAT_OK);
-	assert_int_equal(run_on(g, BB_PRM_OP_DEALLOC_UAR, u->uid, u->uar), BB_PRM_STAT_OK);
-	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_UCTX, 0, u->uid), BB_PRM_STAT_OK);
-}
-
-static void
-post_write(struct guest *g, struct user *u)
-{
-	uint8_t w[64];
-
-	wqe_head(&u->qp, w, WRITE, 3, CQE);
-	put64(w + 16, VA_TO);
-	put32(w + 24, u->to_key);
-	put32(w + 32, BYTES);
-	put32(w + 36, u->from_key);
-	put64(w + 40, VA_FROM);
-	g_post(g, &u->qp, w, sizeof(w));
-	g_ring(g, &u->qp, w, 8);
+	g_open(g, "soft0,link=ib");
 }
 
 static uint8_t
@@ -80,33 +23,33 @@ pattern(uint32_t i)
 
 T(test_write_moves_data_between_page_lists)
 {
-	struct user u;
+	struct g_owner u;
 	const uint8_t *e;
 	uint32_t i;
 
-	user_open(f, &u);
-	for (i = 0; i < BYTES; i++)
-		*guest_at(f, &u.from, VA_FROM % PAGE + i) = pattern(i);
-	post_write(f, &u);
+	g_owner_open(f, &u);
+	for (i = 0; i < G_BYTES; i++)
+		*g_at(f, &u.from, G_VA_FROM % PAGE + i) = pattern(i);
+	g_post_write(f, &u);
 	e = g_cqe(f, &u.cq);
 	assert_int_equal(e[63] >> 4, 0);
 	assert_int_equal(bb_prm_dword(e, 56) & 0xffffff, u.qp.qpn);
-	for (i = 0; i < BYTES; i++)
-		assert_int_equal(*guest_at(f, &u.to, VA_TO % PAGE + i), pattern(i));
-	assert_int_equal(*(guest_at(f, &u.to, VA_TO % PAGE) - 1), 0);
-	assert_int_equal(*guest_at(f, &u.to, VA_TO % PAGE + BYTES), 0);
-	user_close(f, &u);
+	for (i = 0; i < G_BYTES; i++)
+		assert_int_equal(*g_at(f, &u.to, G_VA_TO % PAGE + i), pattern(i));
+	assert_int_equal(*(g_at(f, &u.to, G_VA_TO % PAGE) - 1), 0);
+	assert_int_equal(*g_at(f, &u.to, G_VA_TO % PAGE + G_BYTES), 0);
+	g_owner_close(f, &u);
 	assert_int_equal(f->windows, 0);
 }
 
 /* The arm request is in the doorbell record; the register only makes the device read it. */
 static void
-arm(struct guest *g, const struct g_cq *cq, uint32_t uar)
+arm(struct g_guest *g, const struct g_cq *cq, uint32_t uar)
 {
 	uint32_t request = (g->comps & 3) << 28 | (cq->ci & 0xffffff);
 	uint8_t bell[8];
 
-	put32(guest_ram(g, cq->dbr) + 4, request);
+	put32(g_ram(g, cq->dbr) + 4, request);
 	put32(bell, request);
 	put32(bell + 4, cq->cqn);
 	front_doorbell(g->f, uar, 0x20, bell, sizeof(bell));
@@ -114,36 +57,36 @@ arm(struct guest *g, const struct g_cq *cq, uint32_t uar)
 
 T(test_armed_cq_writes_one_entry_to_its_event_queue)
 {
-	struct user u;
+	struct g_owner u;
 
-	user_open(f, &u);
-	post_write(f, &u);
+	g_owner_open(f, &u);
+	g_post_write(f, &u);
 	(void)g_cqe(f, &u.cq);
 	(void)front_poll(f->f);
 	assert_int_equal(f->comps, 0);
 	arm(f, &u.cq, u.uar);
-	post_write(f, &u);
+	g_post_write(f, &u);
 	(void)g_cqe(f, &u.cq);
 	(void)front_poll(f->f);
 	assert_int_equal(f->comps, 1);
 	assert_int_equal(f->comp_eqn, EQN);
 	assert_int_equal(f->comp_cqn, u.cq.cqn);
-	user_close(f, &u);
+	g_owner_close(f, &u);
 }
 
 T(test_failed_qp_raises_an_event_with_its_number)
 {
-	struct user u;
+	struct g_owner u;
 	uint8_t w[64];
 
-	user_open(f, &u);
-	/* A peer's WRITE to a key that does not exist. */
-	wqe_head(&u.qp, w, WRITE, 3, CQE);
-	put64(w + 16, VA_TO);
+	g_owner_open(f, &u);
+	/* A peer's G_WRITE to a key that does not exist. */
+	wqe_head(&u.qp, w, G_WRITE, 3, G_CQE_UPDATE);
+	put64(w + 16, G_VA_TO);
 	put32(w + 24, u.to_key ^ 0xff);
 	put32(w + 32, 8);
 	put32(w + 36, u.from_key);
-	put64(w + 40, VA_FROM);
+	put64(w + 40, G_VA_FROM);
 	g_post(f, &u.qp, w, sizeof(w));
 	g_ring(f, &u.qp, w, 8);
 	assert_int_equal(g_cqe(f, &u.cq)[63] >> 4, 0xd);
@@ -151,19 +94,19 @@ T(test_failed_qp_raises_an_event_with_its_number)
 	assert_true(f->events != 0);
 	assert_int_equal(f->event_type, BB_PRM_EVENT_WQ_ACCESS_ERROR);
 	assert_int_equal(bb_prm_dword(f->event, 24), u.qp.qpn);
-	user_close(f, &u);
+	g_owner_close(f, &u);
 }
 
 /* Each command of another user, by the object's number; the owner and the kernel succeed later. */
 T(test_user_cannot_use_objects_of_another_user)
 {
-	struct user u;
+	struct g_owner u;
 	struct g_cq cq = {0};
 	struct g_qp qp = {0};
 	uint16_t other;
 	uint32_t uar, pd, windows;
 
-	user_open(f, &u);
+	g_owner_open(f, &u);
 	other = g_user(f);
 	uar = g_alloc(f, BB_PRM_OP_ALLOC_UAR, other);
 	pd = g_alloc(f, BB_PRM_OP_ALLOC_PD, other);
@@ -193,7 +136,7 @@ T(test_user_cannot_use_objects_of_another_user)
 	assert_status(f, BAD_RES);
 	g_qp_box(f, &qp, other, pd, uar, u.cq.cqn);
 	assert_status(f, BAD_RES);
-	g_mkey_box(f, other, u.pd, VA_TO, BYTES, &u.to);
+	g_mkey_box(f, other, u.pd, G_VA_TO, G_BYTES, &u.to);
 	assert_status(f, BAD_RES);
 	g_cq_box(f, &cq, other, u.uar);
 	assert_status(f, BAD_RES);
@@ -205,16 +148,16 @@ T(test_user_cannot_use_objects_of_another_user)
 	assert_status(f, OK);
 	/* The kernel resets a user's QP. */
 	assert_int_equal(run_on(f, BB_PRM_OP_2RST_QP, 0, u.qp.qpn), BB_PRM_STAT_OK);
-	user_close(f, &u);
+	g_owner_close(f, &u);
 }
 
 T(test_shared_counter_set_serves_each_user)
 {
-	struct user u;
+	struct g_owner u;
 	uint32_t set;
 	uint8_t *qpc;
 
-	user_open(f, &u);
+	g_owner_open(f, &u);
 	box(f, BB_PRM_OP_ALLOC_Q_COUNTER, 0xffff, 16);
 	assert_status(f, OK);
 	set = bb_prm_get(f->out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
@@ -225,13 +168,13 @@ T(test_shared_counter_set_serves_each_user)
 	/* Only its owner and the kernel destroy it, and only after its last QP. */
 	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_Q_COUNTER, u.uid, set), BB_PRM_STAT_BAD_RES);
 	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_Q_COUNTER, 0, set), BB_PRM_STAT_RES_BUSY);
-	user_close(f, &u);
+	g_owner_close(f, &u);
 	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_Q_COUNTER, 0, set), BB_PRM_STAT_OK);
 }
 
 /* Builds CREATE_UMEM of DEVX; the kernel knows no length. */
 static uint32_t
-umem(struct guest *g, uint16_t uid, uint32_t offset, const struct pages *p, uint64_t flags)
+umem(struct g_guest *g, uint16_t uid, uint32_t offset, const struct pages *p, uint64_t flags)
 {
 	uint8_t *u = box(g, BB_PRM_OP_CREATE_UMEM, uid, BB_PRM_SZ_CREATE_UMEM_IN) + 0x10;
 
@@ -245,7 +188,7 @@ T(test_umem_of_pages_holds_a_cq)
 {
 	uint16_t uid = g_user(f);
 	uint32_t uar = g_alloc(f, BB_PRM_OP_ALLOC_UAR, uid), id, ro, cqn;
-	struct pages p = guest_pages(f, 3);
+	struct pages p = g_pages(f, 3);
 	uint8_t *cqc;
 
 	assert_int_equal(umem(f, uid, 0x80, &p, 1), BB_PRM_STAT_OK);
@@ -275,11 +218,11 @@ T(test_umem_of_pages_holds_a_cq)
 /* A QP with an SRQ and no send queue: mlx5_ib lists no pages. Here it has no receives either. */
 T(test_qp_without_a_ring_needs_no_pages)
 {
-	struct user u;
+	struct g_owner u;
 	struct g_qp qp;
 	uint8_t *qpc;
 
-	user_open(f, &u);
+	g_owner_open(f, &u);
 	qp = u.qp;
 	qp.ring.n = 0;
 	g_qp_box(f, &qp, u.uid, u.pd, u.uar, u.cq.cqn);
@@ -293,25 +236,25 @@ T(test_qp_without_a_ring_needs_no_pages)
 	qp.qpn = bb_prm_get(f->out, BB_PRM_CREATE_QP_OUT_QPN);
 	g_qp_up(f, &qp, u.uid, u.pd, u.cq.cqn, u.qp.qpn);
 	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_QP, u.uid, qp.qpn), BB_PRM_STAT_OK);
-	user_close(f, &u);
+	g_owner_close(f, &u);
 	assert_int_equal(f->windows, 0);
 }
 
 T(test_reset_destroys_all_objects_and_users)
 {
-	struct user u, v;
+	struct g_owner u, v;
 
-	user_open(f, &u);
-	user_open(f, &v);
+	g_owner_open(f, &u);
+	g_owner_open(f, &v);
 	front_reset(f->f);
 	assert_int_equal(f->windows, 0);
 	assert_int_equal(run_on(f, BB_PRM_OP_QUERY_QP, 0, u.qp.qpn), BB_PRM_STAT_BAD_RES);
 	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_UCTX, 0, u.uid), BB_PRM_STAT_BAD_RES);
 	f->next = 0;
-	user_open(f, &u);
-	post_write(f, &u);
+	g_owner_open(f, &u);
+	g_post_write(f, &u);
 	assert_int_equal(g_cqe(f, &u.cq)[63] >> 4, 0);
-	user_close(f, &u);
+	g_owner_close(f, &u);
 }
 
 /* ---- Queues of the kernel itself: uid 0 */
@@ -323,7 +266,7 @@ struct kernel {
 };
 
 static void
-kernel_open(struct guest *g, struct kernel *k, uint32_t st)
+kernel_open(struct g_guest *g, struct kernel *k, uint32_t st)
 {
 	memset(k, 0, sizeof(*k));
 	k->uar = g_alloc(g, BB_PRM_OP_ALLOC_UAR, 0);
@@ -338,18 +281,18 @@ T(test_blueflame_copy_and_not_the_ring_is_executed)
 	struct kernel k;
 	uint8_t w[64];
 
-	/* As in mlx5_ib_test_wc(): only the copy asks for a CQE. */
+	/* As in mlx5_ib_test_wc(): only the copy asks for a G_CQE_UPDATE. */
 	kernel_open(f, &k, BB_PRM_QP_ST_UD);
 	wqe_head(&k.qp, w, 0, 1, 0);
 	g_post(f, &k.qp, w, sizeof(w));
-	w[11] = CQE;
+	w[11] = G_CQE_UPDATE;
 	g_ring(f, &k.qp, w, sizeof(w));
 	assert_int_equal(g_cqe(f, &k.cq)[63] >> 4, 0);
 }
 
 T(test_management_datagram_to_nobody_completes)
 {
-	struct pages mad = guest_pages(f, 1);
+	struct pages mad = g_pages(f, 1);
 	struct kernel k;
 	uint8_t w[128], *mkc;
 	uint32_t key;
@@ -365,7 +308,7 @@ T(test_management_datagram_to_nobody_completes)
 	key = bb_prm_get(f->out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
 	/* First from a page of RAM, then from an address after it. */
 	for (int bad = 0; bad < 2; bad++) {
-		wqe_head(&k.qp, w, SEND, 5, CQE);
+		wqe_head(&k.qp, w, SEND, 5, G_CQE_UPDATE);
 		put32(w + 16, 0x80010000);
 		put32(w + 24, 1u << 31 | 1);
 		put32(w + 28, 9);
@@ -381,11 +324,11 @@ T(test_management_datagram_to_nobody_completes)
 
 /* Posts a UMR of the key. @mask: fields to change, @access: byte of the rights. */
 static uint8_t
-umr(struct guest *g, struct kernel *k, uint32_t key, uint64_t mask, uint8_t access, uint32_t pd)
+umr(struct g_guest *g, struct kernel *k, uint32_t key, uint64_t mask, uint8_t access, uint32_t pd)
 {
 	uint8_t w[128];
 
-	wqe_head(&k->qp, w, UMR, 8, CQE);
+	wqe_head(&k->qp, w, UMR, 8, G_CQE_UPDATE);
 	put32(w + 12, key);
 	w[16] = 0x80 | 2 << 5; /* inline, fail if free */
 	put64(w + 24, mask);
@@ -401,14 +344,14 @@ T(test_umr_of_the_kernel_changes_rights_and_pd_of_an_mr)
 {
 	const uint64_t rights = 1u << 17 | 1u << 18 | 1u << 19 | 1u << 20, pd_mask = 1u << 7;
 	struct kernel k;
-	struct user u;
+	struct g_owner u;
 	uint32_t other;
 
 	kernel_open(f, &k, BB_PRM_QP_ST_REG_UMR);
-	user_open(f, &u);
+	g_owner_open(f, &u);
 	other = g_alloc(f, BB_PRM_OP_ALLOC_PD, u.uid);
 	assert_int_equal(umr(f, &k, u.to_key, rights, 1 << 2 | 1 << 3, 0), 0);
-	post_write(f, &u);
+	g_post_write(f, &u);
 	assert_int_equal(g_cqe(f, &u.cq)[63] >> 4, 0xd);
 	/* To another PD, which the key then keeps in use. */
 	assert_int_equal(umr(f, &k, u.to_key, pd_mask, 0, other), 0);
@@ -417,18 +360,18 @@ T(test_umr_of_the_kernel_changes_rights_and_pd_of_an_mr)
 	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_PD, u.uid, other), BB_PRM_STAT_OK);
 	/* A PD that does not exist; the queue fails, the key stays. */
 	assert_int_equal(umr(f, &k, u.to_key, pd_mask, 0, 0xffffff), 0xd);
-	user_close(f, &u);
+	g_owner_close(f, &u);
 }
 
 /* The kernel's CQs are on a UAR page of their own: mlx5_core_dev.priv.uar. */
 T(test_each_register_rings_and_a_cq_on_another_page_raises_its_event)
 {
 	struct kernel k;
-	struct user u;
+	struct g_owner u;
 	uint32_t page = g_alloc(f, BB_PRM_OP_ALLOC_UAR, 0);
 
 	memset(&k, 0, sizeof(k));
-	user_open(f, &u);
+	g_owner_open(f, &u);
 	k.uar = g_alloc(f, BB_PRM_OP_ALLOC_UAR, 0);
 	k.pd = g_alloc(f, BB_PRM_OP_ALLOC_PD, 0);
 	g_cq(f, &k.cq, 0, page);
@@ -443,7 +386,7 @@ T(test_each_register_rings_and_a_cq_on_another_page_raises_its_event)
 		assert_int_equal(f->comp_cqn, k.cq.cqn);
 		arm(f, &k.cq, page);
 	}
-	user_close(f, &u);
+	g_owner_close(f, &u);
 }
 
 TEST_MAIN(0)

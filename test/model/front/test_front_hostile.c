@@ -22,7 +22,7 @@ struct bad {
 };
 
 static void
-apply(struct guest *g, const struct bad *b)
+apply(struct g_guest *g, const struct bad *b)
 {
 	size_t i;
 
@@ -123,7 +123,7 @@ static const struct bad bad_umem[] = {
 };
 
 struct made {
-	struct guest g;
+	struct g_guest g;
 	uint16_t uid;
 	uint32_t uar, pd;
 	struct g_cq cq, new_cq;
@@ -135,21 +135,21 @@ static void
 made_open(struct made *m)
 {
 	memset(m, 0, sizeof(*m));
-	guest_open(&m->g, "soft0,link=ib");
+	g_open(&m->g, "soft0,link=ib");
 	m->uid = g_user(&m->g);
 	m->uar = g_alloc(&m->g, BB_PRM_OP_ALLOC_UAR, m->uid);
 	m->pd = g_alloc(&m->g, BB_PRM_OP_ALLOC_PD, m->uid);
 	g_cq(&m->g, &m->cq, m->uid, m->uar);
 	m->new_cq = m->cq;
-	m->qp = (struct g_qp){.log_sq = 6, .offset = 2048, .ring = guest_pages(&m->g, 2)};
-	m->qp.dbr = guest_pages(&m->g, 1).pa[0];
-	m->p = guest_pages(&m->g, 2);
+	m->qp = (struct g_qp){.log_sq = 6, .offset = 2048, .ring = g_pages(&m->g, 2)};
+	m->qp.dbr = g_pages(&m->g, 1).pa[0];
+	m->p = g_pages(&m->g, 2);
 }
 
 static void
 made_close(struct made *m)
 {
-	guest_close(&m->g);
+	g_close(&m->g);
 }
 
 static void
@@ -240,7 +240,7 @@ T(test_doorbells_outside_the_registers_are_ignored)
 
 T(test_short_mailboxes_and_unknown_opcodes_are_not_the_fronts)
 {
-	struct guest *g = &f->g;
+	struct g_guest *g = &f->g;
 	uint32_t op, len;
 
 	for (len = 0; len < 16; len++)

@@ -13,8 +13,8 @@ front_open(const char *device_and_opts, const struct front_host *host, struct fr
 {
 	if (strcmp(device_and_opts, "none") == 0)
 		return -ENODEV;
-	fake_front.opens++;
-	fake_front.host = host;
+	fake_front =
+		(struct fake_front){.opens = fake_front.opens + 1, .host = host, .poll_ms = -1};
 	*f = (struct front *)(void *)&fake_front;
 	return 0;
 }

@@ -25,17 +25,13 @@ enum {
 #define STATUS_BYTE 63
 
 int
-rig_setup_bare(void **state)
+rig_open(struct rig *r, const char *device)
 {
-	static struct rig rig;
-	struct rig *r = &rig;
-	const struct hca_opts o = {.device = "soft0", .guid = 0x1122334455667788};
+	const struct hca_opts o = {.device = device, .guid = 0x1122334455667788};
 	int pair[2];
 	unsigned int i;
 
 	memset(r, 0, sizeof(*r));
-	memset(&fake_front, 0, sizeof(fake_front));
-	fake_front.poll_ms = -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || hca_open(&r->h, &o) != 0)
 		return -1;
 	r->ram_fd = memfd_create("ram", MFD_CLOEXEC);
@@ -46,8 +42,16 @@ rig_setup_bare(void **state)
 		r->event_fd[i] = -1;
 	r->fd = pair[0];
 	vfu_attach(&r->h.vfu, pair[1]);
-	*state = r;
 	return r->ram == MAP_FAILED ? -1 : 0;
+}
+
+int
+rig_setup_bare(void **state)
+{
+	static struct rig rig;
+
+	*state = &rig;
+	return rig_open(&rig, "soft0");
 }
 
 int
@@ -64,7 +68,13 @@ rig_setup(void **state)
 int
 rig_teardown(void **state)
 {
-	struct rig *r = *state;
+	rig_close(*state);
+	return 0;
+}
+
+void
+rig_close(struct rig *r)
+{
 	unsigned int i;
 
 	hca_close(&r->h);
@@ -74,7 +84,6 @@ rig_teardown(void **state)
 	for (i = 0; i < 4; i++)
 		if (r->event_fd[i] >= 0)
 			close(r->event_fd[i]);
-	return 0;
 }
 
 /* Receives a reply without waiting. */
@@ -209,6 +218,19 @@ rig_write32(struct rig *r, uint32_t region, uint64_t off, uint32_t v)
 	} a = {off, region, 4, v};
 
 	assert_int_equal(rig_call(r, REGION_WRITE, &a, 20, NULL, 0), 0);
+}
+
+void
+rig_store(struct rig *r, uint64_t off, const void *data, uint32_t len)
+{
+	uint8_t body[16 + 256] = {0};
+	uint32_t region = VFU_BAR0;
+
+	memcpy(body, &off, 8);
+	memcpy(body + 8, &region, 4);
+	memcpy(body + 12, &len, 4);
+	memcpy(body + 16, data, len);
+	assert_int_equal(rig_call(r, REGION_WRITE, body, 16 + len, NULL, 0), 0);
 }
 
 uint32_t

@@ -58,6 +58,9 @@ int rig_setup(void **state);
 /* The same without VERSION and RAM. */
 int rig_setup_bare(void **state);
 int rig_teardown(void **state);
+/* The same as rig_setup_bare(), with a device of the caller's. Returns 0 or -1. */
+int rig_open(struct rig *r, const char *device);
+void rig_close(struct rig *r);
 
 /*
  * Sends a message and lets the server execute it. Returns the error of the reply, 0 if it has none,
@@ -77,6 +80,8 @@ uint64_t rig_raised(struct rig *r, unsigned int vector);
 
 uint32_t rig_read32(struct rig *r, uint32_t region, uint64_t off); /* little endian */
 void rig_write32(struct rig *r, uint32_t region, uint64_t off, uint32_t v);
+/* Stores up to 256 bytes to BAR 0 as they are. */
+void rig_store(struct rig *r, uint64_t off, const void *data, uint32_t len);
 uint32_t rig_reg(struct rig *r, uint32_t off); /* BAR 0, big endian */
 void rig_set_reg(struct rig *r, uint32_t off, uint32_t v);
 

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The life of the function, as a driver sees it: resets, a client that dies, a fatal error, a port
+ * that goes down. Queues run on the software device, and there is traffic in each test.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "front_guest.h"
+#include "hca_rig.h"
+
+#define TIMES    50
+#define POSTS    16
+#define DEVCTL   0x68u /* device control register, in configuration space */
+#define FLR      0xa810u
+#define EVENTS   8u /* log2 of the entries of the EQ */
+#define EQ_BYTES 64u
+
+struct life {
+	struct rig rig;
+	struct g_guest g;
+	struct g_owner owner;
+	uint32_t eqn, ci;
+};
+
+static void
+via_command(void *arg, const void *in, uint32_t inlen, void *out, uint32_t outlen)
+{
+	(void)rig_exec(&((struct life *)arg)->rig, in, inlen, out, outlen);
+}
+
+static void
+via_doorbell(void *arg, uint32_t uar, uint32_t off, const void *data, uint32_t len)
+{
+	rig_store(&((struct life *)arg)->rig, (uint64_t)uar * PAGE + off, data, len);
+}
+
+static void
+via_poll(void *arg)
+{
+	(void)hca_poll(&((struct life *)arg)->rig.h);
+}
+
+static const struct g_via via = {via_command, via_doorbell, via_poll};
+
+/* Loads the driver: the function up to INIT_HCA, an EQ for all events, and a user with a QP. */
+static void
+load(struct life *l)
+{
+	memset(l->rig.ram, 0, RAM_SIZE);
+	memset(&l->g, 0, sizeof(l->g));
+	l->g.f = l->rig.h.front;
+	l->g.ram = (uint8_t *)((uintptr_t)l->rig.ram - (uintptr_t)RAM_ADDR);
+	l->g.via = &via;
+	l->g.via_arg = l;
+	l->g.bell = 0x800;
+	rig_init_hca(&l->rig);
+	l->eqn = rig_eq(&l->rig, EVENTS, 0, ~UINT64_C(0), EQ_ADDR);
+	l->ci = 0;
+	l->g.eqn = l->eqn;
+	g_owner_open(&l->g, &l->owner);
+}
+
+static void
+start(struct life *l, const char *device)
+{
+	assert_int_equal(rig_open(&l->rig, device), 0);
+	assert_int_equal(rig_version(&l->rig), 0);
+	assert_int_equal(rig_map(&l->rig, RAM_ADDR, RAM_SIZE, 0), 0);
+	load(l);
+}
+
+/* The client dies and another connects to the same device. */
+static void
+connect_again(struct life *l)
+{
+	int pair[2];
+
+	close(l->rig.fd);
+	assert_int_equal(vfu_receive(&l->rig.h.vfu), -EPIPE);
+	vfu_detach(&l->rig.h.vfu);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	l->rig.fd = pair[0];
+	vfu_attach(&l->rig.h.vfu, pair[1]);
+	assert_int_equal(rig_version(&l->rig), 0);
+	assert_int_equal(rig_map(&l->rig, RAM_ADDR, RAM_SIZE, 0), 0);
+}
+
+static void
+assert_no_windows(struct life *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < GUEST_WINDOW_LISTS; i++)
+		assert_null(l->rig.h.guest.windows[i]);
+	assert_int_equal(l->rig.h.guest.runs, 0);
+}
+
+/* Posts writes and executes a part of them. */
+static void
+traffic(struct life *l)
+{
+	int i;
+
+	for (i = 0; i < POSTS; i++)
+		g_post_write(&l->g, &l->owner);
+	g_poll(&l->g);
+}
+
+static void
+assert_write_moves_data(struct life *l)
+{
+	uint8_t *from = g_at(&l->g, &l->owner.from, G_VA_FROM % PAGE);
+
+	*from = (uint8_t)(*from + 1);
+	g_post_write(&l->g, &l->owner);
+	assert_int_equal(g_cqe(&l->g, &l->owner.cq)[63] >> 4, 0);
+	assert_int_equal(*g_at(&l->g, &l->owner.to, G_VA_TO % PAGE), *from);
+}
+
+/* Returns the next entry of the EQ; polls until there is one. */
+static const uint8_t *
+next_event(struct life *l)
+{
+	const uint8_t *e = rig_ram(&l->rig, EQ_ADDR + (l->ci % (1u << EVENTS)) * EQ_BYTES);
+	uint32_t i;
+
+	for (i = 0; i < 1000000 && (e[63] & 1u) != (l->ci >> EVENTS & 1); i++)
+		g_poll(&l->g);
+	assert_int_equal(e[63] & 1u, l->ci >> EVENTS & 1);
+	l->ci++;
+	rig_set_reg(&l->rig, RIG_UAR * PAGE + 0x48, l->eqn << 24 | (l->ci & 0xffffff));
+	return e;
+}
+
+/* Returns the next entry of @type. */
+static const uint8_t *
+event_of(struct life *l, uint8_t type)
+{
+	const uint8_t *e;
+
+	do
+		e = next_event(l);
+	while (e[1] != type);
+	return e;
+}
+
+#define T(device_, name_)                                                                          \
+	TEST_ON(NULL, NULL, struct life, start(f, device_), rig_close(&f->rig), name_)
+
+T("soft0,link=ib", test_flr_under_traffic_leaves_a_device_that_loads_again)
+{
+	int i;
+
+	for (i = 0; i < TIMES; i++) {
+		assert_write_moves_data(f);
+		traffic(f);
+		rig_write32(&f->rig, VFU_CONFIG, DEVCTL, FLR);
+		assert_no_windows(f);
+		load(f);
+	}
+	assert_write_moves_data(f);
+}
+
+T("soft0,link=ib", test_teardown_under_traffic_leaves_a_device_that_loads_again)
+{
+	int i;
+
+	for (i = 0; i < TIMES; i++) {
+		traffic(f);
+		assert_int_equal(rig_short(&f->rig, BB_PRM_OP_TEARDOWN_HCA, 0, 0, 0, NULL), 0);
+		assert_no_windows(f);
+		assert_int_equal(rig_short(&f->rig, BB_PRM_OP_DISABLE_HCA, 0, 0, 0, NULL), 0);
+		rig_write32(&f->rig, VFU_CONFIG, DEVCTL, FLR); /* else pages remain */
+		load(f);
+	}
+	assert_write_moves_data(f);
+}
+
+T("soft0,link=ib", test_client_that_dies_under_traffic_leaves_a_device_that_loads_again)
+{
+	int i;
+
+	for (i = 0; i < TIMES; i++) {
+		traffic(f);
+		connect_again(f);
+		assert_no_windows(f);
+		load(f);
+	}
+	assert_write_moves_data(f);
+}
+
+T("soft0,link=ib", test_ram_that_vanishes_under_traffic_is_no_access_outside)
+{
+	int i;
+
+	for (i = 0; i < TIMES; i++) {
+		traffic(f);
+		assert_int_equal(rig_unmap(&f->rig, RAM_ADDR, RAM_SIZE), 0);
+		g_post_write(&f->g, &f->owner);
+		g_poll(&f->g);
+		g_poll(&f->g);
+		assert_int_equal(rig_map(&f->rig, RAM_ADDR, RAM_SIZE, 0), 0);
+		rig_write32(&f->rig, VFU_CONFIG, DEVCTL, FLR);
+		assert_no_windows(f);
+		load(f);
+	}
+	assert_write_moves_data(f);
+}
+
+/* The device fails at its third request. The driver loads as Linux's recovery does. */
+T("soft0,link=ib,fault=dev_fatal:3", test_driver_recovers_from_a_fatal_error)
+{
+	uint32_t counter, i;
+	int times;
+
+	for (times = 0; times < 3; times++) {
+		assert_write_moves_data(f);
+		traffic(f);
+		for (i = 0; i < 1000 && f->rig.h.health == HCA_HEALTH_OK; i++)
+			g_poll(&f->g);
+		assert_int_equal(rig_reg(&f->rig, 0x23c) >> 16 & 0xff, HCA_HEALTH_HW);
+		assert_int_equal(rig_reg(&f->rig, 0x14) >> 8 & 7, HCA_NIC_DISABLED);
+		counter = rig_reg(&f->rig, 0x1010);
+		g_post_write(&f->g, &f->owner);
+		rig_set_reg(&f->rig, 0x18, 1);
+		g_poll(&f->g);
+		usleep(11000);
+		assert_int_not_equal(rig_reg(&f->rig, 0x1010), counter);
+		load(f);
+		assert_int_equal(rig_reg(&f->rig, 0x1010) >> 24, 0);
+	}
+	assert_write_moves_data(f);
+}
+
+/* The port goes down at the second request, and up again after three lost ones. */
+T("soft0,link=ib,fault=port_down:2", test_port_events_arrive_in_order_with_the_port_number)
+{
+	const uint8_t *e;
+
+	assert_write_moves_data(f);
+	g_post_write(&f->g, &f->owner);
+	e = event_of(f, BB_PRM_EVENT_PORT_CHANGE);
+	assert_int_equal(e[3], BB_PRM_PORT_CHANGE_DOWN);
+	assert_int_equal(e[32 + 8] >> 4, 1);
+	e = event_of(f, BB_PRM_EVENT_PORT_CHANGE);
+	assert_int_equal(e[3], BB_PRM_PORT_CHANGE_ACTIVE);
+	assert_int_equal(e[32 + 8] >> 4, 1);
+	assert_int_equal(g_cqe(&f->g, &f->owner.cq)[63] >> 4, 0);
+}
+
+TEST_MAIN(0)
