@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * BAR 0: the initialization segment, of big-endian dwords, and pages of doorbell registers. The
- * MSI-X table lies between them; QEMU emulates it, so that no access to it arrives here.
+ * BAR 0: the initialization segment, of big-endian dwords, pages of doorbell registers, and device
+ * memory. The MSI-X table lies between the first two; QEMU emulates it, so that no access to it
+ * arrives here.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -121,11 +122,37 @@ iseg_write(struct hca *h, uint32_t off, uint32_t v)
 	}
 }
 
+/*
+ * Copies device memory to @to, or @from to device memory. Bytes that no allocation has read as
+ * zeros, and a store to them is ignored.
+ */
+static void
+dm_copy(struct hca *h, uint64_t off, uint8_t *to, const uint8_t *from, uint32_t len)
+{
+	uint8_t *dm = front_dm(h->front, off, len);
+
+	if (dm == NULL)
+		HCA_LOG(WARNING,
+			"%s of %u bytes at 0x%" PRIx64
+			" of BAR 0: they are not device memory of one allocation",
+			to != NULL ? "load" : "store", len, off);
+	if (to != NULL && dm == NULL)
+		memset(to, 0, len);
+	else if (to != NULL)
+		memcpy(to, dm, len);
+	else if (dm != NULL)
+		memcpy(dm, from, len);
+}
+
 void
 hca_bar_read(struct hca *h, uint64_t off, uint8_t *buf, uint32_t len)
 {
 	uint32_t i, v = 0;
 
+	if (off >= HCA_DM_FIRST) {
+		dm_copy(h, off, buf, NULL, len);
+		return;
+	}
 	memset(buf, 0, len);
 	for (i = 0; i < len && off + i < ISEG_END; i++) {
 		if (i == 0 || (off + i) % 4 == 0)
@@ -203,6 +230,11 @@ hca_bar_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len)
 {
 	uint32_t i, in_page = (uint32_t)off % HCA_PAGE;
 
+	if (off >= HCA_DM_FIRST) {
+		hca_bf_flush(h);
+		dm_copy(h, off, NULL, buf, len);
+		return;
+	}
 	if (off >= HCA_UAR_FIRST) {
 		if (len <= HCA_PAGE - in_page && h->health == HCA_HEALTH_OK)
 			uar_write(h, (uint32_t)(off / HCA_PAGE), in_page, buf, len);

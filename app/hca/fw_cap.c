@@ -29,8 +29,7 @@ static const struct cap function_caps[] = {
 	{BB_PRM_HCA_LOG_MAX_EQ, 5},
 	{BB_PRM_HCA_MAX_NUM_EQS, HCA_EQS - 1},
 	{BB_PRM_HCA_NUM_PORTS, 1},
-	{BB_PRM_HCA_PG, 0},            /* page faults are not reported as events */
-	{BB_PRM_HCA_DEVICE_MEMORY, 0}, /* the BAR contains no device memory */
+	{BB_PRM_HCA_PG, 0}, /* page faults are not reported as events */
 	{BB_PRM_HCA_UAR_4K, 1},
 	{BB_PRM_HCA_UAR_SZ, UAR_SZ},
 	{BB_PRM_HCA_NUM_OF_UARS_PER_PAGE, 1},

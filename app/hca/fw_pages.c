@@ -175,7 +175,7 @@ fw_create_eq(struct fw_cmd *c)
 	if (eq.vector >= HCA_N_MSIX)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "vector %u (0 to %u)", eq.vector,
 				 HCA_N_MSIX - 1);
-	if (eq.uar < HCA_UAR_FIRST / HCA_PAGE || eq.uar >= HCA_BAR0_SIZE / HCA_PAGE)
+	if (eq.uar < HCA_UAR_FIRST / HCA_PAGE || eq.uar >= FRONT_UAR_END)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "register page 0x%x", eq.uar);
 	while (eqn < HCA_EQS && c->h->eqs[eqn].used)
 		eqn++;

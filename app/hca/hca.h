@@ -27,7 +27,7 @@
 #include "guest.h"
 #include "vfu.h"
 
-#define HCA_BAR0_SIZE (32u << 20)
+#define HCA_BAR0_SIZE (64u << 20)
 #define HCA_PAGE      4096u
 #define HCA_N_MSIX    32u
 #define HCA_EQS       64u /* EQ numbers are 1 to HCA_EQS - 1 */
@@ -37,12 +37,13 @@
 #define HCA_MAX_PAGES 65536u      /* maximum number of pages lent to the firmware */
 
 /*
- * Offsets in BAR 0: the MSI-X table and pending bits, which QEMU emulates, and the first page of
- * doorbell registers.
+ * Offsets in BAR 0: the MSI-X table and pending bits, which QEMU emulates, the first page of
+ * doorbell registers, and device memory.
  */
 #define HCA_MSIX_TABLE 0x2000u
 #define HCA_MSIX_PBA   0x3000u
 #define HCA_UAR_FIRST  0x10000u
+#define HCA_DM_FIRST   (FRONT_DM_FIRST * HCA_PAGE)
 
 /* Health syndromes (Linux drivers/net/ethernet/mellanox/mlx5/core/health.c). */
 enum hca_health {

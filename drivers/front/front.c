@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <rte_common.h>
+
 #include "front_priv.h"
 
 /*
@@ -30,11 +32,10 @@ front_now(void)
 
 /*
  * Options that the device needs behind a kernel's driver. uar_share=0: each UAR page has one number
- * and one owner. no_dm: device memory would need a part of the BAR, and the BAR has no such part.
- * no_odp: on-demand paging would need page faults that the kernel resolves, which this code does
- * not report.
+ * and one owner. no_odp: on-demand paging would need page faults that the kernel resolves, which
+ * this code does not report.
  */
-#define OPTIONS "uar_share=0,no_dm,no_odp"
+#define OPTIONS "uar_share=0,no_odp"
 
 /*
  * Splits "soft0,key=value,..." into the name of the device and its options. Rejects progress= other
@@ -212,6 +213,13 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 	/* With this bit the kernel registers memory by commands, never by UMR. */
 	bb_prm_set(out, BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED, 1);
 	return 0;
+}
+
+uint8_t *
+front_dm(struct front *f, uint64_t off, uint32_t len)
+{
+	RTE_BUILD_BUG_ON(SOFT_DM_BAR != (uint64_t)FRONT_DM_FIRST * 4096);
+	return soft_dm_at(f->users[0].ctx, off, len);
 }
 
 struct mlx5_ctx *

@@ -31,6 +31,10 @@ struct mlx5_ctx;
 #define FRONT_UAR_FIRST 0x40u
 #define FRONT_UAR_END   0x2000u
 
+/* Place of device memory in the BAR: 4 KiB pages FRONT_DM_FIRST to FRONT_DM_END - 1. */
+#define FRONT_DM_FIRST 0x2000u
+#define FRONT_DM_END   0x3000u
+
 /*
  * Functions of the program that hosts the guest: access to the guest's memory, and to its event
  * queues.
@@ -82,6 +86,12 @@ bool front_command(struct front *f, const void *in, uint32_t inlen, void *out, u
  * hosts the guest must handle the registers of event queues (0x40 to 0x4f) itself.
  */
 void front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len);
+
+/*
+ * Returns the process address of @len bytes of device memory at offset @off of the BAR. Returns
+ * NULL if they are not all in one allocation. The pointer is valid until the next command.
+ */
+uint8_t *front_dm(struct front *f, uint64_t off, uint32_t len);
 
 /*
  * Runs the device and delivers events. Returns the milliseconds until the program must call

@@ -21,6 +21,8 @@
 /* Field that most commands use for the number of their object. */
 #define NUMBER BB_PRM_F(0x008, 8, 24)
 
+#define PAGE 4096u /* bytes of a page of the BAR */
+
 void
 front_refuse(struct front_cmd *cmd, enum bb_prm_status status, uint32_t syndrome)
 {
@@ -151,13 +153,17 @@ create(struct front_cmd *cmd, enum front_kind kind)
 	}
 	if (kind == FRONT_CQ)
 		o->eqn = bb_prm_get(cqc, BB_PRM_CQC_C_EQN);
+	if (kind == FRONT_DM)
+		o->dm_size = bb_prm_get(cmd->in, BB_PRM_ALLOC_MEMIC_SIZE);
 	if (kind == FRONT_MCG)
 		memcpy(o->gid, bb_prm_csub(cmd->in, BB_PRM_ATTACH_TO_MCG_GID), sizeof(o->gid));
-	front_obj_publish(cmd->f, o,
-			  kind == FRONT_COUNTER
-				  ? bb_prm_get(cmd->out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID)
-			  : kind == FRONT_MCG ? bb_prm_get(cmd->in, BB_PRM_ATTACH_TO_MCG_QPN)
-					      : bb_prm_get(cmd->out, NUMBER));
+	front_obj_publish(
+		cmd->f, o,
+		kind == FRONT_COUNTER ? bb_prm_get(cmd->out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID)
+		: kind == FRONT_MCG   ? bb_prm_get(cmd->in, BB_PRM_ATTACH_TO_MCG_QPN)
+		: kind == FRONT_DM
+			? (uint32_t)(bb_prm_get64(cmd->out, BB_PRM_ALLOC_MEMIC_OUT_START) / PAGE)
+			: bb_prm_get(cmd->out, NUMBER));
 	ret = front_event_watch(o);
 	if (ret != 0) {
 		(void)front_obj_destroy(cmd->f, o);
@@ -198,6 +204,22 @@ destroy(struct front_cmd *cmd, struct front_obj *o)
 	ret = front_obj_destroy(cmd->f, o);
 	if (ret != 0)
 		front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
+}
+
+/*
+ * Frees device memory, which DEALLOC_MEMIC names by its address in the BAR and its size.
+ */
+static void
+free_dm(struct front_cmd *cmd)
+{
+	uint64_t start = bb_prm_get64(cmd->in, BB_PRM_DEALLOC_MEMIC_START);
+	struct front_obj *o = front_obj_find(cmd->f, FRONT_DM, (uint32_t)(start / PAGE));
+
+	if (start % PAGE != 0 || o == NULL || o->user != cmd->user ||
+	    bb_prm_get(cmd->in, BB_PRM_DEALLOC_MEMIC_SIZE) != o->dm_size)
+		FRONT_REFUSE(cmd, BAD_RES);
+	else
+		destroy(cmd, o);
 }
 
 static void
@@ -242,6 +264,7 @@ enum action {
 	QUERY,
 	DESTROY,
 	DETACH,
+	FREE_DM,
 	CREATE_USER,
 	DESTROY_USER,
 };
@@ -290,6 +313,8 @@ static const struct entry {
 	{BB_PRM_OP_DEALLOC_Q_COUNTER, FRONT_BOX, DESTROY, FRONT_COUNTER},
 	{BB_PRM_OP_ATTACH_TO_MCG, BB_PRM_SZ_MCG, CREATE, FRONT_MCG},
 	{BB_PRM_OP_DETACH_FROM_MCG, FRONT_BOX, DETACH, FRONT_MCG},
+	{BB_PRM_OP_ALLOC_MEMIC, BB_PRM_SZ_MEMIC_IN, CREATE, FRONT_DM},
+	{BB_PRM_OP_DEALLOC_MEMIC, BB_PRM_SZ_MEMIC_IN, FREE_DM, FRONT_DM},
 };
 
 /* Returns the field with the number of the object that a command modifies, queries or destroys. */
@@ -322,6 +347,9 @@ run(struct front_cmd *cmd, const struct entry *e)
 		break;
 	case DETACH:
 		detach(cmd);
+		break;
+	case FREE_DM:
+		free_dm(cmd);
 		break;
 	case CREATE_USER:
 		create_uctx(cmd);

@@ -27,6 +27,7 @@ enum front_kind {
 	FRONT_CQ,
 	FRONT_COUNTER,
 	FRONT_MKEY,
+	FRONT_DM, /* device memory; its number is its first page of the BAR */
 	FRONT_UMEM,
 	FRONT_PD,
 	FRONT_UAR,
@@ -51,8 +52,9 @@ struct front_obj {
 	struct mlx5_obj *obj;
 	struct mlx5_pd *pd;
 	struct mlx5_uar *uar;
-	uint32_t eqn;    /* valid for a CQ: event queue of its completion events */
-	uint8_t gid[16]; /* valid for a QP in a multicast group */
+	uint32_t eqn;     /* valid for a CQ: event queue of its completion events */
+	uint32_t dm_size; /* valid for device memory: bytes */
+	uint8_t gid[16];  /* valid for a QP in a multicast group */
 	/* Valid for a UAR: runs the QPs of the page; NULL if the device runs them by itself. */
 	void (*progress)(void *arg);
 	void *progress_arg;

@@ -75,6 +75,7 @@ enum bb_prm_kernel_op {
 #define BB_PRM_MKC_RELAXED_ORDERING_WRITE BB_PRM_F(0x000, 13, 1) /* mkc.relaxed_ordering_write */
 #define BB_PRM_MKC_LENGTH64               BB_PRM_F(0x00c, 0, 1)  /* mkc.length64 */
 #define BB_PRM_MKC_RELAXED_ORDERING_READ  BB_PRM_F(0x038, 25, 1) /* mkc.relaxed_ordering_read */
+#define BB_PRM_MKC_MODE_MEMIC             5                      /* MLX5_MKC_ACCESS_MODE_MEMIC */
 #define BB_PRM_MKC_MODE_PA                0                      /* MLX5_MKC_ACCESS_MODE_PA */
 #define BB_PRM_MKC_MODE_MTT               1                      /* MLX5_MKC_ACCESS_MODE_MTT */
 #define BB_PRM_SPECIAL_DUMP_FILL_MKEY                                                              \
@@ -97,7 +98,9 @@ enum bb_prm_kernel_op {
 /* RMP: position of the queue in its pages. */
 #define BB_PRM_WQ_PAGE_OFFSET BB_PRM_F(0x004, 11, 5) /* wq.page_offset */
 
-/* Device memory: ALLOC_MEMIC, DEALLOC_MEMIC. */
+/* Device memory: ALLOC_MEMIC, DEALLOC_MEMIC, and its place in BAR 0. */
+#define BB_PRM_DEV_MEM_CAP_MEMIC_BAR_START_ADDR                                                    \
+	BB_PRM_F(0x008, 0, 64) /* device_mem_cap.memic_bar_start_addr */
 #define BB_PRM_ALLOC_MEMIC_LOG_ALIGN                                                               \
 	BB_PRM_F(0x00c, 24, 8) /* alloc_memic_in.log_memic_addr_alignment */
 #define BB_PRM_ALLOC_MEMIC_RANGE_START                                                             \

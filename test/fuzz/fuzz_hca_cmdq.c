@@ -106,6 +106,18 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 	memcpy(copy, data, len);
 }
 
+/* Device memory fills the second half of its range of BAR 0. */
+uint8_t *
+front_dm(struct front *f, uint64_t off, uint32_t len)
+{
+	static uint8_t dm[(FRONT_DM_END - FRONT_DM_FIRST) / 2 * HCA_PAGE];
+	uint64_t at = off - (HCA_DM_FIRST + sizeof(dm));
+
+	(void)f;
+	fuzz_check(off >= HCA_DM_FIRST && off < HCA_BAR0_SIZE);
+	return len <= sizeof(dm) && at <= sizeof(dm) - len ? dm + at : NULL;
+}
+
 int
 front_poll(struct front *f)
 {

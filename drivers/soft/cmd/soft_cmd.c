@@ -69,6 +69,9 @@ static const struct soft_cmd_desc commands[] = {
 	CMD(CREATE_UMEM, BB_PRM_SZ_CREATE_UMEM_IN, BB_PRM_SZ_SHORT, soft_cmd_create_umem,
 	    SOFT_CMD_HOST | SOFT_CMD_PAGES),
 	CMD(DESTROY_UMEM, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_destroy_umem, SOFT_CMD_HOST),
+	CMD(ALLOC_MEMIC, BB_PRM_SZ_MEMIC_IN, BB_PRM_SZ_SHORT, soft_cmd_alloc_memic, SOFT_CMD_HOST),
+	CMD(DEALLOC_MEMIC, BB_PRM_SZ_MEMIC_IN, BB_PRM_SZ_SHORT, soft_cmd_dealloc_memic,
+	    SOFT_CMD_HOST),
 	CMD(QUERY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_RMP, soft_cmd_query_rmp, 0),
 };
 

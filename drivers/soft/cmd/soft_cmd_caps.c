@@ -2,7 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* QUERY_HCA_CAP: the capabilities that the device reports. */
+#include "bb_prm_kernel.h"
 #include "soft_ctl.h"
+#include "soft_host.h"
 #include "soft_kernel.h"
 
 #define SOFT_SYNDROME 0xbb010000u
@@ -151,6 +153,7 @@ dev_mem_caps(const struct soft_opts *opts, void *caps)
 	 */
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MIN_MEMIC_ALLOC_SIZE, 6);
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT, SOFT_LOG_DM_ALIGN - 6);
+	bb_prm_set64(caps, BB_PRM_DEV_MEM_CAP_MEMIC_BAR_START_ADDR, SOFT_DM_BAR);
 	set(caps, BB_PRM_DEV_MEM_CAP_MEMIC_BAR_SIZE, opts->dm);
 	set(caps, BB_PRM_DEV_MEM_CAP_MAX_MEMIC_SIZE, opts->dm);
 }

@@ -45,12 +45,17 @@ mkc(const struct soft_cmd *cmd, struct bb_prm_field f)
 	return bb_prm_get(cmd->in + MKC_AT, f);
 }
 
+static uint32_t
+mode_of(const struct soft_cmd *cmd)
+{
+	return mkc(cmd, BB_PRM_MKC_ACCESS_MODE_4_2) << 2 | mkc(cmd, BB_PRM_MKC_ACCESS_MODE);
+}
+
 static int
 check_kind(struct soft_cmd *cmd)
 {
 	const struct soft_opts *o = &cmd->dev->opts;
-	uint32_t mode =
-		mkc(cmd, BB_PRM_MKC_ACCESS_MODE_4_2) << 2 | mkc(cmd, BB_PRM_MKC_ACCESS_MODE);
+	uint32_t mode = mode_of(cmd);
 	bool ksm = mode == BB_PRM_MKC_MODE_KSM, free_ = mkc(cmd, BB_PRM_MKC_FREE) != 0;
 	uint32_t log_page = mkc(cmd, BB_PRM_MKC_LOG_PAGE_SIZE);
 
@@ -72,10 +77,6 @@ check_kind(struct soft_cmd *cmd)
 			"free is set without umr_en, so no UMR could ever make the key usable");
 	if (mkc(cmd, BB_PRM_MKC_EN_RINVAL) && !mkc(cmd, BB_PRM_MKC_UMR_EN))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "en_rinval is set without umr_en");
-	if (mkc(cmd, BB_PRM_MKC_QPN) != BB_MKEY_ANY_QP)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "invalid qpn 0x%x (0xffffff: the key belongs to no QP)",
-				   mkc(cmd, BB_PRM_MKC_QPN));
 	if (ksm ? log_page < 12 : log_page != 0)
 		return SOFT_REFUSE(
 			cmd, BAD_PARAM,
@@ -85,8 +86,8 @@ check_kind(struct soft_cmd *cmd)
 	return 0;
 }
 
-static int
-check_rights(struct soft_cmd *cmd)
+int
+soft_cmd_mkey_rights(struct soft_cmd *cmd)
 {
 	if (!mkc(cmd, BB_PRM_MKC_LR))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "lr is 0 (1: a key always allows local reads)");
@@ -97,6 +98,20 @@ check_rights(struct soft_cmd *cmd)
 	if (mkc(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_atomic)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "a (atomic) is set, but the device has no atomics");
+	if (mkc(cmd, BB_PRM_MKC_QPN) != BB_MKEY_ANY_QP)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid qpn 0x%x (0xffffff: the key belongs to no QP)",
+				   mkc(cmd, BB_PRM_MKC_QPN));
+	return 0;
+}
+
+static int
+check_rights(struct soft_cmd *cmd)
+{
+	int ret = soft_cmd_mkey_rights(cmd);
+
+	if (ret != 0)
+		return ret;
 	/*
 	 * UCX creates no such key if the capability umr_modify_atomic_disabled is set
 	 * (UCT_IB_MLX5_MD_FLAG_INDIRECT_ATOMICS).
@@ -189,8 +204,8 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 	struct soft_mkey *m;
 	int ret;
 
-	if (cmd->ctx->host != NULL && mkc(cmd, BB_PRM_MKC_ACCESS_MODE_4_2) == 0 &&
-	    mkc(cmd, BB_PRM_MKC_ACCESS_MODE) <= BB_PRM_MKC_MODE_MTT)
+	if (cmd->ctx->host != NULL &&
+	    (mode_of(cmd) <= BB_PRM_MKC_MODE_MTT || mode_of(cmd) == BB_PRM_MKC_MODE_MEMIC))
 		return soft_cmd_create_mtt(cmd);
 	ret = soft_cmd_only(cmd, create_fields, RTE_DIM(create_fields));
 	if (ret == 0)
@@ -265,6 +280,7 @@ soft_cmd_destroy_mkey(struct soft_cmd *cmd)
 	static const struct soft_field fields[] = {{BB_PRM_DESTROY_MKEY_INDEX, 0}};
 	uint32_t id = bb_prm_get(cmd->in, BB_PRM_DESTROY_MKEY_INDEX);
 	struct soft_mkey *m = id < 1u << SOFT_LOG_MAX_MKEY ? cmd->dev->mkeys[id] : NULL;
+	struct soft_dm *dm;
 	uint32_t pdn;
 	int ret;
 
@@ -274,6 +290,7 @@ soft_cmd_destroy_mkey(struct soft_cmd *cmd)
 	if (m == NULL || m->obj == NULL || m->obj->ctx != &cmd->ctx->pub)
 		return SOFT_REFUSE(cmd, BAD_RES, "mkey 0x%x does not exist", id);
 	pdn = m->pdn;
+	dm = m->dm;
 	if (m->ind == NULL) {
 		if (soft_mkey_retire(cmd->dev, m, NULL) != 0)
 			return SOFT_REFUSE(cmd, RES_BUSY,
@@ -286,6 +303,8 @@ soft_cmd_destroy_mkey(struct soft_cmd *cmd)
 		unbind(cmd->dev, m);
 		soft_indirect_free(m);
 	}
+	if (dm != NULL)
+		dm->mrs--;
 	soft_draw_give(&cmd->dev->ctl->mkey_draw, id);
 	soft_pd_count_mr(cmd->dev->ctl->pds[pdn], -1);
 	return 0;

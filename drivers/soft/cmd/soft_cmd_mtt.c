@@ -2,16 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * CREATE_MKEY for keys that a kernel's driver makes: over a page list (ibv_reg_mr()), and over all
- * physical addresses (the kernel's own queues). Sources: reg_create() and mlx5_ib_get_dma_mr() of
- * mlx5_ib, Linux 6.1.
+ * CREATE_MKEY for keys that a kernel's driver makes: over a page list (ibv_reg_mr()), over all
+ * physical addresses (the kernel's own queues), and over device memory (ibv_reg_dm_mr()). Sources:
+ * reg_create(), mlx5_ib_get_dma_mr() and mlx5_ib_get_dm_mr() of mlx5_ib, Linux 6.1.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "bb_prm_kernel.h"
-#include "soft_ctl.h"
+#include "soft_dm.h"
+#include "soft_host.h"
 
 #define SOFT_SYNDROME 0xbb090000u
 
@@ -24,6 +25,7 @@ static const struct soft_field create_fields[] = {
 	{BB_PRM_CREATE_MKEY_PG_ACCESS, 0},
 	{BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0},
 	{BB_PRM_MKC_ACCESS_MODE, MKC_AT},
+	{BB_PRM_MKC_ACCESS_MODE_4_2, MKC_AT},
 	{BB_PRM_MKC_RELAXED_ORDERING_WRITE, MKC_AT},
 	{BB_PRM_MKC_RELAXED_ORDERING_READ, MKC_AT},
 	{BB_PRM_MKC_UMR_EN, MKC_AT},
@@ -107,17 +109,14 @@ make_physical(const struct soft_cmd *cmd)
 	return m;
 }
 
-/* Makes a key over a page list. Returns 0, or rejects the command. */
-static int
-make_paged(struct soft_cmd *cmd, struct soft_mkey **out)
+/* Makes a key without memory. Returns NULL if out of memory. */
+static struct soft_mkey *
+make_direct(const struct soft_cmd *cmd)
 {
 	struct soft_mkey *m = calloc(1, sizeof(*m));
-	uint64_t len = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_LEN);
-	int ret;
 
 	if (m == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a key");
-	m->start = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_START_ADDR);
+		return NULL;
 	m->lw = bit(cmd, BB_PRM_MKC_LW);
 	m->rr = bit(cmd, BB_PRM_MKC_RR);
 	m->rw = bit(cmd, BB_PRM_MKC_RW);
@@ -125,6 +124,47 @@ make_paged(struct soft_cmd *cmd, struct soft_mkey **out)
 	m->umr_en = bit(cmd, BB_PRM_MKC_UMR_EN);
 	/* The context has no field for the right MW_BIND: the kernel gives it to each key. */
 	m->mw_bind = true;
+	return m;
+}
+
+/*
+ * Makes a key over device memory. start_addr is the address of the memory in BAR 0, and requests
+ * begin at address 0. Returns 0, or rejects the command.
+ */
+static int
+make_memic(struct soft_cmd *cmd, struct soft_mkey **out)
+{
+	uint64_t start = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_START_ADDR);
+	uint64_t len = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_LEN);
+	struct soft_dm *d = soft_dm_find(cmd->dev, start, len);
+	struct soft_mkey *m;
+
+	if (len == 0 || d == NULL)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "%" PRIu64 " bytes at 0x%" PRIx64
+				   " of BAR 0 are not device memory of one allocation",
+				   len, start);
+	m = make_direct(cmd);
+	if (m == NULL)
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a key");
+	m->base = cmd->dev->ctl->memic.mem + (start - SOFT_DM_BAR);
+	m->len = len;
+	m->dm = d;
+	*out = m;
+	return 0;
+}
+
+/* Makes a key over a page list. Returns 0, or rejects the command. */
+static int
+make_paged(struct soft_cmd *cmd, struct soft_mkey **out)
+{
+	struct soft_mkey *m = make_direct(cmd);
+	uint64_t len = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_LEN);
+	int ret;
+
+	if (m == NULL)
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a key");
+	m->start = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_START_ADDR);
 	ret = open_pages(cmd, m, len);
 	if (ret != 0) {
 		free(m);
@@ -140,28 +180,6 @@ make_paged(struct soft_cmd *cmd, struct soft_mkey **out)
 	return 0;
 }
 
-static int
-check(struct soft_cmd *cmd)
-{
-	int ret = soft_cmd_only(cmd, create_fields, RTE_DIM(create_fields));
-
-	if (ret != 0)
-		return ret;
-	if (!bit(cmd, BB_PRM_MKC_LR))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "lr is 0 (1: a key always allows local reads)");
-	if ((bit(cmd, BB_PRM_MKC_RW) || bit(cmd, BB_PRM_MKC_A)) && !bit(cmd, BB_PRM_MKC_LW))
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"rw (remote write) or a (atomic) is set without lw (local write)");
-	if (bit(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_atomic)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "a (atomic) is set, but the device has no atomics");
-	if (bb_prm_get(cmd->in + MKC_AT, BB_PRM_MKC_QPN) != BB_MKEY_ANY_QP)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "invalid qpn (0xffffff: the key belongs to no QP)");
-	return 0;
-}
-
 int
 soft_cmd_create_mtt(struct soft_cmd *cmd)
 {
@@ -170,12 +188,16 @@ soft_cmd_create_mtt(struct soft_cmd *cmd)
 	struct soft_mkey *m = NULL;
 	int ret;
 
-	ret = check(cmd);
+	ret = soft_cmd_only(cmd, create_fields, RTE_DIM(create_fields));
+	if (ret == 0)
+		ret = soft_cmd_mkey_rights(cmd);
 	if (ret != 0)
 		return ret;
 	if (pd == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "PD 0x%x does not exist", pdn);
-	if (bb_prm_get(cmd->in + MKC_AT, BB_PRM_MKC_ACCESS_MODE) == BB_PRM_MKC_MODE_PA) {
+	if (bit(cmd, BB_PRM_MKC_ACCESS_MODE_4_2)) {
+		ret = make_memic(cmd, &m);
+	} else if (!bit(cmd, BB_PRM_MKC_ACCESS_MODE)) {
 		m = make_physical(cmd);
 		if (m == NULL)
 			ret = SOFT_REFUSE(cmd, NO_RES, "out of memory for a key");
@@ -191,6 +213,8 @@ soft_cmd_create_mtt(struct soft_cmd *cmd)
 	m->key = id << 8 | bb_prm_get(cmd->in + MKC_AT, BB_PRM_MKC_MKEY_7_0);
 	m->pdn = pdn;
 	m->obj = cmd->obj;
+	if (m->dm != NULL)
+		m->dm->mrs++;
 	cmd->dev->ctl->mkey_variant[id] = (uint8_t)m->key;
 	__atomic_store_n(&cmd->dev->mkeys[id], m, __ATOMIC_RELEASE);
 	soft_mkey_share(cmd->dev, m);

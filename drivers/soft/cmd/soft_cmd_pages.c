@@ -11,7 +11,7 @@
 #include "bb_prm_kernel.h"
 #include "soft_ctl.h"
 
-#define SOFT_SYNDROME 0xbb080000u
+#define SOFT_SYNDROME 0xbb0b0000u
 
 #define LOG_PAGE     12u /* log2 of the device's page: unit of all fields log_page_size */
 #define LOG_MAX_PAGE 40u /* log2 of the largest page that the device accepts */

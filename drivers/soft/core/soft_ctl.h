@@ -68,9 +68,10 @@ struct soft_draw {
 	uint32_t head, free; /* ring index of the number freed longest ago; count of free numbers */
 };
 
-/* Device memory: whole pages, with a bitmap of used pages. */
+/* Device memory: whole pages. */
 struct soft_memic {
-	uint8_t *mem, *used;
+	uint8_t *mem;
+	struct soft_dm **owner; /* allocation of each page, NULL if the page is free */
 	uint32_t pages;
 };
 
@@ -302,20 +303,6 @@ uint8_t *soft_node_uar(struct soft_dev *dev, uint32_t id);
 void soft_node_uar_free(struct soft_dev *dev, uint8_t *base);
 /* Returns @pages pages for device memory, which munmap() frees; NULL if there is no memory. */
 uint8_t *soft_node_dm(struct soft_dev *dev, uint32_t pages);
-
-/* ---- soft_dm.c */
-int soft_dm_start(struct soft_dev *dev);
-void soft_dm_stop(struct soft_dev *dev);
-int soft_dm_alloc(struct mlx5_ctx *ctx, uint64_t len, uint32_t log_align, struct mlx5_dm **dm);
-int soft_dm_free(struct mlx5_ctx *ctx, struct mlx5_dm *dm);
-int soft_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void *src,
-		  size_t len);
-int soft_dm_read(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off, size_t len);
-/*
- * Checks an MR over device memory, and sets *base to the address of its first byte. Returns 0 or a
- * negative errno (logged).
- */
-int soft_dm_mr(const struct soft_ctx *ctx, const struct mlx5_mr_attr *attr, uint8_t **base);
 
 /* ---- soft_umem.c: the functions of struct mlx5_cmd_if */
 int soft_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
@@ -564,13 +551,20 @@ int soft_cmd_destroy_qp(struct soft_cmd *cmd);
 int soft_cmd_query_qp(struct soft_cmd *cmd);
 int soft_cmd_modify_qp(struct soft_cmd *cmd);
 int soft_cmd_create_mkey(struct soft_cmd *cmd);
-/* CREATE_MKEY for keys over page lists or physical addresses; only if soft_ctx.host is set. */
+/*
+ * CREATE_MKEY for keys over page lists, physical addresses or device memory; only if soft_ctx.host
+ * is set.
+ */
 int soft_cmd_create_mtt(struct soft_cmd *cmd);
+/* Checks the rights and the QP of a new key. Returns 0, or rejects the command. */
+int soft_cmd_mkey_rights(struct soft_cmd *cmd);
 int soft_cmd_destroy_mkey(struct soft_cmd *cmd);
 int soft_cmd_alloc_q_counter(struct soft_cmd *cmd);
 int soft_cmd_dealloc_q_counter(struct soft_cmd *cmd);
 int soft_cmd_query_q_counter(struct soft_cmd *cmd);
 int soft_cmd_query_cong_statistics(struct soft_cmd *cmd);
+int soft_cmd_alloc_memic(struct soft_cmd *cmd);
+int soft_cmd_dealloc_memic(struct soft_cmd *cmd);
 int soft_cmd_create_umem(struct soft_cmd *cmd);
 int soft_cmd_destroy_umem(struct soft_cmd *cmd);
 int soft_cmd_create_rmp(struct soft_cmd *cmd);

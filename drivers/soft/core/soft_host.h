@@ -19,6 +19,12 @@
 #include "mlx5_cmd.h"
 
 /*
+ * Address of device memory in BAR 0 of a function: the capability memic_bar_start_addr. ALLOC_MEMIC
+ * and keys over device memory name it by such addresses.
+ */
+#define SOFT_DM_BAR UINT64_C(0x2000000)
+
+/*
  * Memory of a guest. Contexts with the same host may use one another's objects, as enum soft_role
  * says. The device calls the functions from the control path, under soft_dev.lock.
  */
@@ -50,5 +56,11 @@ extern const struct mlx5_cmd_if soft_cmd_if;
  */
 int soft_open_host(const char *name, const char *args, const struct soft_host *host,
 		   enum soft_role role, struct mlx5_ctx **ctx);
+
+/*
+ * Returns the process address of @len bytes of device memory at @addr, an address in BAR 0. Returns
+ * NULL if they are not all in one allocation. The pointer is valid until the allocation is freed.
+ */
+uint8_t *soft_dm_at(struct mlx5_ctx *ctx, uint64_t addr, uint64_t len);
 
 #endif

@@ -98,6 +98,7 @@ struct soft_mkey {
 	enum soft_detour detour;
 	uint64_t detour_len; /* length of the memory in bytes; valid only if detour is not NONE */
 	struct soft_window window; /* pages of a guest; none if the memory is of this process */
+	struct soft_dm *dm; /* device memory of a key that CREATE_MKEY made, otherwise NULL */
 	bool umr_en; /* UMRs of the kernel may change the key; only for keys over a page list */
 };
 

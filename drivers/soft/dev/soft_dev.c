@@ -12,6 +12,7 @@
 
 #include "soft_capture.h"
 #include "soft_ctl.h"
+#include "soft_dm.h"
 #include "soft_link.h"
 #include "soft_netif.h"
 #include "soft_shm.h"

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "soft_ctl.h"
+#include "soft_dm.h"
+#include "soft_host.h"
 #include "soft_kernel.h"
 
 /* Fill byte of new device memory, because a card does not promise zeros (assumption [A]). */
@@ -26,9 +27,9 @@ soft_dm_start(struct soft_dev *dev)
 	m->pages = dev->opts.no_dm ? 0 : dev->opts.dm / SOFT_KERNEL_PAGE;
 	if (m->pages == 0)
 		return 0;
-	m->used = calloc(m->pages, 1);
+	m->owner = calloc(m->pages, sizeof(m->owner[0]));
 	m->mem = soft_node_dm(dev, m->pages);
-	if (m->used != NULL && m->mem != NULL)
+	if (m->owner != NULL && m->mem != NULL)
 		return 0;
 	SOFT_LOG(ERR,
 		 "%s: cannot open the device: out of memory for %u bytes of device memory (option "
@@ -43,27 +44,94 @@ soft_dm_stop(struct soft_dev *dev)
 {
 	struct soft_memic *m = &dev->ctl->memic;
 
-	free(m->used);
+	free(m->owner);
 	if (m->mem != NULL)
 		(void)munmap(m->mem, (size_t)m->pages * SOFT_KERNEL_PAGE);
 	memset(m, 0, sizeof(*m));
 }
 
 /*
- * Returns the first of @n consecutive free pages, or m->pages if no such range exists (like
- * bitmap_find_next_zero_area() of the kernel).
+ * Returns the first of @n consecutive free pages from @first on and before @end, or @end if no such
+ * range exists (like bitmap_find_next_zero_area() of the kernel).
  */
 static uint32_t
-find_pages(const struct soft_memic *m, uint32_t n)
+find_pages(const struct soft_memic *m, uint32_t n, uint32_t first, uint32_t end)
 {
 	uint32_t i, run = 0;
 
-	for (i = 0; i < m->pages; i++) {
-		run = m->used[i] ? 0 : run + 1;
+	for (i = first; i < end; i++) {
+		run = m->owner[i] != NULL ? 0 : run + 1;
 		if (run == n)
 			return i + 1 - n;
 	}
-	return m->pages;
+	return end;
+}
+
+static uint32_t
+pages_of(uint64_t len)
+{
+	return (uint32_t)((len + SOFT_KERNEL_PAGE - 1) / SOFT_KERNEL_PAGE);
+}
+
+struct soft_dm *
+soft_dm_take(struct soft_ctx *ctx, uint64_t len, uint32_t first, uint32_t end)
+{
+	struct soft_memic *m = &ctx->dev->ctl->memic;
+	uint32_t n = pages_of(len), page = find_pages(m, n, first, end), i;
+	struct soft_dm *d;
+
+	if (page == end)
+		return NULL;
+	d = calloc(1, sizeof(*d));
+	if (d == NULL)
+		return NULL;
+	d->pub.len = len;
+	d->ctx = ctx;
+	d->page = page;
+	d->pages = n;
+	d->base = m->mem + (size_t)page * SOFT_KERNEL_PAGE;
+	for (i = 0; i < n; i++)
+		m->owner[page + i] = d;
+	memset(d->base, FRESH, (size_t)n * SOFT_KERNEL_PAGE);
+	return d;
+}
+
+void
+soft_dm_give(struct soft_dm *d)
+{
+	memset(d->ctx->dev->ctl->memic.owner + d->page, 0, d->pages * sizeof(struct soft_dm *));
+	free(d);
+}
+
+struct soft_dm *
+soft_dm_find(const struct soft_dev *dev, uint64_t addr, uint64_t len)
+{
+	const struct soft_memic *m = &dev->ctl->memic;
+	uint64_t at = addr - SOFT_DM_BAR, off;
+	struct soft_dm *d;
+
+	if (addr < SOFT_DM_BAR || at / SOFT_KERNEL_PAGE >= m->pages)
+		return NULL;
+	d = m->owner[at / SOFT_KERNEL_PAGE];
+	if (d == NULL)
+		return NULL;
+	off = at - (uint64_t)d->page * SOFT_KERNEL_PAGE;
+	return len > d->pub.len || off > d->pub.len - len ? NULL : d;
+}
+
+uint8_t *
+soft_dm_at(struct mlx5_ctx *ctx, uint64_t addr, uint64_t len)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	struct soft_dm *d;
+	uint8_t *at = NULL;
+
+	pthread_mutex_lock(&dev->lock);
+	d = soft_dm_find(dev, addr, len);
+	if (d != NULL)
+		at = dev->ctl->memic.mem + (addr - SOFT_DM_BAR);
+	pthread_mutex_unlock(&dev->lock);
+	return at;
 }
 
 int
@@ -81,29 +149,16 @@ soft_dm_alloc(struct mlx5_ctx *ctx_, uint64_t len, uint32_t log_align, struct ml
 		ret = soft_fault_check(dev, "device memory");
 	if (ret != 0)
 		return ret;
-	d = calloc(1, sizeof(*d));
-	if (d == NULL) {
-		SOFT_LOG(ERR, "%s: out of memory for a device memory object", dev->name);
-		return -ENOMEM;
-	}
-	d->pub.len = len;
-	d->ctx = ctx;
-	d->pages = (uint32_t)((len + SOFT_KERNEL_PAGE - 1) / SOFT_KERNEL_PAGE);
 	pthread_mutex_lock(&dev->lock);
-	d->page = find_pages(m, d->pages);
-	if (d->page < m->pages) {
-		d->base = m->mem + (size_t)d->page * SOFT_KERNEL_PAGE;
-		memset(m->used + d->page, 1, d->pages);
-		memset(d->base, FRESH, (size_t)d->pages * SOFT_KERNEL_PAGE);
+	d = soft_dm_take(ctx, len, 0, m->pages);
+	if (d != NULL)
 		ctx->dms++;
-	}
 	pthread_mutex_unlock(&dev->lock);
-	if (d->base == NULL) {
+	if (d == NULL) {
 		SOFT_LOG(ERR,
 			 "%s: cannot allocate %u contiguous pages of 4096 bytes of the %u pages of "
 			 "device memory: free some, or open the device with a larger dm=BYTES",
-			 dev->name, d->pages, m->pages);
-		free(d);
+			 dev->name, pages_of(len), m->pages);
 		return -ENOMEM;
 	}
 	*dm = &d->pub;
@@ -132,10 +187,9 @@ soft_dm_free(struct mlx5_ctx *ctx_, struct mlx5_dm *dm)
 			 dev->name, d->mrs);
 		return -EBUSY;
 	}
-	memset(dev->ctl->memic.used + d->page, 0, d->pages);
+	soft_dm_give(d);
 	ctx->dms--;
 	pthread_mutex_unlock(&dev->lock);
-	free(d);
 	return 0;
 }
 

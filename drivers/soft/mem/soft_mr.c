@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "soft_ctl.h"
+#include "soft_dm.h"
 #include "soft_kernel.h"
 
 /* Number of pages of the smallest key that the kernel caches (mlx5_mkey_cache_init()). */

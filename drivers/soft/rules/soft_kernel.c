@@ -277,6 +277,11 @@ soft_kernel_obj_id(const void *in, const void *out)
 	case BB_PRM_OP_CREATE_UMEM:
 		num = bb_prm_get(out, BB_PRM_CREATE_UMEM_OUT_ID);
 		break;
+	case BB_PRM_OP_ALLOC_MEMIC:
+		/* Not an object of DEVX. The start is a whole page: its number identifies it. */
+		num = (uint32_t)(bb_prm_get64(out, BB_PRM_ALLOC_MEMIC_OUT_START) /
+				 SOFT_KERNEL_PAGE);
+		break;
 	case BB_PRM_OP_ATTACH_TO_MCG:
 		num = bb_prm_get(in, BB_PRM_ATTACH_TO_MCG_QPN);
 		break;
@@ -316,6 +321,12 @@ soft_kernel_destroy_cmd(const void *create, uint64_t obj_id, void *in)
 		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_UMEM);
 		bb_prm_set(in, BB_PRM_DESTROY_UMEM_ID, num);
 		break;
+	case BB_PRM_OP_ALLOC_MEMIC:
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DEALLOC_MEMIC);
+		bb_prm_set64(in, BB_PRM_DEALLOC_MEMIC_START, (uint64_t)num * SOFT_KERNEL_PAGE);
+		bb_prm_set(in, BB_PRM_DEALLOC_MEMIC_SIZE,
+			   bb_prm_get(create, BB_PRM_ALLOC_MEMIC_SIZE));
+		return BB_PRM_SZ_MEMIC_IN;
 	case BB_PRM_OP_ATTACH_TO_MCG:
 		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DETACH_FROM_MCG);
 		bb_prm_set(in, BB_PRM_DETACH_FROM_MCG_QPN, num);

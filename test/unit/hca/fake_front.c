@@ -57,6 +57,17 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 	memcpy(b->data, data, len < sizeof(b->data) ? len : sizeof(b->data));
 }
 
+uint8_t *
+front_dm(struct front *f, uint64_t off, uint32_t len)
+{
+	uint64_t at = off - HCA_DM_FIRST;
+
+	(void)f;
+	return len <= sizeof(fake_front.dm) && at <= sizeof(fake_front.dm) - len
+		       ? fake_front.dm + at
+		       : NULL;
+}
+
 int
 front_poll(struct front *f)
 {

@@ -51,6 +51,7 @@ extern struct fake_front {
 	bool unknown;   /* opcodes are not the front's */
 	int poll_ms;
 	struct fake_bell bell[8];
+	uint8_t dm[64]; /* device memory at the start of its range of BAR 0 */
 } fake_front;
 
 /* Opens the device, connects, maps RAM. */

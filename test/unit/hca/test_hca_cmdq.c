@@ -456,4 +456,28 @@ LIVE(test_odd_stores_to_register_pages_stay_inside)
 	}
 }
 
+LIVE(test_loads_and_stores_of_device_memory_reach_allocated_bytes_only)
+{
+	const uint64_t at = HCA_DM_FIRST, end = HCA_DM_FIRST + sizeof(fake_front.dm);
+	uint8_t w[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+	memset(fake_front.dm, 0xd3, sizeof(fake_front.dm));
+	rig_store(r, at + 4, w, 4);
+	assert_memory_equal(fake_front.dm + 4, w, 4);
+	assert_int_equal(fake_front.dm[3], 0xd3);
+	assert_int_equal(fake_front.dm[8], 0xd3);
+	assert_int_equal(rig_read32(r, VFU_BAR0, at + 4), 0x04030201);
+	/* Bytes that are not all allocated. */
+	rig_store(r, end - 4, w, 8);
+	assert_int_equal(fake_front.dm[sizeof(fake_front.dm) - 4], 0xd3);
+	rig_store(r, end, w, 8);
+	assert_int_equal(rig_read32(r, VFU_BAR0, end), 0);
+	assert_int_equal(fake_front.bells, 0);
+	/* A pending copy of a WQE is executed before a later store to device memory. */
+	rig_store(r, RIG_UAR * 4096 + 0x800, w, 8);
+	assert_int_equal(fake_front.bells, 0);
+	rig_store(r, at, w, 8);
+	assert_int_equal(fake_front.bells, 1);
+}
+
 TEST_MAIN(0)
