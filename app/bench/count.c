@@ -290,6 +290,10 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 	if (rc == 0)
 		rc = soft_addr(b, b->qps[0], &addr_b);
 	if (rc == 0)
+		rc = soft_wait_link(a);
+	if (rc == 0)
+		rc = soft_wait_link(b);
+	if (rc == 0)
 		rc = soft_connect(a, a->qps[0], &addr_a, &addr_b);
 	if (rc == 0)
 		rc = soft_connect(b, b->qps[0], &addr_b, &addr_a);

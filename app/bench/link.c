@@ -69,7 +69,9 @@ connect_both(struct soft *s, const struct bb_qp_addr *peer, struct remote_msg *m
 	rc = remote_send(msg);
 	if (rc != 0)
 		return rc;
-	rc = soft_connect(s, s->qps[0], &own, peer);
+	rc = soft_wait_link(s);
+	if (rc == 0)
+		rc = soft_connect(s, s->qps[0], &own, peer);
 	ended = remote_stop(msg);
 	return rc != 0 ? rc : ended;
 }

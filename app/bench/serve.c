@@ -66,6 +66,8 @@ soft_order_open(struct remote_msg *m)
 static int
 soft_order(struct remote_msg *m)
 {
+	int rc;
+
 	if (m->op == REMOTE_SOFT_OPEN)
 		return soft_order_open(m);
 	if (!soft_is_open)
@@ -74,7 +76,8 @@ soft_order(struct remote_msg *m)
 	case REMOTE_SOFT_CONNECT:
 		soft.raddr = m->raddr;
 		soft.rkey = m->rkey;
-		return soft_connect(&soft, soft.qps[0], &soft_own, &m->addr);
+		rc = soft_wait_link(&soft);
+		return rc != 0 ? rc : soft_connect(&soft, soft.qps[0], &soft_own, &m->addr);
 	case REMOTE_SOFT_ECHO:
 		return link_echo_peer(&soft, m->n);
 	case REMOTE_SOFT_RUN:

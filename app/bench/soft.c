@@ -7,12 +7,15 @@
 #include <string.h>
 
 #include <rte_common.h>
+#include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 
 #include "soft.h"
+
+#define LINK_SECONDS 30 /* longest wait for a link that comes up; less than REMOTE_SECONDS */
 
 enum bb_db_mode soft_db_mode = BB_DB_DOORBELL;
 uint32_t soft_recvs;
@@ -162,6 +165,27 @@ int
 soft_addr(struct soft *s, struct bb_qp *qp, struct bb_qp_addr *addr)
 {
 	return bb_qp_addr(qp, 1, s->sgid, addr);
+}
+
+int
+soft_wait_link(struct soft *s)
+{
+	const uint64_t t = tsc();
+	struct bb_port_attr port;
+	int rc;
+
+	for (;;) {
+		rc = bb_port_query(s->dev, 1, &port);
+		if (rc != 0 || port.state == BB_PORT_ACTIVE)
+			return rc;
+		if (ns_since(t) > LINK_SECONDS * 1e9)
+			break;
+		bb_dev_progress(s->dev);
+		rte_delay_us_sleep(100);
+	}
+	fprintf(stderr, "bench: the port of %s is not active after %d s: check its link\n",
+		bb_dev_name(s->dev), LINK_SECONDS);
+	return -ENETDOWN;
 }
 
 int

@@ -64,6 +64,12 @@ int soft_open(struct soft *s, const char *spec, uint32_t pairs, uint32_t depth, 
 int soft_open_one(struct soft *s, const char *spec, uint32_t depth, size_t bytes);
 /* Writes the address of @qp for its peer to *@addr, with a new PSN. Returns 0 or -errno. */
 int soft_addr(struct soft *s, struct bb_qp *qp, struct bb_qp_addr *addr);
+/*
+ * Waits until the device's port is active, at most half a minute, and polls the device meanwhile.
+ * The link of a net_memif comes up only after both ends are open. Returns 0, -ENETDOWN or another
+ * negative errno.
+ */
+int soft_wait_link(struct soft *s);
 int soft_connect(struct soft *s, struct bb_qp *qp, const struct bb_qp_addr *own,
 		 const struct bb_qp_addr *peer);
 void soft_close(struct soft *s);

@@ -12,8 +12,8 @@
  * engine waits for those locks.
  */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <rte_alarm.h>
@@ -46,39 +46,38 @@ static LIST_HEAD(, soft_netif) gated = LIST_HEAD_INITIALIZER(gated);
 static bool turning;
 
 /*
- * Scheduling of the interrupt thread. If the thread is preempted while it holds the locks, it
+ * Nice value of the interrupt thread. If the thread waits for a CPU while it holds the locks, it
  * blocks the ports for all threads, up to a second on a busy machine. A requester's retries do not
- * last a second. So the thread runs at real-time priority while it holds the locks, if the process
- * has the right.
+ * last a second. So the thread has a higher priority while it holds the locks, if the process has
+ * the right. The priority is not a real-time one, because the PMD's work spins on locks of EAL,
+ * such as that of the heap. Their holder may be a thread that waits for the same CPU, and must get
+ * it.
  */
+#define HIGH_NICE (-10)
+
 static struct {
-	int policy;
-	struct sched_param param;
+	int nice;
 	bool raised;
 } normal_priority;
 
 static void
 raise_priority(void)
 {
-	const struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
-
-	normal_priority.policy = sched_getscheduler(0);
-	normal_priority.raised = normal_priority.policy >= 0 &&
-				 normal_priority.policy != SCHED_FIFO &&
-				 normal_priority.policy != SCHED_RR &&
-				 sched_getparam(0, &normal_priority.param) == 0 &&
-				 sched_setscheduler(0, SCHED_FIFO, &first) == 0;
+	errno = 0;
+	/* On Linux the nice value is one of the calling thread. */
+	normal_priority.nice = getpriority(PRIO_PROCESS, 0);
+	normal_priority.raised = errno == 0 && normal_priority.nice > HIGH_NICE &&
+				 setpriority(PRIO_PROCESS, 0, HIGH_NICE) == 0;
 }
 
 static void
 restore_priority(void)
 {
-	if (normal_priority.raised &&
-	    sched_setscheduler(0, normal_priority.policy, &normal_priority.param) != 0)
+	if (normal_priority.raised && setpriority(PRIO_PROCESS, 0, normal_priority.nice) != 0)
 		SOFT_LOG(ERR,
-			 "cannot set EAL's interrupt thread back from a real-time priority to its "
-			 "own: %s",
-			 strerror(errno));
+			 "cannot set EAL's interrupt thread back from nice value %d to its own %d: "
+			 "%s",
+			 HIGH_NICE, normal_priority.nice, strerror(errno));
 	normal_priority.raised = false;
 }
 

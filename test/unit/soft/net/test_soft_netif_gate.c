@@ -5,7 +5,9 @@
  * EAL's interrupt thread at the gate of ports whose engines poll without a pause. It gets the
  * ports' locks for its work, and does not spend a CPU on waiting for them.
  */
+#include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +31,8 @@
 #define MOST   12
 #define TIMES  3
 #define ROUNDS 8
-#define LEAST  10 /* pieces of work in a round: a turn in 20 ms on unshared CPUs */
+#define NICE   (-10) /* nice value of the interrupt thread while it works */
+#define LEAST  10    /* pieces of work in a round: a turn in 20 ms on unshared CPUs */
 
 struct world {
 	struct soft_dev *dev[PORTS];
@@ -43,6 +46,8 @@ struct world {
 	uint32_t inside;       /* number of ports held by an engine; __atomic */
 	uint32_t works, wrong; /* of the interrupt thread, in all and while an engine had a
 				* port; __atomic */
+	uint32_t real_time,
+		niced;         /* works at a real-time priority, and at nice value NICE; __atomic */
 	bool works_end, ended; /* __atomic */
 	uint64_t spent;        /* CPU time of the interrupt thread, ns; __atomic */
 };
@@ -68,6 +73,10 @@ work(void *arg)
 	(void)arg;
 	if (__atomic_load_n(&w.inside, __ATOMIC_RELAXED) != 0)
 		__atomic_fetch_add(&w.wrong, 1, __ATOMIC_RELAXED);
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		__atomic_fetch_add(&w.real_time, 1, __ATOMIC_RELAXED);
+	if (getpriority(PRIO_PROCESS, 0) == NICE)
+		__atomic_fetch_add(&w.niced, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&w.works, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&w.spent, clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
 	if (__atomic_load_n(&w.works_end, __ATOMIC_RELAXED) ||
@@ -247,6 +256,35 @@ TEST(test_worker_gets_the_port_of_an_engine_that_stopped_polling)
 	printf("%u works, %lu %% of a CPU\n", w.works, percent);
 	assert_int_equal(w.wrong, 0);
 	assert_true(percent <= most);
+}
+
+/* Returns whether this process may set NICE. */
+static void *
+try_nice(void *may)
+{
+	*(bool *)may = setpriority(PRIO_PROCESS, 0, NICE) == 0;
+	return NULL;
+}
+
+/*
+ * The work of a PMD spins on locks of EAL. At a real-time priority it would keep the CPU from a
+ * lock's holder that waits for it.
+ */
+TEST(test_work_has_a_high_but_no_real_time_priority)
+{
+	pthread_t thread;
+	uint64_t percent;
+	bool may;
+
+	/* Another thread, which ends with its nice value. */
+	assert_int_equal(pthread_create(&thread, NULL, try_nice, &may), 0);
+	pthread_join(thread, NULL);
+	world_start(1, 0);
+	percent = share_once();
+	world_end();
+	assert_true(percent != UINT64_MAX);
+	assert_int_equal(w.real_time, 0);
+	assert_int_equal(w.niced, may ? w.works : 0);
 }
 
 /* An engine that holds the second port and wants the first. */
