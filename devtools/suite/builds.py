@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from clock import ninja_seconds, say
+from clock import ninja_seconds, output, say, show
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WORK = os.path.join(TOP, 'build-test')
@@ -22,19 +22,20 @@ def read_text(path):
 def show_failure(log):
     text = read_text(log)
     # The output of ninja before the first failure is not shown.
-    print(text[max(0, text.find('\nFAILED: ')):][:20000], flush=True)
+    show(text[max(0, text.find('\nFAILED: ')):][:20000])
 
 
-def run(cmd, log=None, env=None, show=False, tell=True):
-    """Runs a command in the tree. Its output goes to a log, which @tell shows if the command fails."""
+def run(cmd, log=None, env=None, live=False, tell=True):
+    """Runs a command in the tree. Its output goes to a log, which @tell shows if the command fails, or with @live to
+    the output of the stage."""
     full = dict(os.environ, **(env or {}))
-    if show:
-        return subprocess.call(cmd, cwd=TOP, env=full) == 0
+    if live:
+        return subprocess.call(cmd, cwd=TOP, env=full, stdout=output(), stderr=subprocess.STDOUT) == 0
     with open(log, 'w') as out:
         rc = subprocess.call(cmd, cwd=TOP, env=full, stdout=out, stderr=subprocess.STDOUT)
     if rc != 0 and tell:
         show_failure(log)
-        print('command failed with exit status %d: %s' % (rc, ' '.join(cmd)[:200]), flush=True)
+        show('command failed with exit status %d: %s' % (rc, ' '.join(cmd)[:200]))
     return rc == 0
 
 

@@ -2,21 +2,35 @@
 """Time spent by devtools/test: per stage, by kind of work, and the slowest tests."""
 
 import os
+import sys
+import threading
 import time
 
 START = float(os.environ.get('SUITE_START', time.time()))
 KINDS = ('configure', 'compile', 'link', 'other', 'run', 'wait')
 
+# Where the stages of a thread print: attribute file, if it is set.
+OUTPUT = threading.local()
+
+
+def output():
+    """Returns the file to which stages of this thread, and the programs that they run, print."""
+    return getattr(OUTPUT, 'file', sys.stdout)
+
+
+def show(text, end='\n'):
+    print(text, end=end, file=output(), flush=True)
+
 
 def say(text):
-    print('[%4ds] %s' % (time.time() - START, text), flush=True)
+    show('[%4ds] %s' % (time.time() - START, text))
 
 
-def kind_of(output):
+def kind_of(name):
     """Returns the kind of a step of ninja, by the name of its output."""
-    if output.endswith('.o'):
+    if name.endswith('.o'):
         return 'compile'
-    return 'other' if '.' in os.path.basename(output).replace('.so', '').replace('.a', '') else 'link'
+    return 'other' if '.' in os.path.basename(name).replace('.so', '').replace('.a', '') else 'link'
 
 
 def ninja_seconds(text, before=0):
@@ -57,13 +71,22 @@ class Clock:
         self.add(stage, 'run', min(cpu, total))
         self.add(stage, 'wait', max(0.0, total - cpu))
 
+    def merge(self, other):
+        """Adds the times of another clock, whose stages ran beside those of this one."""
+        for stage, kinds in other.stages.items():
+            for kind, seconds in kinds.items():
+                self.add(stage, kind, seconds)
+        self.walls.update(other.walls)
+        self.tests += other.tests
+
     def stage(self, name, seconds):
         self.walls[name] = seconds
         share = self.shares.get(name)
         if share and seconds > share:
             say('%s: took %d s, its share is %d s' % (name, seconds, share))
 
-    def report(self, slowest=20):
+    def report(self, elapsed, slowest=20):
+        """Returns the lines of the table. @elapsed: seconds of the whole run. Stages run side by side."""
         lines = ['where the time went, in seconds (share, wall: of the clock; the rest: of one core):',
                  '  %-10s %6s %6s' % ('stage', 'share', 'wall') + ''.join(' %9s' % k for k in KINDS)]
         total = dict.fromkeys(KINDS, 0.0)
@@ -74,7 +97,7 @@ class Clock:
             for k in KINDS:
                 total[k] += kinds[k]
         lines.append('  %-10s %6s %6d' % ('all', sum(self.shares.get(n, 0) for n in self.walls),
-                                          sum(self.walls.values())) + ''.join(' %9.0f' % total[k] for k in KINDS))
+                                          elapsed) + ''.join(' %9.0f' % total[k] for k in KINDS))
         if self.tests:
             lines.append('the slowest tests:')
             lines += ['  %6.1f s  %s' % test for test in sorted(self.tests, reverse=True)[:slowest]]

@@ -6,13 +6,15 @@ import argparse
 import fnmatch
 import os
 import sys
+import tempfile
+import threading
 import time
 
 import docs
 import stages
 import thorough
 from builds import TOP, WORK, Builds
-from clock import Clock, say
+from clock import OUTPUT, Clock, say, show
 from tally import Tally
 
 # Stage: function, its share in seconds in each form, on two cores of a slow machine.
@@ -37,6 +39,10 @@ STAGES = {
     'debians': (thorough.stage_debians, {'long': 1200}),
     'packages': (thorough.stage_packages, {'long': 240}),
 }
+# Stages of --all that run one after the other beside those of HOSTS: each keeps one processor busy, and the
+# tests of HOSTS leave a third of the processors idle.
+BESIDE = ('interop', 'kernel', 'fio', 'consumer', 'docs')
+HOSTS = ('tsan', 'arm64', 'trixie')
 FORMS = {
     'quick': 'one build; each unit, golden and model test, conformance on soft0 and a wire, programs, checks',
     'all': 'what CI runs: also sanitizers, fuzzers, -O3, arm64, guests with Linux, documents',
@@ -47,12 +53,50 @@ FORMS = {
 class Run:
     """One run of the suite, as its stages use it."""
 
-    def __init__(self, form, only):
+    def __init__(self, form, only, builds=None):
         self.form = form
         self.only = only
         self.tally = Tally()
         self.clock = Clock({name: shares[form] for name, (_, shares) in STAGES.items() if form in shares})
-        self.builds = Builds(self.clock, form)
+        self.builds = builds or Builds(self.clock, form)
+
+    def stages(self, names):
+        for name in names:
+            begin = time.time()
+            STAGES[name][0](self)
+            self.clock.stage(name, time.time() - begin)
+
+
+class Beside(threading.Thread):
+    """Stages that run in a thread of their own. Their output is shown when they have ended."""
+
+    def __init__(self, r, names):
+        super().__init__(daemon=True)
+        self.host = r
+        self.run_of = Run(r.form, r.only, r.builds)
+        self.names = names
+        self.file = tempfile.TemporaryFile('w+')
+        self.error = None
+        say('%s: run beside the next stages' % ', '.join(names))
+        self.start()
+
+    def run(self):
+        OUTPUT.file = self.file
+        try:
+            self.run_of.stages(self.names)
+        except BaseException as err:  # raised again by end()
+            self.error = err
+
+    def end(self):
+        say('waiting for %s' % ', '.join(self.names))
+        self.join()
+        self.file.seek(0)
+        show(self.file.read(), end='')
+        self.file.close()
+        if self.error is not None:
+            raise self.error
+        self.host.tally.merge(self.run_of.tally)
+        self.host.clock.merge(self.run_of.clock)
 
 
 def allowed_skips():
@@ -122,13 +166,19 @@ def main():
     allowed = allowed_skips()
     os.makedirs(WORK, exist_ok=True)
     r = Run(args.form, args.only)
-    for name, (func, _) in STAGES.items():
-        if name in args.only:
-            begin = time.time()
-            func(r)
-            r.clock.stage(name, time.time() - begin)
+    begin = time.time()
+    names = [name for name in STAGES if name in args.only]
+    hosts = [name for name in names if name in HOSTS]
+    beside = [name for name in names if name in BESIDE]
+    if args.form != 'all' or not hosts or not beside:
+        r.stages(names)
+    else:
+        r.stages(names[:names.index(hosts[0])])
+        other = Beside(r, beside)
+        r.stages(hosts)
+        other.end()
     say('finished')
-    print('\n'.join(r.clock.report()))
+    print('\n'.join(r.clock.report(time.time() - begin)))
     tally = r.tally
     for name in tally.skips:
         reason = next((why for p, why in allowed if fnmatch.fnmatchcase(name, p)), None)

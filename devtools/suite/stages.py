@@ -10,14 +10,14 @@ import shutil
 import subprocess
 
 from builds import BUILDS, CROSS, TOP, WORK, first_of, introspect, make_guest, read_text, run
-from clock import say
+from clock import output, say, show
 
 # Tests that wait or start leave about a third of the processors idle.
 PROCESSES = os.cpu_count() + 1
 
 
-def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multiplier=1, more=()):
-    """Calls meson test once in a build."""
+def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multiplier=3, more=()):
+    """Calls meson test once in a build. @multiplier: of its time limits, which only end a test that hangs."""
     cmd = (wrapper or []) + ['meson', 'test', '-C', path, '--no-rebuild', '--print-errorlogs',
                              '--num-processes', str(processes), '-t', str(multiplier), *more]
     say('%s: %s (%d tests)' % (stage, ' '.join(cmd), len(names)))
@@ -25,7 +25,8 @@ def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multipl
     if os.path.exists(logfile):
         os.unlink(logfile)
     failed = r.tally.failed
-    with subprocess.Popen(cmd + names, cwd=TOP, env=dict(os.environ, **(env or {}))) as proc:
+    with subprocess.Popen(cmd + names, cwd=TOP, env=dict(os.environ, **(env or {})), stdout=output(),
+                          stderr=subprocess.STDOUT) as proc:
         _, status, used = os.wait4(proc.pid, 0)
         proc.returncode = os.waitstatus_to_exitcode(status)
     records = []
@@ -33,7 +34,7 @@ def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multipl
         with open(logfile) as log:
             records = [json.loads(line) for line in log]
     lines = [line for record in records for line in r.tally.meson_test(stage, record)]
-    print('\n'.join(lines), flush=True)
+    show('\n'.join(lines))
     r.clock.ran(stage, [(record['duration'], stage + '/' + record['name'].split(' / ')[-1]) for record in records],
                 used.ru_utime + used.ru_stime)
     if proc.returncode != 0 and r.tally.failed == failed:
@@ -154,7 +155,7 @@ def program(r, stage, cmd, eal, options):
     name = os.path.basename(cmd[-1])
     say('%s: %s' % (stage, name))
     ok = run([*cmd, '-l', str(min(os.sched_getaffinity(0))), *eal, '--no-pci', '--no-telemetry', '--', *options],
-             show=True)
+             live=True)
     r.tally.ok() if ok else r.tally.fail('%s: %s' % (stage, name))
 
 
@@ -264,7 +265,7 @@ def stage_tsan(r):
         return
     say('tsan: what clang warns of')
     texts = clang_warnings(path, BUILDS['tsan'][2](path))
-    print(''.join(texts), end='', flush=True)
+    show(''.join(texts), end='')
     r.tally.fail('tsan: clang warns', text=''.join(texts)) if texts else r.tally.ok()
     meson_tests(r, 'tsan', path, in_suites('threads'), env=env, wrapper=fixed, multiplier=10)
 
@@ -277,7 +278,7 @@ def guest_made(r, stage, ahead, *options):
         say('%s: skipped, %s' % (stage, why))
         r.tally.skip(stage + '/guest/packages', why)
     elif status != 0:
-        print(text, flush=True)
+        show(text)
         r.tally.fail('%s: test/interop/vm/build %s' % (stage, ' '.join(options)), text=text)
     else:
         say('%s: the guest is made' % stage)
@@ -350,7 +351,7 @@ def stage_consumer(r):
         say('consumer: %s' % kind)
         ok = run(['sh', 'test/consumer/run', prefix, kind, os.path.join(WORK, 'consumer'),
                   os.path.join(path, 'examples/storage_plane/storage_target')],
-                 show=True)
+                 live=True)
         r.tally.ok() if ok else r.tally.fail('consumer: ' + kind)
     if shutil.which('abidiff') is None:
         say('consumer: abi skipped, abidiff is not installed')

@@ -66,6 +66,16 @@ class Tally:
         self.skips = []
         self.reasons = {}
 
+    def merge(self, other):
+        """Adds the counts of another tally."""
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.failures += other.failures
+        self.gists.update(other.gists)
+        self.skips += other.skips
+        self.reasons.update(other.reasons)
+
     def ok(self, count=1):
         self.passed += count
 

@@ -27,7 +27,7 @@ def stage_seeds(r):
 def stage_fuzz_long(r):
     """Runs devtools/fuzz: all targets, a minute each."""
     say('fuzz_long: devtools/fuzz --minutes 15')
-    ok = run([os.path.join(TOP, 'devtools/fuzz'), '--minutes', '15'], show=True)
+    ok = run([os.path.join(TOP, 'devtools/fuzz'), '--minutes', '15'], live=True)
     r.tally.ok() if ok else r.tally.fail('fuzz_long: devtools/fuzz')
 
 
@@ -52,7 +52,7 @@ def stage_debians(r):
         r.tally.skip('debians/release/trixie', why)
         return
     say('debians: devtools/fresh --release trixie')
-    ok = run([os.path.join(TOP, 'devtools/fresh'), '--release', 'trixie', '--', 'sh', '-c', TRIXIE], show=True)
+    ok = run([os.path.join(TOP, 'devtools/fresh'), '--release', 'trixie', '--', 'sh', '-c', TRIXIE], live=True)
     r.tally.ok() if ok else r.tally.fail('debians: devtools/fresh --release trixie')
 
 
