@@ -69,7 +69,6 @@ enum bb_prm_hca_event {
 /* Capability types of QUERY_HCA_CAP. */
 enum bb_prm_hca_cap {
 	BB_PRM_CAP_ETHERNET_OFFLOADS = 0x1,
-	BB_PRM_CAP_FLOW_TABLE = 0x7,
 };
 
 /* Sizes of mailboxes in bytes, without lists. */

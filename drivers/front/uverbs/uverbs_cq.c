@@ -14,13 +14,18 @@
 #include "bb_prm.h"
 #include "uverbs_queue.h"
 
-#define CQE        64u
 #define MAX_CQE    (1u << 22)
 #define MAX_PERIOD 4095u /* MLX5_MAX_CQ_PERIOD */
 
+/* Attributes of a CQ that the program requests. */
+struct request {
+	uint64_t element;
+	uint32_t cqe, vector;
+	int channel;
+};
+
 static int
-create(struct uverbs_file *f, const struct uverbs_cmd *c, uint64_t element, uint32_t cqe,
-       int channel, bool ex)
+create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct request *r, bool ex)
 {
 	static const uint16_t types[] = {BB_PRM_EVENT_CQ_ERROR};
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
@@ -29,23 +34,26 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, uint64_t element, uint
 	struct mlx5_ib_create_cq_resp drv = {0};
 	struct mlx5_ib_create_cq q = {0};
 	uint64_t ring_at, rec_at;
-	const struct uverbs_events *ev = channel >= 0 ? uverbs_events_find(f, channel) : NULL;
+	const struct uverbs_events *ev = r->channel >= 0 ? uverbs_events_find(f, r->channel) : NULL;
 	struct uverbs_queue *cq;
-	uint32_t eqn;
+	uint32_t eqn, cqe;
 	int ret;
 
 	memcpy(&q, c->drv_in, c->drv_len < sizeof(q) ? c->drv_len : sizeof(q));
-	if (cqe < 1 || cqe >= MAX_CQE)
+	if (r->cqe < 1 || r->cqe >= MAX_CQE || r->vector >= UVERBS_COMP_VECTORS)
 		return EINVAL;
 	/* The smallest power of two above the requested number. */
-	cqe = 1u << (uverbs_log2(cqe) + 1);
-	if (q.cqe_size != CQE || (channel >= 0 && (ev == NULL || ev->kind != UV_COMP)) ||
-	    f->soft->cmd->query_eqn(f->soft, 0, &eqn) != 0)
+	cqe = 1u << (uverbs_log2(r->cqe) + 1);
+	if ((q.cqe_size != 64 && q.cqe_size != 128) ||
+	    (r->channel >= 0 && (ev == NULL || ev->kind != UV_COMP)) ||
+	    f->soft->cmd->query_eqn(f->soft, r->vector, &eqn) != 0)
 		return EINVAL;
-	cq = uverbs_queue_begin(f, q.buf_addr, (uint64_t)cqe * CQE, q.db_addr, &ring_at, &rec_at);
+	cq = uverbs_queue_begin(f, q.buf_addr, (uint64_t)cqe * q.cqe_size, q.db_addr, &ring_at,
+				&rec_at);
 	if (cq == NULL)
 		return ENOMEM;
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_CQ);
+	bb_prm_set(cqc, BB_PRM_CQC_CQE_SZ, q.cqe_size == 128);
 	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, uverbs_log2(cqe));
 	bb_prm_set(cqc, BB_PRM_CQC_UAR_PAGE, q.uar_page_index);
 	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, eqn);
@@ -62,8 +70,9 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, uint64_t element, uint
 	}
 	cq->num = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
 	cq->ring_at = ring_at;
-	cq->element = element;
+	cq->element = r->element;
 	cq->entries = cqe;
+	cq->cqe_size = (uint16_t)q.cqe_size;
 	core.base.cq_handle = uverbs_queue_born(f, UV_CQ, cq, types, 1);
 	if (core.base.cq_handle == 0) {
 		(void)uverbs_queue_end(f, cq);
@@ -85,7 +94,9 @@ uverbs_create_cq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	struct ib_uverbs_create_cq q;
 
 	memcpy(&q, c->in, sizeof(q));
-	return create(f, c, q.user_handle, q.cqe, q.comp_channel, false);
+	return create(f, c,
+		      &(const struct request){q.user_handle, q.cqe, q.comp_vector, q.comp_channel},
+		      false);
 }
 
 int
@@ -95,9 +106,11 @@ uverbs_create_cq_ex(struct uverbs_file *f, const struct uverbs_cmd *c)
 
 	memcpy(&q, c->in, sizeof(q));
 	/* The flag for timestamps needs no action, because each CQE has a timestamp. */
-	return (q.flags & ~(uint32_t)IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) == 0
-		       ? create(f, c, q.user_handle, q.cqe, q.comp_channel, true)
-		       : EOPNOTSUPP;
+	if ((q.flags & ~(uint32_t)IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) != 0)
+		return EOPNOTSUPP;
+	return create(f, c,
+		      &(const struct request){q.user_handle, q.cqe, q.comp_vector, q.comp_channel},
+		      true);
 }
 
 /* Resizes a CQ as mlx5_ib_resize_cq() does. The new ring is in a umem instead of a page list. */
@@ -119,13 +132,13 @@ uverbs_resize_cq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	memcpy(&q, c->in, sizeof(q));
 	memcpy(&drv, c->drv_in, sizeof(drv));
 	cq = uverbs_find(f, UV_CQ, q.cq_handle);
-	if (cq == NULL || q.cqe < 1 || q.cqe >= MAX_CQE || drv.cqe_size != CQE)
+	if (cq == NULL || q.cqe < 1 || q.cqe >= MAX_CQE || drv.cqe_size != cq->cqe_size)
 		return EINVAL;
 	cqe = 1u << (uverbs_log2(q.cqe) + 1);
 	core.cqe = cqe - 1;
 	if (cqe == cq->entries)
 		return uverbs_reply(c, &core, sizeof(core), NULL, 0);
-	if (uverbs_queue_umem(f, drv.buf_addr, (uint64_t)cqe * CQE, &ring, &ring_at) != 0)
+	if (uverbs_queue_umem(f, drv.buf_addr, (uint64_t)cqe * drv.cqe_size, &ring, &ring_at) != 0)
 		return ENOMEM;
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_MODIFY_CQ);
 	bb_prm_set(in, BB_PRM_CMD_OP_MOD, BB_PRM_CQ_OP_MOD_RESIZE);
@@ -133,6 +146,7 @@ uverbs_resize_cq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT,
 		   BB_PRM_CQ_RESIZE_LOG_SIZE | BB_PRM_CQ_RESIZE_PG_OFFSET |
 			   BB_PRM_CQ_RESIZE_PG_SIZE);
+	bb_prm_set(cqc, BB_PRM_CQC_CQE_SZ, cq->cqe_size == 128);
 	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, uverbs_log2(cqe));
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_UMEM_VALID, 1);
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, ring->id);

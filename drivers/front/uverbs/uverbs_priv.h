@@ -16,6 +16,9 @@
 #include "uverbs.h"
 #include "uverbs_cmd.h"
 
+/* Number of completion vectors; one, because a device has one event queue for completions. */
+#define UVERBS_COMP_VECTORS 1
+
 /* Kinds of objects. Destroyed in this order when the node is closed. */
 enum uverbs_kind {
 	UV_FREE,

@@ -12,6 +12,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "bb_prm.h"
+#include "bb_wqe.h"
 #include "uverbs_queue.h"
 
 #define QKEY_OPTPAR(mask) (((mask)&IBV_QP_QKEY) != 0 ? BB_PRM_OPTPAR_Q_KEY : 0)
@@ -33,21 +34,24 @@ service(uint8_t type)
 }
 
 /*
- * Lets the device write data of up to 32 bytes into CQEs of 64 bytes, as libmlx5 requests by
- * default. On RC and UC this applies to received data. On RC it applies to the data of READs and
- * atomics, too, if each request has a CQE or if MLX5_QP_FLAG_ALLOW_SCATTER_CQE is set
- * (create_user_qp(), configure_requester_scat_cqe()).
+ * Lets the device write data of up to 32 bytes into CQEs of 64 bytes, and of up to 64 bytes into
+ * CQEs of 128 bytes, as libmlx5 requests by default. On RC and UC this applies to received data. On
+ * RC it applies to the data of READs and atomics, too, if each request has a CQE or if
+ * MLX5_QP_FLAG_ALLOW_SCATTER_CQE is set (create_user_qp(), configure_requester_scat_cqe()).
  */
 static void
-scatter_to_cqe(const struct ib_uverbs_create_qp *a, const struct mlx5_ib_create_qp *q, void *qpc)
+scatter_to_cqe(const struct ib_uverbs_create_qp *a, const struct mlx5_ib_create_qp *q,
+	       const struct uverbs_queue *scq, const struct uverbs_queue *rcq, void *qpc)
 {
 	if ((q->flags & MLX5_QP_FLAG_SCATTER_CQE) == 0)
 		return;
 	if (a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_UC)
-		bb_prm_set(qpc, BB_PRM_QPC_CS_RES, 0x1); /* MLX5_RES_SCAT_DATA32_CQE */
+		/* MLX5_RES_SCAT_DATA64_CQE, MLX5_RES_SCAT_DATA32_CQE */
+		bb_prm_set(qpc, BB_PRM_QPC_CS_RES, rcq->cqe_size == 128 ? 0x2 : 0x1);
 	if (a->qp_type == IBV_QPT_RC &&
 	    (a->sq_sig_all || (q->flags & MLX5_QP_FLAG_ALLOW_SCATTER_CQE) != 0))
-		bb_prm_set(qpc, BB_PRM_QPC_CS_REQ, 0x11); /* MLX5_REQ_SCAT_DATA32_CQE */
+		/* MLX5_REQ_SCAT_DATA64_CQE, MLX5_REQ_SCAT_DATA32_CQE */
+		bb_prm_set(qpc, BB_PRM_QPC_CS_REQ, scq->cqe_size == 128 ? 0x22 : 0x11);
 }
 
 static int
@@ -91,7 +95,7 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct ib_uverbs
 	bb_prm_set(qpc, BB_PRM_QPC_PD, pd->pdn);
 	bb_prm_set(qpc, BB_PRM_QPC_UAR_PAGE, q.bfreg_index);
 	bb_prm_set(qpc, BB_PRM_QPC_USER_INDEX, q.uidx);
-	scatter_to_cqe(a, &q, qpc);
+	scatter_to_cqe(a, &q, scq, rcq, qpc);
 	/*
 	 * Timestamps are MLX5_TIMESTAMP_FORMAT_FREE_RUNNING (0) if the device has a clock,
 	 * otherwise _DEFAULT (1), as in get_qp_ts_format().
@@ -129,6 +133,13 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct ib_uverbs
 	qp->pd = pd;
 	qp->element = a->user_handle;
 	qp->made = *a;
+	/*
+	 * The kernel knows only the ring of receives (set_rq_size()): all its entries and their
+	 * SGEs can be used.
+	 */
+	qp->made.max_recv_wr = srq == NULL ? q.rq_wqe_count : 0;
+	qp->made.max_recv_sge =
+		srq == NULL && q.rq_wqe_count != 0 ? (1u << q.rq_wqe_shift) / BB_WQE_SEG : 0;
 	core.base.qp_handle = uverbs_queue_born(f, UV_QP, qp, types, 5);
 	if (core.base.qp_handle == 0) {
 		(void)uverbs_queue_end(f, qp);

@@ -39,7 +39,7 @@ uverbs_has_clock(const struct uverbs_file *f)
 int
 uverbs_get_context(struct uverbs_file *f, const struct uverbs_cmd *c)
 {
-	struct ib_uverbs_get_context_resp core = {.num_comp_vectors = 1};
+	struct ib_uverbs_get_context_resp core = {.num_comp_vectors = UVERBS_COMP_VECTORS};
 	struct mlx5_ib_alloc_ucontext_resp drv;
 	int fd;
 

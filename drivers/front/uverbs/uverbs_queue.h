@@ -12,13 +12,14 @@ struct uverbs_queue {
 	struct mlx5_umem *ring, *rec;
 	uint64_t ring_at; /* offset of a CQ's ring in its umem */
 	uint32_t num;
-	uint32_t events;  /* events reported */
-	uint32_t comps;   /* completion events reported */
-	uint64_t element; /* value in events by which libibverbs finds its object */
-	uint32_t entries; /* number of entries of a CQ or SRQ, a power of two */
-	uint32_t max_sge; /* valid for an SRQ: maximum number of SGEs of a receive */
-	uint8_t type;     /* valid for a QP: enum ibv_qp_type */
-	uint8_t state;    /* enum ibv_qp_state */
+	uint32_t events;   /* events reported */
+	uint32_t comps;    /* completion events reported */
+	uint64_t element;  /* value in events by which libibverbs finds its object */
+	uint32_t entries;  /* number of entries of a CQ or SRQ, a power of two */
+	uint16_t cqe_size; /* valid for a CQ: bytes of a CQE, 64 or 128 */
+	uint32_t max_sge;  /* valid for an SRQ: maximum number of SGEs of a receive */
+	uint8_t type;      /* valid for a QP: enum ibv_qp_type */
+	uint8_t state;     /* enum ibv_qp_state */
 	struct mlx5_pd *pd;
 	struct ib_uverbs_create_qp made; /* valid for a QP: attributes that the program requested */
 };

@@ -36,17 +36,17 @@ uverbs_create_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	memcpy(&q, c->in, sizeof(q));
 	memcpy(&d, c->drv_in, c->drv_len < sizeof(d) ? c->drv_len : sizeof(d));
 	pd = uverbs_find(f, UV_PD, q.pd_handle);
-	if (pd == NULL || q.max_wr == 0 || q.max_wr >= 1u << 16 || q.max_sge == 0 ||
-	    q.max_sge > MAX_SGE)
+	if (pd == NULL || q.max_wr >= 1u << 16 || q.max_sge > MAX_SGE)
 		return EINVAL;
 	if ((d.flags & MLX5_SRQ_FLAG_SIGNATURE) != 0)
 		return EOPNOTSUPP;
 	/*
 	 * libmlx5 has allocated the ring. It rounds the number and the size of the WQEs up to
-	 * powers of two, so this function does the same.
+	 * powers of two, so this function does the same. A WQE has at least 32 bytes, and a
+	 * request for no WQE still gets a ring of one.
 	 */
-	wqes = 1u << (uverbs_log2(q.max_wr) + 1);
-	log_stride = uverbs_log2((1 + q.max_sge) * BB_WQE_SEG - 1) + 1;
+	wqes = q.max_wr != 0 ? 1u << (uverbs_log2(q.max_wr) + 1) : 1;
+	log_stride = q.max_sge <= 1 ? 5 : uverbs_log2((1 + q.max_sge) * BB_WQE_SEG - 1) + 1;
 	srq = uverbs_queue_begin(f, d.buf_addr, (uint64_t)wqes << log_stride, d.db_addr, &ring_at,
 				 &rec_at);
 	if (srq == NULL)

@@ -204,6 +204,12 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 				"no device memory capabilities: the device has no device memory");
 		dev_mem_caps(opts, caps);
 		return 0;
+	case BB_PRM_CAP_FLOW_TABLE:
+		/*
+		 * All values are 0: the device has no flow tables. Every card reports this group,
+		 * and programs read it without a look at nic_flow_table.
+		 */
+		return 0;
 	case BB_PRM_CAP_DEV_EVENT:
 		dev_event_caps(caps);
 		return 0;

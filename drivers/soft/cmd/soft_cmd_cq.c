@@ -13,6 +13,9 @@
 
 #define CQC_AT 0x10
 #define CQE    64u
+/* Values of cqc.cqe_sz: CQE_STRIDE_* of Linux include/linux/mlx5/cq.h. */
+#define CQE_STRIDE_64  0u
+#define CQE_STRIDE_128 1u
 
 /*
  * Fields that CREATE_CQ accepts. The list does not have the fields of features that the device does
@@ -80,7 +83,7 @@ cq_mem(const struct soft_cmd *cmd, const void *cqc, struct soft_queue_mem *m)
 
 /* Finds and checks the memory of a CQ. Returns 0, or rejects the command. */
 static int
-open_mem(struct soft_cmd *cmd, struct soft_queue_mem *m, uint32_t log_size)
+open_mem(struct soft_cmd *cmd, struct soft_queue_mem *m, uint32_t log_size, uint32_t cqe_sz)
 {
 	int ret = soft_queue_mem_find(cmd, m);
 
@@ -92,7 +95,7 @@ open_mem(struct soft_cmd *cmd, struct soft_queue_mem *m, uint32_t log_size)
 			"the device cannot write CQEs to umem 0x%x: register the umem with "
 			"LOCAL_WRITE",
 			m->umem_id);
-	return soft_queue_mem_open(cmd, m, (uint64_t)CQE << log_size, CQE);
+	return soft_queue_mem_open(cmd, m, (uint64_t)CQE << (log_size + cqe_sz), CQE);
 }
 
 int
@@ -111,9 +114,14 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	if (ret != 0)
 		return ret;
 	cq_mem(cmd, cqc, &mem);
-	if (cqe_sz != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid cqe_sz %u (0: CQEs of 64 bytes)",
+	if (cqe_sz > CQE_STRIDE_128)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid cqe_sz %u (0: CQEs of 64 bytes, 1: CQEs of 128 bytes)",
 				   cqe_sz);
+	if (cqe_sz != CQE_STRIDE_64 && bb_prm_get(cqc, BB_PRM_CQC_CQE_COMP_EN) != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "the device compresses only CQEs of 64 bytes: set cqe_sz or "
+				   "cqe_comp_en to 0");
 	if (log_size > SOFT_LOG_MAX_CQ_SZ)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_cq_size %u (0 to %d)", log_size,
 				   SOFT_LOG_MAX_CQ_SZ);
@@ -122,7 +130,7 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 		return ret;
 	if (uar == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "UAR page 0x%x does not exist", uar_id);
-	ret = open_mem(cmd, &mem, log_size);
+	ret = open_mem(cmd, &mem, log_size, cqe_sz);
 	if (ret != 0)
 		return ret;
 
@@ -147,6 +155,8 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	cq->mod_count = (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_MAX_COUNT);
 	cq->mod_period = (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_PERIOD);
 	cq->flags = bb_prm_get(cqc, BB_PRM_CQC_CQE_COMP_EN) ? SOFT_CQ_ZIP : 0;
+	if (cqe_sz == CQE_STRIDE_128)
+		cq->flags |= SOFT_CQ_BIG;
 	if (soft_opts_defect(&cmd->dev->opts) != SOFT_DEFECT_NONE)
 		cq->flags |= SOFT_CQ_DEFECT;
 	if (((cq->flags & SOFT_CQ_ZIP) != 0 && soft_zip_init(cq) != 0) || soft_cq_attach(cq) != 0) {
@@ -217,6 +227,7 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 	const uint32_t all =
 		BB_PRM_CQ_RESIZE_LOG_SIZE | BB_PRM_CQ_RESIZE_PG_OFFSET | BB_PRM_CQ_RESIZE_PG_SIZE;
 	const void *cqc = bb_prm_csub(cmd->in, BB_PRM_MODIFY_CQ_CQC);
+	const uint32_t cqe_sz = (cq->flags & SOFT_CQ_BIG) != 0 ? CQE_STRIDE_128 : CQE_STRIDE_64;
 	uint32_t log_size = bb_prm_get(cqc, BB_PRM_CQC_LOG_CQ_SIZE);
 	uint32_t select = bb_prm_get(cmd->in, BB_PRM_MODIFY_CQ_FIELD_SELECT);
 	struct soft_queue_mem mem;
@@ -234,14 +245,17 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 			"invalid field select 0x%x for a resize (0x%x: log size, page offset and "
 			"page size together)",
 			select, all);
-	if (bb_prm_get(cqc, BB_PRM_CQC_CQE_SZ) != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid cqe_sz (0: CQEs of 64 bytes)");
+	if (bb_prm_get(cqc, BB_PRM_CQC_CQE_SZ) != cqe_sz)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid cqe_sz %u (%u, as at creation: a resize cannot change "
+				   "the size of CQEs)",
+				   bb_prm_get(cqc, BB_PRM_CQC_CQE_SZ), cqe_sz);
 	if (log_size > SOFT_LOG_MAX_CQ_SZ)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_cq_size %u (0 to %d)", log_size,
 				   SOFT_LOG_MAX_CQ_SZ);
 	cq_mem(cmd, cqc, &mem);
 	mem.has_dbr = false; /* the doorbell record stays */
-	ret = open_mem(cmd, &mem, log_size);
+	ret = open_mem(cmd, &mem, log_size, cqe_sz);
 	if (ret != 0)
 		return ret;
 	ret = soft_cq_move(cq, mem.umem->base + mem.offset, log_size);

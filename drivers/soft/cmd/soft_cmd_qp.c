@@ -13,10 +13,12 @@
 
 /*
  * Values of cs_req and cs_res, from Linux drivers/infiniband/hw/mlx5/mlx5_ib.h:
- * MLX5_REQ_SCAT_DATA32_CQE and MLX5_RES_SCAT_DATA32_CQE.
+ * MLX5_{REQ,RES}_SCAT_DATA{32,64}_CQE.
  */
 #define CS_REQ_DATA32 0x11
+#define CS_REQ_DATA64 0x22
 #define CS_RES_DATA32 0x1
+#define CS_RES_DATA64 0x2
 
 /*
  * Fields that CREATE_QP accepts. Not accepted: fields that transitions set, WQE signatures, the
@@ -144,15 +146,6 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 		return SOFT_REFUSE(
 			cmd, BAD_PARAM,
 			"invalid pm_state %u (3, MIGRATED: the device has no path migration)", pm);
-	/* A CQE of 64 bytes has room for 32 bytes of data beside its other fields. */
-	if (cs_req != 0 && cs_req != CS_REQ_DATA32)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "invalid cs_req 0x%x (0 or 0x%x with CQEs of 64 bytes)", cs_req,
-				   CS_REQ_DATA32);
-	if (cs_res != 0 && cs_res != CS_RES_DATA32)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "invalid cs_res 0x%x (0 or 0x%x with CQEs of 64 bytes)", cs_res,
-				   CS_RES_DATA32);
 	/* The kernel makes the same checks in create_user_qp(). */
 	if (cs_req != 0 && st != BB_PRM_QP_ST_RC)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
@@ -176,6 +169,35 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 			"allowed if the capability qp_ts_format is real time)",
 			ts);
 	return 0;
+}
+
+/* A CQE of 64 bytes has room for 32 bytes of data, a CQE of 128 bytes has room for 64. */
+static int
+check_scatter(struct soft_cmd *cmd, const void *qpc, const struct parts *p)
+{
+	const uint32_t cs_req = bb_prm_get(qpc, BB_PRM_QPC_CS_REQ);
+	const uint32_t cs_res = bb_prm_get(qpc, BB_PRM_QPC_CS_RES);
+	const bool big_req = (p->scq->flags & SOFT_CQ_BIG) != 0;
+	const bool big_res = (p->rcq->flags & SOFT_CQ_BIG) != 0;
+
+	if (cs_req != 0 && cs_req != CS_REQ_DATA32 && (cs_req != CS_REQ_DATA64 || !big_req))
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid cs_req 0x%x (0 or 0x%x, with CQEs of 128 bytes also "
+				   "0x%x; these have %u)",
+				   cs_req, CS_REQ_DATA32, CS_REQ_DATA64, big_req ? 128 : 64);
+	if (cs_res != 0 && cs_res != CS_RES_DATA32 && (cs_res != CS_RES_DATA64 || !big_res))
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid cs_res 0x%x (0 or 0x%x, with CQEs of 128 bytes also "
+				   "0x%x; these have %u)",
+				   cs_res, CS_RES_DATA32, CS_RES_DATA64, big_res ? 128 : 64);
+	return 0;
+}
+
+/* Returns the number of bytes of data that go into a CQE. @cs is cs_req or cs_res. */
+static uint8_t
+scatter_bytes(uint32_t cs)
+{
+	return (uint8_t)((cs & 0xf) * 32);
 }
 
 static int
@@ -278,8 +300,8 @@ fill_qp(struct soft_cmd *cmd, const void *qpc, const struct parts *p, struct sof
 	qp->log_sq = bb_prm_get(qpc, BB_PRM_QPC_LOG_SQ_SIZE);
 	qp->dbrec = (uint32_t *)(void *)(p->mem.db_umem->base + p->mem.dbr_addr);
 	qp->rmp = p->rmp;
-	qp->cs_req = bb_prm_get(qpc, BB_PRM_QPC_CS_REQ) != 0;
-	qp->cs_res = bb_prm_get(qpc, BB_PRM_QPC_CS_RES) != 0;
+	qp->cs_req = scatter_bytes(bb_prm_get(qpc, BB_PRM_QPC_CS_REQ));
+	qp->cs_res = scatter_bytes(bb_prm_get(qpc, BB_PRM_QPC_CS_RES));
 	qp->counter_set = p->counter_set;
 	memcpy(qp->qpc, qpc, sizeof(qp->qpc));
 }
@@ -312,6 +334,8 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 		ret = check_kind(cmd, qpc);
 	if (ret == 0)
 		ret = find_parts(cmd, qpc, &parts);
+	if (ret == 0)
+		ret = check_scatter(cmd, qpc, &parts);
 	if (ret == 0)
 		ret = check_sizes(cmd, qpc, &parts);
 	if (ret == 0)

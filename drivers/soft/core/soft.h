@@ -124,12 +124,15 @@ struct soft_uar_page {
 	LIST_ENTRY(soft_uar_page) link;
 };
 
+#define SOFT_CS_MAX 64 /* maximum number of bytes of payload in a CQE */
+
 /* Flags of soft_cq.flags. If any is set, writing a CQE takes the slow path. */
 enum {
 	SOFT_CQ_SHARED = 1 << 0, /* several engines write CQEs, so each takes the CQ's lock */
 	SOFT_CQ_ARMED = 1 << 1,  /* the application has requested an event */
 	SOFT_CQ_ZIP = 1 << 2,    /* similar CQEs are compressed */
 	SOFT_CQ_DEFECT = 1 << 3, /* the device has a seeded defect: soft_defect.h */
+	SOFT_CQ_BIG = 1 << 4,    /* CQEs of 128 bytes */
 };
 
 /*
@@ -243,8 +246,9 @@ struct soft_qp {
 	struct soft_rmp *rmp; /* supplies the receives; NULL if the QP has a receive queue */
 	/* 0, or the type of a QP of the kernel: 7 QP0, 8 QP1, 12 UMR; st then says UD */
 	uint8_t special;
-	bool cs_req, cs_res; /* up to 32 bytes of payload go into CQEs: requests, receives */
-	uint32_t *dbrec;     /* word 0: receive queue; word 1: send queue */
+	/* bytes of payload that fit into a CQE, of requests and of receives: 0, 32 or 64 */
+	uint8_t cs_req, cs_res;
+	uint32_t *dbrec; /* word 0: receive queue; word 1: send queue */
 	uint32_t counter_set;
 	struct mlx5_obj *obj;
 
@@ -307,7 +311,7 @@ struct soft_qp {
 
 	/* Context that commands have set so far, for QUERY_QP; belongs to the control path. */
 	uint8_t qpc[SOFT_QPC_BYTES];
-	uint8_t cs_data[32]; /* data for the next CQE, cs_len bytes */
+	uint8_t cs_data[SOFT_CS_MAX]; /* data for the next CQE, cs_len bytes */
 
 	/*
 	 * Numbers of retransmitted requests since creation, for soft_telemetry.c; belong to the

@@ -295,7 +295,7 @@ soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
 	 * had.
 	 */
 	cq->last_ci = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
-	cqe = soft_cqe_slot(cq);
+	cqe = soft_cqe_slot(cq, (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_BIG) != 0);
 	if (cq->error)
 		ret = -EIO;
 	else if (cqe == NULL)

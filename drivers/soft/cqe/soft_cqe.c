@@ -38,7 +38,7 @@ soft_cqe_write_locked(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq, u
 		if (!soft_cqe_defect(e, cq, &wrong))
 			return true;
 	}
-	if (!soft_cqe_put(e, qpn, cq, c, died))
+	if (!soft_cqe_put(e, qpn, cq, c, (flags & SOFT_CQ_BIG) != 0, died))
 		return false;
 	/*
 	 * Loads the flag again: another thread may have changed it, and only the lock keeps it
@@ -66,6 +66,13 @@ soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *c
 	return ok;
 }
 
+/* Returns the format of a CQE with payload. @room is soft_qp.cs_req or soft_qp.cs_res. */
+static uint8_t
+scatter(uint8_t room)
+{
+	return room == SOFT_CS_MAX ? BB_CQE_SCATTER_64 : BB_CQE_SCATTER_32;
+}
+
 bool
 soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
@@ -79,7 +86,7 @@ soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *
 		qp->cs_len = 0;
 		return soft_cqe_write_data(e, qp, qp->scq, bb_be32(qp->user_index),
 					   soft_pair(0, bb_be32(bytes)), 0, d->opcode, d->idx,
-					   BB_CQE_REQ << 4 | BB_CQE_SCATTER_32, qp->cs_data);
+					   BB_CQE_REQ << 4 | scatter(qp->cs_req), qp->cs_data);
 	}
 	return soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), soft_pair(0, bb_be32(bytes)),
 			      0, d->opcode, d->idx, BB_CQE_REQ << 4);
@@ -93,7 +100,7 @@ soft_cqe_resp(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool so
 
 	qp->rmp_holds = false;
 	if (data != NULL)
-		flags |= BB_CQE_SCATTER_32;
+		flags |= scatter(qp->cs_res);
 	return soft_cqe_write_data(e, qp, qp->rcq, soft_pair(bb_be32(qp->user_index), imm),
 				   soft_pair(0, bb_be32(len)), 0, 0, e->recv.idx, flags, data);
 }

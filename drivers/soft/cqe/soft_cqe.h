@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Writes CQEs of 64 bytes. The owner bit is written last. The consumer index is read from the
+ * Writes CQEs of 64 or 128 bytes. The fields of a CQE of 128 bytes are in its second half; the
+ * first half has only payload. The owner bit is written last. The consumer index is read from the
  * doorbell record only if the ring looks full by the last value read. If a CQE is due and the CQ is
  * full, the CQ overruns: the CQ and the QPs that complete into it go to the error state.
  *
@@ -31,9 +32,12 @@ bool soft_zip_take(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 /* Writes the open block of compressed CQEs to the ring, if there is an open block. */
 void soft_zip_end(struct soft_engine *e, struct soft_cq *cq);
 
-/* Returns the slot of the next CQE, or NULL if the CQ is full or in error. */
+/*
+ * Returns the fields of the next CQE, or NULL if the CQ is full or in error. @big says whether CQEs
+ * have 128 bytes.
+ */
 static inline struct bb_cqe *
-soft_cqe_slot(struct soft_cq *cq)
+soft_cqe_slot(struct soft_cq *cq, bool big)
 {
 	uint32_t size = 1u << cq->log_size;
 
@@ -44,13 +48,18 @@ soft_cqe_slot(struct soft_cq *cq)
 		if (((cq->pi - cq->last_ci) & 0xffffff) >= size)
 			return NULL;
 	}
-	return (struct bb_cqe *)(void *)(cq->buf + ((size_t)(cq->pi & (size - 1)) << 6));
+	return (struct bb_cqe *)(void *)(cq->buf + ((size_t)(cq->pi & (size - 1)) << (6 + big)) +
+					 ((size_t)big << 6));
 }
 
 struct soft_cqe_parts {
-	uint64_t w4, w5;     /* bytes 32 to 47 of the CQE, in memory byte order */
-	uint64_t w6;         /* bytes 48 to 55 of an error CQE, else unused */
-	const uint8_t *data; /* bytes 0 to 31 of the CQE, NULL for zeros */
+	uint64_t w4, w5; /* bytes 32 to 47 of the CQE, in memory byte order */
+	uint64_t w6;     /* bytes 48 to 55 of an error CQE, else unused */
+	/*
+	 * Payload: SOFT_CS_MAX bytes if op_flags has BB_CQE_SCATTER_64, else 32 bytes. NULL if the
+	 * CQE has no payload.
+	 */
+	const uint8_t *data;
 	uint8_t sop;
 	uint8_t op_flags; /* op_own without the owner bit */
 	uint16_t counter;
@@ -63,17 +72,19 @@ struct soft_cqe_parts {
  */
 static inline bool
 soft_cqe_put(const struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
-	     const struct soft_cqe_parts *c, bool *died)
+	     const struct soft_cqe_parts *c, bool big, bool *died)
 {
 	uint64_t w6 = c->op_flags >> 4 >= BB_CQE_REQ_ERR ? c->w6 : bb_be64(e->now);
-	struct bb_cqe *cqe = soft_cqe_slot(cq);
+	struct bb_cqe *cqe = soft_cqe_slot(cq, big);
 
 	if (unlikely(cqe == NULL)) {
 		*died = !cq->error;
 		cq->error = true;
 		return false;
 	}
-	if (c->data != NULL)
+	if (big && (c->op_flags & BB_CQE_FORMAT_MASK) == BB_CQE_SCATTER_64)
+		memcpy((uint8_t *)cqe - SOFT_CS_MAX, c->data, SOFT_CS_MAX);
+	else if (c->data != NULL)
 		memcpy(cqe, c->data, 32);
 	else
 		memset(cqe, 0, 32);
@@ -113,7 +124,7 @@ soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *c
 
 		return soft_cqe_write_slow(e, qp, cq, &parts);
 	}
-	ok = soft_cqe_put(e, qp->qpn, cq, &c, &died);
+	ok = soft_cqe_put(e, qp->qpn, cq, &c, false, &died);
 	if (unlikely(died))
 		soft_cq_fail(e, qp, cq);
 	return ok;

@@ -105,7 +105,7 @@ soft_zip_end(struct soft_engine *e, struct soft_cq *cq)
 		 * The write cannot overrun, because has_room() was true when the CQE was added to
 		 * the block.
 		 */
-		(void)soft_cqe_put(e, z->qpn, cq, &z->title, &died);
+		(void)soft_cqe_put(e, z->qpn, cq, &z->title, false, &died);
 	else
 		write_block(e, cq);
 	z->n = 0;

@@ -28,7 +28,7 @@ soft_recv_next(const struct soft_qp *qp)
 		return NULL;
 	/* In an unshared CQ with room, the completion written later cannot fail. */
 	if (unlikely(__atomic_load_n(&qp->rcq->flags, __ATOMIC_RELAXED) != 0 ||
-		     soft_cqe_slot(qp->rcq) == NULL))
+		     soft_cqe_slot(qp->rcq, false) == NULL))
 		return NULL;
 	return qp->rq + ((size_t)(qp->rq_ci & ((1u << qp->log_rq) - 1)) << qp->log_rq_stride);
 }

@@ -164,7 +164,7 @@ soft_resp_too_many(const struct soft_qp *p, const struct soft_req *r)
 bool
 soft_resp_to_cqe(const struct soft_qp *qp, const struct soft_req *r)
 {
-	return qp->cs_req && r->d.len <= sizeof(qp->cs_data) && (r->d.fm_ce_se & BB_WQE_CE_CQE);
+	return qp->cs_req != 0 && r->d.len <= qp->cs_req && (r->d.fm_ce_se & BB_WQE_CE_CQE);
 }
 
 /*

@@ -195,8 +195,8 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 	uint8_t opcode = soft_resp_send_opcode(r->d.opcode);
 	/* Immediate data, or the key to invalidate; 0 for a plain SEND. */
 	uint32_t imm = r->d.opcode == BB_WQE_SEND ? 0 : r->imm;
-	bool in_cqe = p->cs_res && r->d.len != 0 && r->d.len <= 32;
-	uint8_t data[32] = {0}, synd;
+	bool in_cqe = r->d.len != 0 && r->d.len <= p->cs_res;
+	uint8_t data[SOFT_CS_MAX] = {0}, synd;
 	struct soft_response ans;
 	const char *why;
 

@@ -12,7 +12,8 @@
  * logs of failed UMRs show it). This device checks at the bind that a window lies in its region. It
  * is an assumption [A] that a card checks this, too: libmlx5 checks it in debug builds only. The
  * kernel does not pass the right MW_BIND to the card. This device needs the right, as the manual
- * page says.
+ * page says. A bind may name LOCAL_WRITE, as pyverbs' tests do on cards: libmlx5 passes the right
+ * to the card, and a window gives remote rights only, so the right has no effect.
  */
 #include "soft_data.h"
 
@@ -212,8 +213,6 @@ check_window(struct umr *u)
 		return BAD_BIND(
 			u,
 			"a type 2 window is bound to a QP other than the one that posts the bind");
-	if ((u->access & BB_MKEY_LW) != 0)
-		return BAD_BIND(u, "a memory window cannot give local rights");
 	len = soft_be32(x);
 	addr = soft_be64(x + 8);
 	mr = find(u->qp->dev, soft_be32(x + 4));
@@ -372,7 +371,7 @@ apply(struct umr *u)
 	if ((u->mask & BB_MKEY_MASK_QPN) != 0)
 		ind->qpn = u->qpn;
 	if ((u->mask & BB_MKEY_MASK_LW) != 0)
-		ind->lw = (u->access & BB_MKEY_LW) != 0;
+		ind->lw = (u->access & BB_MKEY_LW) != 0 && ind->mw_type == 0;
 	if ((u->mask & BB_MKEY_MASK_RR) != 0)
 		ind->rr = (u->access & BB_MKEY_RR) != 0;
 	if ((u->mask & BB_MKEY_MASK_RW) != 0)

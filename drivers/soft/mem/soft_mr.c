@@ -210,7 +210,7 @@ pages_of(const struct mlx5_mr_attr *attr)
 {
 	uint64_t off = (uintptr_t)attr->addr & 4095;
 
-	return whole_address_space(attr) ? 0 : (attr->len - 1 + off) / 4096 + 1;
+	return whole_address_space(attr) || attr->len == 0 ? 0 : (attr->len - 1 + off) / 4096 + 1;
 }
 
 /* Returns the number of translation entries of a new key, a power of two (assumption [A]). */

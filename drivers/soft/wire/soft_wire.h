@@ -93,7 +93,7 @@ struct soft_wire {
 	uint32_t posted;  /* Number of messages passed to the RoCEv2 engine, free running. */
 	bool recv_failed; /* True if a receive failed by a local error and has its error CQE. */
 	uint8_t in_cqe_len;
-	uint8_t in_cqe[32]; /* Receive data that will be written into the CQE. */
+	uint8_t in_cqe[SOFT_CS_MAX]; /* Receive data that will be written into the CQE. */
 	/*
 	 * The WRITE whose access was checked in the turn with number @turn; e->remote has its
 	 * memory.

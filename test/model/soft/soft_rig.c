@@ -105,23 +105,25 @@ rig_mem_close(struct rig_mem *m)
 }
 
 void
-rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log)
+rig_cq_open_size(struct rig_cq *c, struct rig_uar *u, uint32_t log, uint32_t cqe)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT];
-	size_t bytes = (size_t)64 << log;
+	size_t bytes = (size_t)cqe << log;
 	uint32_t eqn, i;
 
 	memset(c, 0, sizeof(*c));
 	c->d = u->d;
 	c->log = log;
+	c->cqe = cqe;
 	c->mem = rig_alloc(bytes + 64);
 	c->dbrec = (uint32_t *)(void *)(c->mem + bytes);
 	for (i = 0; i < 1u << log; i++)
-		c->mem[i * 64 + 63] = 0xf1;
+		c->mem[(size_t)(i + 1) * cqe - 1] = 0xf1;
 	c->umem = rig_umem(c->d, c->mem, bytes + 64);
 	OK(soft_cmd_if.query_eqn(c->d->ctx, 0, &eqn));
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_CQ);
 	bb_prm_set(in + CQC, BB_PRM_CQC_C_EQN, eqn);
+	bb_prm_set(in + CQC, BB_PRM_CQC_CQE_SZ, cqe == 128);
 	bb_prm_set(in + CQC, BB_PRM_CQC_LOG_CQ_SIZE, log);
 	bb_prm_set(in + CQC, BB_PRM_CQC_UAR_PAGE, u->uar->page_id);
 	bb_prm_set(in + CQC, BB_PRM_CQC_DBR_UMEM_ID, c->umem->id);
@@ -129,6 +131,12 @@ rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log)
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, c->umem->id);
 	OK(soft_cmd_if.obj_create(c->d->ctx, in, sizeof(in), out, sizeof(out), &c->obj));
 	c->cqn = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
+}
+
+void
+rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log)
+{
+	rig_cq_open_size(c, u, log, 64);
 }
 
 void

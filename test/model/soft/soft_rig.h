@@ -58,6 +58,7 @@ struct rig_cq {
 	uint8_t *mem; /* CQEs, then the doorbell record */
 	uint32_t *dbrec;
 	uint32_t cqn, log, ci;
+	uint32_t cqe; /* bytes of a CQE: 64 or 128 */
 	bool keep_ci; /* does not report the consumer index to the device */
 };
 
@@ -121,6 +122,8 @@ void rig_mem_open(struct rig_mem *m, struct rig_dev *d, struct mlx5_pd *pd, size
 		  uint32_t access);
 void rig_mem_close(struct rig_mem *m);
 void rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log);
+/* Creates a CQ whose CQEs have @cqe bytes, 64 or 128. */
+void rig_cq_open_size(struct rig_cq *c, struct rig_uar *u, uint32_t log, uint32_t cqe);
 void rig_cq_close(struct rig_cq *c);
 void rig_qp_open(struct rig_qp *q, struct rig_uar *u, struct rig_cq *scq, struct rig_cq *rcq,
 		 const struct rig_qp_attr *attr);

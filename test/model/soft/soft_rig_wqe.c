@@ -207,7 +207,8 @@ rig_recv(struct rig_qp *q, const struct rig_mem *m, size_t off, uint32_t len)
 bool
 rig_cqe(struct rig_cq *c, struct rig_cqe *e)
 {
-	uint8_t *p = c->mem + (size_t)(c->ci & ((1u << c->log) - 1)) * 64;
+	/* The fields of a CQE are in its last 64 bytes. */
+	uint8_t *p = c->mem + (size_t)((c->ci & ((1u << c->log) - 1)) + 1) * c->cqe - 64;
 	const struct mlx5_cqe64 *cqe = (void *)p;
 	const struct mlx5_err_cqe *err = (void *)p;
 	uint8_t own = __atomic_load_n(&p[63], __ATOMIC_ACQUIRE);

@@ -24,7 +24,10 @@ struct bad {
 	}
 
 static const struct bad bad_cq[] = {
-	{"128 byte CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_SZ, 1)}},
+	{"padded CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_SZ, 2)}},
+	{"compressed CQEs of 128 bytes",
+	 BB_PRM_STAT_BAD_PARAM,
+	 {CQC(CQE_SZ, 1), CQC(CQE_COMP_EN, 1)}},
 	{"unknown CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_SZ, 7)}},
 	{"too many CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(LOG_CQ_SIZE, 23)}},
 	{"2^31 CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(LOG_CQ_SIZE, 31)}},
@@ -246,12 +249,16 @@ T(test_capabilities_are_reported)
 	assert_int_equal(query_cap(env, BB_PRM_CAP_ROCE << 1 | 1, cur), 0);
 	assert_int_equal(cap(cur, BB_PRM_ROCE_CAP_VERSION), 5);
 	assert_int_equal(cap(cur, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT), 0xc000);
+	/* No flow tables. */
+	assert_int_equal(query_cap(env, BB_PRM_CAP_FLOW_TABLE << 1 | 1, cur), 0);
+	for (i = BB_PRM_HCA_CAP_OUT_CAPS; i < sizeof(cur); i++)
+		assert_int_equal(cur[i], 0);
 
 	env_log(env);
 	for (i = 0; i < 0x40; i++)
 		if (i != BB_PRM_CAP_GENERAL && i != BB_PRM_CAP_ATOMIC && i != BB_PRM_CAP_ROCE &&
 		    i != BB_PRM_CAP_DEV_MEM && i != BB_PRM_CAP_DEV_EVENT &&
-		    (i != BB_PRM_CAP_ODP || !env->dev->odp))
+		    i != BB_PRM_CAP_FLOW_TABLE && (i != BB_PRM_CAP_ODP || !env->dev->odp))
 			env_refused(env, "capability type", query_cap(env, i << 1, cur), cur,
 				    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
 	env_op(in, BB_PRM_OP_QUERY_HCA_CAP);

@@ -11,7 +11,7 @@
 static const uint8_t *
 last_cqe(const struct rig_cq *c)
 {
-	return c->mem + (size_t)((c->ci - 1) & ((1u << c->log) - 1)) * 64;
+	return c->mem + (size_t)(((c->ci - 1) & ((1u << c->log) - 1)) + 1) * c->cqe - 64;
 }
 
 static void
@@ -72,6 +72,53 @@ TEST(test_short_responses_are_in_the_cqe)
 	rig_done(&a, MLX5_OPCODE_NOP, 7);
 	assert_memory_equal(p.ma.p + 200, &now, 8);
 	rig_qp_close(&a);
+	rig_pair_close(&p);
+}
+
+/* CQEs of 128 bytes hold up to 64 bytes of data, in the half before their fields. */
+TEST(test_cqes_of_128_bytes_have_64_bytes_of_data)
+{
+	struct rig_qp_attr attr = {
+		.log_sq = 6, .log_rq = 4, .log_stride = 6, .cs_req = 0x22, .cs_res = 0x2};
+	static struct rig_pair p;
+	struct rig_link l = rig_link_default();
+	struct rig_cq big;
+	struct rig_cqe e;
+	struct rig_qp a;
+	uint32_t i;
+
+	rig_pair_open(&p, NULL, false, NULL);
+	rig_cq_open_size(&big, p.u[0], 2, 128);
+	rig_qp_open(&a, p.u[0], &big, &big, &attr);
+	rig_qp_reset(&p.b);
+	rig_connect(&a, &p.b, &l);
+	memset(p.ma.p, 0xee, 4096);
+	memset(p.mb.p + 1000, 0x5a, 64);
+	/* More CQEs than the ring has, so that the owner bit changes. */
+	for (i = 0; i < 6; i++) {
+		p.mb.p[1000] = (uint8_t)i;
+		rig_read(&a, &p.ma, 0, 64, &p.mb, 1000, RIG_CQE);
+		rig_done(&a, MLX5_OPCODE_RDMA_READ, (uint16_t)i);
+		assert_int_equal(last_cqe(&big)[63] & 0xc, MLX5_INLINE_SCATTER_64);
+		assert_memory_equal(last_cqe(&big) - 64, p.mb.p + 1000, 64);
+	}
+	assert_int_equal(p.ma.p[0], 0xee);
+	rig_read(&a, &p.ma, 0, 65, &p.mb, 1000, RIG_CQE);
+	rig_done(&a, MLX5_OPCODE_RDMA_READ, 6);
+	expect_format(&big, NULL, 0);
+	assert_memory_equal(p.ma.p, p.mb.p + 1000, 65);
+	/* A receive of 64 bytes. */
+	rig_recv(&a, &p.ma, 200, 64);
+	rig_data(&p.b, 1, &p.mb, 1000, 64);
+	rig_wqe(&p.b, MLX5_OPCODE_SEND, RIG_CQE, 2, 0);
+	rig_ring(&p.b);
+	rig_wait(&big, p.u[0], &e);
+	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
+	assert_int_equal(e.bytes, 64);
+	assert_memory_equal(last_cqe(&big) - 64, p.mb.p + 1000, 64);
+	assert_int_equal(p.ma.p[200], 0xee);
+	rig_qp_close(&a);
+	rig_cq_close(&big);
 	rig_pair_close(&p);
 }
 
