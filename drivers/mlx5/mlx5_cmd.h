@@ -24,6 +24,7 @@
 
 #include "bb_dev.h"
 
+struct bb_rung;
 struct mlx5_cmd_if;
 
 #define MLX5_BF_COPY_MAX 16u
@@ -67,6 +68,8 @@ struct mlx5_uar {
 	/* start of the 4 KiB UAR that contains the register, whatever the host's page size is */
 	uint8_t *base_addr;
 	uint32_t page_id; /* number of the UAR for CREATE_QP and CREATE_CQ */
+	struct bb_rung
+		*rung; /* list of the QPs that rang the register (bb_rung.h); NULL on a card */
 };
 
 /* A channel of completion events. */

@@ -170,6 +170,7 @@ init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *a
 		.bf_offset = &q->lcore->bf_offset,
 		.db_mode = d->bf_none ? BB_DB_DOORBELL : attr->db_mode,
 		.bf_copy = d->bf_copy,
+		.rung = q->lcore->uar->rung,
 		.umr_no_atomic = !d->caps.mkey_atomics,
 		.owner = qp->ctrl->send_cq->owner,
 	};

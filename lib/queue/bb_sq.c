@@ -5,6 +5,7 @@
 
 #include "bb_bf_copy.h"
 #include "bb_queue_log.h"
+#include "bb_rung.h"
 #include "bb_sq_atomic.h"
 #include "bb_sq_ud.h"
 
@@ -152,6 +153,17 @@ check_doorbell(const struct bb_sq_conf *conf)
 	return 0;
 }
 
+/* Value of bb_sq.ring for a queue with a list. */
+static void
+ring_listed(struct bb_sq *sq)
+{
+	bb_rung_add(sq->rung, (uint32_t)(sq->qpn_be >> 32));
+	if (sq->listed_ring != NULL)
+		sq->listed_ring(sq);
+	else
+		bb_sq_doorbell(sq);
+}
+
 int
 bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 {
@@ -177,6 +189,11 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 		sq->ring = bb_bf_ring(conf->bf_copy);
 	else if (conf->bf_offset != NULL && conf->bf_size != 0)
 		sq->ring = bb_bf_ring_head;
+	sq->rung = conf->rung;
+	if (conf->rung != NULL) {
+		sq->listed_ring = sq->ring;
+		sq->ring = ring_listed;
+	}
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
 	/*

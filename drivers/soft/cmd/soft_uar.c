@@ -113,6 +113,7 @@ soft_uar_alloc(struct mlx5_ctx *ctx_, enum mlx5_uar_type type, struct mlx5_uar *
 	u->pub.base_addr = page->base;
 	u->pub.reg_addr = page->base + (u->reg == 0 ? SOFT_BF_OFFSET : SECOND_REG);
 	u->pub.page_id = page->id;
+	u->pub.rung = &page->rung[u->reg];
 	ctx->uars++;
 	pthread_mutex_unlock(&dev->lock);
 	*uar = &u->pub;

@@ -42,6 +42,7 @@
 
 #include "bb_cqe.h"
 #include "bb_prm.h"
+#include "bb_rung.h"
 #include "bb_wqe.h"
 #include "mlx5_cmd.h"
 #include "soft_counters.h"
@@ -122,6 +123,7 @@ struct soft_uar_page {
 	uint8_t regs;             /* bit 0: register 0x800 is allocated, bit 1: 0xa00 */
 	struct soft_watch *watch; /* entry in the engine's list of pages */
 	LIST_ENTRY(soft_uar_page) link;
+	struct bb_rung rung[2]; /* lists of the QPs that rang the registers 0x800 and 0xa00 */
 };
 
 #define SOFT_CS_MAX 64 /* maximum number of bytes of payload in a CQE */

@@ -25,10 +25,11 @@ struct soft_hidden {
 struct soft_watch {
 	struct soft_uar_page *uar;
 	uint32_t n, cap;
-	uint32_t pos;  /* index of the next doorbell record to scan */
-	uint32_t left; /* doorbell records still to scan since the last store to a register */
-	uint32_t hot;  /* index of the QP rung last; may be past the end of the table */
-	uint32_t bf;   /* state of the registers' halves: soft_bf.h */
+	uint32_t pos;        /* index of the next doorbell record to scan */
+	uint32_t left;       /* doorbell records still to scan since the last store to a register */
+	uint32_t hot;        /* index of the QP rung last; may be past the end of the table */
+	uint32_t bf;         /* state of the registers' halves: soft_bf.h */
+	uint32_t rung_at[2]; /* number of entries read of each list of rung QPs: bb_rung.h */
 	/*
 	 * QPs whose stores are often hidden. Their records are read first after a store. There is
 	 * room for every QP of the page.

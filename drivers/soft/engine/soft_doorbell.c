@@ -13,11 +13,14 @@
  * this page. A doorbell through the page of another QP is lost, as on a card.
  *
  * If several QPs ring one register between two polls, only the last store is visible. So after any
- * store the device scans the doorbell records of the page's QPs, opts.scan records per poll. The
- * scan ends when each record was read once after the last store. A poll that found a store scans
- * half as many records, because it has already done other work. With n QPs on a page, a WQE whose
- * store was hidden starts within ceil(2n / scan) + 1 polls. A scan may find a changed record before
- * the register is stored to. The WQEs then run at once, because a record covers only complete WQEs.
+ * store the device reads the list of rung QPs that the driver keeps beside the register
+ * (bb_rung.h), at most SOFT_RUNG_READS entries per poll. Not all software keeps the list, and its
+ * entries may be lost or wrong. So after any store the device also scans the doorbell records of
+ * the page's QPs, opts.scan records per poll. The scan ends when each record was read once after
+ * the last store. A poll that found a store scans half as many records, because it has already done
+ * other work. With n QPs on a page, a WQE whose store was hidden starts within ceil(2n / scan) + 1
+ * polls. A scan may find a changed record before the register is stored to. The WQEs then run at
+ * once, because a record covers only complete WQEs.
  *
  * A doorbell for a QP that is neither in RTS nor in ERR is lost (assumption [A]).
  */
@@ -26,7 +29,8 @@
 #include "soft_wire.h"
 
 /*
- * QPs that ring together tend to ring together again. So a QP whose doorbell only the scan has
+ * Software that does not keep the list of rung QPs, such as libmlx5: QPs that ring together tend to
+ * ring together again. So a QP whose doorbell only the scan has
  * found is entered in a list. After later stores the device first reads the records of the QPs in
  * this list, at most SOFT_HIDDEN_READS per poll beside the scan. While these QPs stay the same, a
  * hidden store costs no scan, with any number of QPs. A QP leaves the list when its record was
@@ -34,6 +38,8 @@
  */
 #define SOFT_HIDDEN_READS 64
 #define SOFT_HIDDEN_IDLE  16
+
+#define SOFT_RUNG_READS 64
 
 void
 soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
@@ -248,10 +254,51 @@ soft_hidden_read(struct soft_engine *e, struct soft_watch *w)
 	}
 }
 
+/*
+ * Reads entries of the list of register @reg, up to number @end, and runs the QPs whose record has
+ * changed. Returns true if entries are left.
+ */
+static __rte_noinline bool
+soft_rung_read(struct soft_engine *e, struct soft_watch *w, uint32_t reg, uint32_t end)
+{
+	const struct bb_rung *r = &w->uar->rung[reg];
+	uint32_t i, n = end - w->rung_at[reg];
+
+	if (unlikely(n > BB_RUNG_SIZE)) {
+		n = BB_RUNG_SIZE;
+		w->rung_at[reg] = end - n;
+	}
+	n = RTE_MIN(n, (uint32_t)SOFT_RUNG_READS);
+	for (i = 0; i < n; i++) {
+		const uint32_t *at = &r->qpn[w->rung_at[reg]++ % BB_RUNG_SIZE];
+		struct soft_qp *qp =
+			soft_qp_find(e->dev, bb_be32(__atomic_load_n(at, __ATOMIC_RELAXED)) >> 8);
+
+		if (likely(qp != NULL && qp->uar == w->uar && qp->has_sq) &&
+		    bb_dbrec_load(&qp->dbrec[1]) != w->last[qp->scan_slot])
+			soft_qp_look(e, qp);
+	}
+	return w->rung_at[reg] != end;
+}
+
+/* Reads the list of register @reg as soft_rung_read() does. */
+static inline bool
+soft_rung_poll(struct soft_engine *e, struct soft_watch *w, uint32_t reg)
+{
+	const uint32_t end = __atomic_load_n(&w->uar->rung[reg].n, __ATOMIC_ACQUIRE);
+
+	if (unlikely(end - w->rung_at[reg] > 1))
+		return soft_rung_read(e, w, reg, end);
+	/* The entry of the only store names the QP that the register names. */
+	w->rung_at[reg] = end;
+	return false;
+}
+
 /* Reads the next doorbell records of the scan and runs the QPs whose record has changed. */
 static void
 soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 {
+	bool listed = soft_rung_poll(e, w, 0) | soft_rung_poll(e, w, 1);
 	uint32_t i, n, pos = w->pos;
 
 	if (w->hidden_left != 0)
@@ -260,7 +307,8 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 	w->left -= n;
 	for (; n != 0; n--) {
 		if (unlikely(bb_dbrec_load(w->rec[pos]) != w->last[pos])) {
-			soft_hidden_add(w, w->qp[pos]);
+			if (!listed)
+				soft_hidden_add(w, w->qp[pos]);
 			soft_qp_look(e, w->qp[pos]);
 		}
 		if (++pos == w->n)

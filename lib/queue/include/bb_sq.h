@@ -103,8 +103,8 @@ struct bb_sq {
 	uint64_t doorbells;  /**< statistics: doorbells rung */
 	uint64_t cqes;       /**< statistics: CQEs received for sends */
 	/**
-	 * Called by bb_sq_ring() if the queue copies WQEs to the register or has no dbrec. NULL if
-	 * an 8-byte doorbell is enough.
+	 * Called by bb_sq_ring() if the queue copies WQEs to the register, has no dbrec or has a
+	 * list. NULL if an 8-byte doorbell is enough.
 	 */
 	void (*ring)(struct bb_sq *sq);
 	/* Not accessed on the data path. */
@@ -131,8 +131,10 @@ struct bb_sq {
 	 * driver whose posts build no WQEs. Such a driver has limits of 0.
 	 */
 	const struct bb_sq_ops *ops;
-	void *driver; /**< first argument of ops->write and ops->piece */
-	uint8_t pad[16];
+	void *driver;         /**< first argument of ops->write and ops->piece */
+	struct bb_rung *rung; /**< list to which ring adds the queue; NULL on a card */
+	/** Doorbell after the queue was added to the list; as ring, and valid only with a list. */
+	void (*listed_ring)(struct bb_sq *sq);
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, carry) == offsetof(struct bb_sq, seq) + 4 &&
 			 offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 6 &&

@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+struct bb_rung;
 struct bb_sq;
 struct bb_sq_ops;
 struct bb_sq_wqe;
@@ -80,8 +81,13 @@ struct bb_sq_conf {
 	enum bb_db_mode db_mode; /**< BB_DB_BLUEFLAME with a bf_size of 0 uses 8-byte stores */
 	enum bb_bf_copy bf_copy; /**< valid only for BB_DB_BLUEFLAME; the CPU and the build must
 				    support it */
-	bool umr_no_atomic;      /**< UMRs must not change the atomic access right */
-	uint32_t owner;          /**< lcore id; LCORE_ID_ANY turns the check off */
+	/**
+	 * List to which each doorbell adds the queue, if the device reads the register as memory;
+	 * else NULL. All queues that ring the register have the same list.
+	 */
+	struct bb_rung *rung;
+	bool umr_no_atomic; /**< UMRs must not change the atomic access right */
+	uint32_t owner;     /**< lcore id; LCORE_ID_ANY turns the check off */
 };
 
 /**

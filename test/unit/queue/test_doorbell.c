@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bb_bf_copy.h"
+#include "bb_rung.h"
 #include "sq_fixture.h"
 
 static enum bb_bf_copy kind;
@@ -244,6 +245,30 @@ T_START(8, BB_DB_BLUEFLAME, SQ_BF_HALF, test_kind_is_the_queues_own)
 	assert_ptr_equal(f->sq.ring, bb_bf_ring(kind));
 	for (i = 0; i < BB_BF_COPY_KINDS; i++)
 		assert_true(i == kind || bb_bf_ring(i) != bb_bf_ring(kind));
+}
+
+/* With a list, the doorbell adds the queue to it; record and register are as without. */
+T_START(64, BB_DB_DOORBELL, SQ_BF_HALF, test_doorbell_adds_the_queue_to_its_list)
+{
+	static struct bb_rung list = {.n = UINT32_MAX - 2};
+	uint32_t i, k;
+
+	assert_null(f->sq.ring);
+	f->conf.rung = &list;
+	for (k = 0; k < 2; k++) {
+		f->conf.db_mode = k == 0 ? BB_DB_DOORBELL : BB_DB_BLUEFLAME;
+		assert_int_equal(bb_sq_init(&f->sq, &f->conf), 0);
+		bb_sq_enable(&f->sq, true);
+		for (i = 0; i < 4; i++) {
+			post_ds(f, 3);
+			bb_sq_ring(&f->sq);
+			assert_int_equal(list.n, UINT32_MAX - 1 + 4 * k + i);
+			assert_int_equal(list.qpn[(list.n - 1) % BB_RUNG_SIZE],
+					 bb_be32(SQ_QPN << 8));
+			assert_int_equal(bb_be32(f->dbrec[1]), i + 1);
+			expect_reg(f, k & i, (uint16_t)i, k == 0 ? 8 : 64);
+		}
+	}
 }
 
 int
