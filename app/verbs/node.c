@@ -19,6 +19,7 @@
 #include "address.h"
 #include "mlx5_cmd.h"
 #include "preload.h"
+#include "share.h"
 #include "soft_hooks.h"
 #include "soft_host.h"
 
@@ -30,6 +31,37 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char name[BB_DEV_NAME_MAX], args[1024];
 static struct mlx5_ctx *base;
 static pid_t owner;
+
+/*
+ * Makes all memory private again before fork(), so that the child gets a copy of each page, as of
+ * every private page.
+ */
+static void
+before_fork(void)
+{
+	if (base == NULL || getpid() != owner)
+		return;
+	soft_share_pause(base);
+	share_lock();
+	share_end();
+}
+
+static void
+in_parent(void)
+{
+	if (base == NULL || getpid() != owner)
+		return;
+	share_unlock();
+	soft_share_resume(base);
+}
+
+/* Runs in the child, which has a copy of the lock. The device stays with the parent. */
+static void
+in_child(void)
+{
+	if (base != NULL && getppid() == owner)
+		share_unlock();
+}
 
 /* Opens the device with the options of the environment. Returns 0 or a negative errno. */
 static int
@@ -52,6 +84,10 @@ open_base(void)
 			"bb_verbs: another process has the address of this device: give each "
 			"process an address, or leave out --address\n");
 	owner = getpid();
+	if (ret == 0) {
+		soft_share_by(base, share_memory);
+		(void)pthread_atfork(before_fork, in_parent, in_child);
+	}
 	return ret;
 }
 

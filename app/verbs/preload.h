@@ -12,11 +12,12 @@
 #include "uverbs.h"
 
 /* Environment in which bb_verbs starts a program. */
-#define VERBS_ENV_DEVICE  "BB_VERBS_DEVICE"  /* NAME,OPTIONS of the software device */
-#define VERBS_ENV_AUTO    "BB_VERBS_AUTO"    /* if set, each process chooses a free address */
-#define VERBS_ENV_TREE    "BB_VERBS_TREE"    /* folder with the files for /sys and /dev */
-#define VERBS_ENV_TRACE   "BB_VERBS_TRACE"   /* set: lists the calls on standard error */
-#define VERBS_ENV_NO_POLL "BB_VERBS_NO_POLL" /* set: the program's polls do not run the device */
+#define VERBS_ENV_DEVICE   "BB_VERBS_DEVICE"   /* NAME,OPTIONS of the software device */
+#define VERBS_ENV_AUTO     "BB_VERBS_AUTO"     /* if set, each process chooses a free address */
+#define VERBS_ENV_TREE     "BB_VERBS_TREE"     /* folder with the files for /sys and /dev */
+#define VERBS_ENV_TRACE    "BB_VERBS_TRACE"    /* set: lists the calls on standard error */
+#define VERBS_ENV_NO_POLL  "BB_VERBS_NO_POLL"  /* set: the program's polls do not run the device */
+#define VERBS_ENV_NO_SHARE "BB_VERBS_NO_SHARE" /* set: peers reach memory by packets */
 
 /* The device node, as the program names it, and its number: /dev/infiniband/uverbs0 of Linux. */
 #define VERBS_NODE  "/dev/infiniband/uverbs0"

@@ -328,6 +328,7 @@ struct soft_qp {
 	uint8_t bf_copy[SOFT_BF_HALF];
 };
 
+struct soft_memory;
 #define SOFT_MAX_COUNTER_SETS 256
 
 /* Functions of the shared-memory link, which publishes keys. Called under soft_dev.lock. */
@@ -379,10 +380,12 @@ struct soft_dev {
 	const struct soft_link_ops *link; /* link that sends packets, NULL if none */
 	struct soft_shm *shm; /* set with option shm while there is an engine, else NULL */
 	const struct soft_share_ops *share; /* publishes keys to processes, NULL if not shared */
-	struct soft_netif *netif;           /* set with option port */
-	struct soft_mcgs *mcgs;             /* multicast groups: soft_mcg.h; __atomic */
-	struct soft_ctl *ctl;               /* state of the control path: id allocators and
-					     * others */
+	/* finds files of the program's memory: soft_share_by(); NULL if there is none */
+	bool (*memory)(const uint8_t *addr, uint64_t len, struct soft_memory *m);
+	struct soft_netif *netif; /* set with option port */
+	struct soft_mcgs *mcgs;   /* multicast groups: soft_mcg.h; __atomic */
+	struct soft_ctl *ctl;     /* state of the control path: id allocators and
+				   * others */
 };
 
 /* ---- soft_log.c: one line per rejection, limited per second */

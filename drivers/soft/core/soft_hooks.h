@@ -34,4 +34,32 @@ uint32_t soft_dm_page(const struct mlx5_dm *dm);
  */
 void soft_assist(struct mlx5_ctx *ctx);
 
+/* The part of a region of memory that peers may map: @len bytes from byte @skip of the region on.
+ */
+struct soft_memory {
+	int fd;       /* file behind the part; the device duplicates it */
+	uint64_t off; /* offset of the part in the file */
+	uint64_t skip, len;
+};
+
+/*
+ * Finds the file behind [addr, addr + len). Returns false if there is none; peers then reach the
+ * memory by packets. Must not call the device.
+ */
+typedef bool soft_memory_fn(const uint8_t *addr, uint64_t len, struct soft_memory *m);
+
+/*
+ * Calls @fn for each memory region with remote rights that the program registers from now on, with
+ * option shm. Call it after the first context was opened, before memory is registered.
+ */
+void soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn);
+/*
+ * Ends access by peers to all regions of the device: after the return they reach them by packets.
+ * soft_share_resume() asks the function of soft_share_by() for each region again. Between the calls
+ * the caller holds the device's lock: no other thread registers memory, and the caller must not
+ * call other functions of the device.
+ */
+void soft_share_pause(struct mlx5_ctx *ctx);
+void soft_share_resume(struct mlx5_ctx *ctx);
+
 #endif

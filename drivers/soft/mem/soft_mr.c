@@ -11,6 +11,7 @@
 
 #include "soft_ctl.h"
 #include "soft_dm.h"
+#include "soft_hooks.h"
 #include "soft_kernel.h"
 
 /* Number of pages of the smallest key that the kernel caches (mlx5_mkey_cache_init()). */
@@ -30,6 +31,44 @@ mkey_wait(struct soft_dev *dev, uint32_t id)
 	soft_quiesce();
 	if (dev->share != NULL && dev->share->key_del(dev, id))
 		dev->share->wait(dev);
+}
+
+void
+soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+
+	pthread_mutex_lock(&dev->lock);
+	dev->memory = fn;
+	pthread_mutex_unlock(&dev->lock);
+}
+
+void
+soft_share_pause(struct mlx5_ctx *ctx)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	bool wait = false;
+	uint32_t id;
+
+	pthread_mutex_lock(&dev->lock);
+	if (dev->share == NULL)
+		return;
+	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++)
+		wait |= dev->share->key_del(dev, id);
+	if (wait)
+		dev->share->wait(dev);
+}
+
+void
+soft_share_resume(struct mlx5_ctx *ctx)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	uint32_t id;
+
+	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++)
+		if (dev->mkeys[id] != NULL)
+			soft_mkey_share(dev, dev->mkeys[id]);
+	pthread_mutex_unlock(&dev->lock);
 }
 
 /* Allocates a key number for @m and publishes @m. Returns 0, -ENOSPC or -EIO. */

@@ -339,6 +339,7 @@ link_shm_connected(struct soft_wire *w)
 	w->epsn_out = NULL;
 	memset(&sw->direct, 0, sizeof(sw->direct));
 	memset(&sw->served, 0, sizeof(sw->served));
+	__atomic_store_n(&sw->established, false, __ATOMIC_RELAXED);
 	sw->direct.allowed = soft_shm_direct_allowed(w->qp->dev);
 	if (w->qp->st == BB_PRM_QP_ST_UD)
 		return;
@@ -347,6 +348,13 @@ link_shm_connected(struct soft_wire *w)
 		sw->deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
 	w->epsn_out = &shm->dir->epsn[w->qp->qpn];
 	link_shm_restart_counts(&shm->dir->count[w->qp->qpn]);
+}
+
+static void
+link_shm_established(struct soft_wire *w)
+{
+	__atomic_store_n(&soft_shm_wire(w)->established, true, __ATOMIC_RELEASE);
+	soft_shm_qp_update(w->qp);
 }
 
 /* Fails a QP whose peer has disconnected or died, with the error of exhausted retries. */
@@ -494,7 +502,8 @@ link_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	{                                                                                          \
 		.send = link_shm_send, .send_bytes = link_shm_send_bytes, .begin = begin_,         \
 		.waiting = link_shm_waiting, .qp_size = sizeof(struct soft_shm_wire),              \
-		.connected = link_shm_connected, .direct = link_shm_direct                         \
+		.connected = link_shm_connected, .direct = link_shm_direct,                        \
+		.holds = soft_shm_holds, .established = link_shm_established                       \
 	}
 
 const struct soft_link_ops soft_link_shm = LINK_SHM_OPS(link_shm_turn);

@@ -185,6 +185,11 @@ struct soft_shm_wire {
 	 */
 	uint32_t deaths;
 	struct soft_shm_direct direct;
+	/*
+	 * True after the first packet of the connection, which raises COMM_EST. From then on peers
+	 * find the QP in the directory even in RTR, where a target that never sends stays. __atomic
+	 */
+	bool established;
 	/* Direct accesses of the peer that the counters already include. */
 	struct soft_shm_count served;
 };
@@ -389,6 +394,13 @@ bool soft_shm_direct_allowed(const struct soft_dev *dev);
  * Returns the number executed; the QP may have failed.
  */
 uint32_t soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
+
+/*
+ * Returns true if the next WQE must not become packets: packets of the same kind are in flight, and
+ * the WQE can be executed directly once they are acknowledged. A queue that is never empty would
+ * otherwise use packets for ever.
+ */
+bool soft_shm_holds(struct soft_engine *e, struct soft_wire *w);
 
 /* ---- soft_shm_send.c */
 

@@ -273,16 +273,17 @@ direct_one(struct soft_engine *e, struct soft_wire *w)
 	return true;
 }
 
-/*
- * Returns true if the next WQE is an operation that this file executes. For other operations,
- * reading the peer's entries would waste time.
- */
-static inline bool
-direct_kind(const struct soft_qp *qp)
+static inline const uint8_t *
+direct_wqe(const struct soft_qp *qp, uint16_t idx)
 {
-	const uint8_t *b = qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6);
+	return qp->sq + ((size_t)(idx & ((1u << qp->log_sq) - 1)) << 6);
+}
 
-	switch (__atomic_load_n(&b[3], __ATOMIC_RELAXED)) {
+/* Returns true if this file executes the operation. */
+static inline bool
+direct_kind(uint8_t opcode)
+{
+	switch (opcode) {
 	case BB_WQE_RDMA_WRITE:
 	case BB_WQE_RDMA_READ:
 	case BB_WQE_ATOMIC_CS:
@@ -293,6 +294,16 @@ direct_kind(const struct soft_qp *qp)
 	}
 }
 
+/*
+ * Returns true if the next WQE is an operation that this file executes. For other operations,
+ * reading the peer's entries would waste time.
+ */
+static inline bool
+direct_next(const struct soft_qp *qp)
+{
+	return direct_kind(__atomic_load_n(&direct_wqe(qp, qp->sq_ci)[3], __ATOMIC_RELAXED));
+}
+
 uint32_t
 soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 {
@@ -301,7 +312,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 
 	if (w->sq_next != qp->sq_ci || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
 	    w->roce.req.head != w->roce.req.tail || !soft_shm_wire(w)->direct.allowed ||
-	    e->shm_epoch == NULL || qp->st != BB_PRM_QP_ST_RC || !direct_kind(qp))
+	    e->shm_epoch == NULL || qp->st != BB_PRM_QP_ST_RC || !direct_next(qp))
 		return 0;
 	direct_enter(e, w);
 	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
@@ -311,10 +322,38 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 
 		done += n;
 		if (done == budget || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
-		    !direct_kind(qp) || !direct_one(e, w))
+		    !direct_next(qp) || !direct_one(e, w))
 			break;
 		done++;
 	}
 	direct_leave(e);
 	return done;
+}
+
+bool
+soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
+{
+	const struct soft_qp *qp = w->qp;
+	const uint8_t *b = direct_wqe(qp, w->sq_next);
+	uint64_t addr = bb_be64(soft_ring64(b + 16));
+	uint32_t key = bb_be32(soft_ring32(b + 24));
+	bool can;
+
+	if (w->roce.req.head == w->roce.req.tail || w->sq_next == qp->sq_pi ||
+	    !soft_shm_wire(w)->direct.allowed || e->shm_epoch == NULL ||
+	    qp->st != BB_PRM_QP_ST_RC || qp->state != BB_PRM_QP_RTS || qp->umr_index != 0)
+		return false;
+	/* If operations of other kinds are in flight, waiting for them would cost a round trip. */
+	if (!direct_kind(__atomic_load_n(&b[3], __ATOMIC_RELAXED)) ||
+	    !direct_kind(w->done[(w->posted - 1) % SOFT_WIRE_SLOTS].opcode))
+		return false;
+	direct_enter(e, w);
+	/* Looks up the peer's QP. Its PSN differs while packets are in flight. */
+	(void)direct_ready(w);
+	can = soft_shm_wire(w)->direct.qp_seq != 0 &&
+	      __atomic_load_n(&w->shm_tx->state, __ATOMIC_ACQUIRE) == SOFT_SHM_UP &&
+	      direct_find(w, key, addr, 1, SOFT_SHM_READ | SOFT_SHM_WRITE | SOFT_SHM_ATOMIC) !=
+		      NULL;
+	direct_leave(e);
+	return can;
 }

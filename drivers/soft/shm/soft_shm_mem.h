@@ -54,7 +54,10 @@ struct soft_shm_key {
 	uint8_t pad[16];
 };
 
-/* A QP in RTS, as this device publishes it to peers in shared memory. */
+/*
+ * A QP in RTS, or in RTR after its first packet, as this device publishes it to peers in shared
+ * memory.
+ */
 struct soft_shm_qp {
 	uint32_t seq; /* Sequence number; even while the entry is invalid. */
 	uint32_t remote_qpn;

@@ -3,7 +3,7 @@
  */
 /*
  * Entries that a device publishes for direct access by its peers: keys over memory with remote
- * rights, the EAL segments of that memory, and QPs in RTS. Requests to other keys or QPs come as
+ * rights, the EAL segments of that memory, and connected QPs. Requests to other keys or QPs come as
  * packets, and this device executes or rejects them.
  */
 #include <fcntl.h>
@@ -15,10 +15,12 @@
 #include <rte_memory.h>
 #include <rte_pause.h>
 
+#include "soft_hooks.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
 
 #define SPINS 64
+#define PAGE  4096u /* bytes of a page of a program's memory */
 
 /*
  * Returns true if an option requires packets: seeded defects, fault injection, capture, flaps, or
@@ -70,6 +72,28 @@ find_part(const uint8_t *addr, uint64_t len, struct part *p)
 		return false;
 	p->page = first->hugepage_sz;
 	p->off = off + (uint64_t)(addr - (const uint8_t *)first->addr);
+	return true;
+}
+
+/*
+ * Finds the file behind the memory of @m: asks the program, if it has set a function for that, else
+ * EAL. Sets *start and *len to the part of the memory that is in the file.
+ */
+static bool
+find_memory(const struct soft_dev *dev, const struct soft_mkey *m, struct part *p, uint64_t *start,
+	    uint64_t *len)
+{
+	struct soft_memory found;
+
+	*start = m->start;
+	*len = m->len;
+	if (dev->memory == NULL)
+		return find_part(m->base, m->len, p);
+	if (!dev->memory(m->base, m->len, &found))
+		return false;
+	*p = (struct part){.fd = found.fd, .page = PAGE, .off = found.off};
+	*start += found.skip;
+	*len = found.len;
 	return true;
 }
 
@@ -168,6 +192,8 @@ soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx)
 static void
 no_descriptor(const struct soft_dev *dev, const struct soft_mkey *m)
 {
+	if (dev->memory != NULL)
+		return; /* the program that has set the function reports the reason itself */
 	SOFT_LOG(NOTICE,
 		 "%s: MR 0x%x: peers cannot map its memory, which has no file descriptor, so they "
 		 "access the memory by packets, which cost this process CPU time: allocate the "
@@ -181,6 +207,7 @@ key_add(struct soft_dev *dev, const struct soft_mkey *m)
 {
 	struct soft_shm *shm = dev->shm;
 	struct soft_shm_key *k;
+	uint64_t start, len;
 	struct part p;
 	uint32_t i;
 	int slot;
@@ -188,12 +215,12 @@ key_add(struct soft_dev *dev, const struct soft_mkey *m)
 	if (shm == NULL || by_packets(dev) || m->ind != NULL || m->detour != SOFT_DETOUR_NONE ||
 	    m->len == 0 || !(m->rr || m->rw || m->atomic))
 		return;
-	if (!find_part(m->base, m->len, &p)) {
+	if (!find_memory(dev, m, &p, &start, &len)) {
 		no_descriptor(dev, m);
 		return;
 	}
 	pthread_mutex_lock(&shm->lock);
-	slot = seg_take(shm, &p, m->len);
+	slot = seg_take(shm, &p, len);
 	if (slot < 0) {
 		pthread_mutex_unlock(&shm->lock);
 		no_descriptor(dev, m);
@@ -204,8 +231,8 @@ key_add(struct soft_dev *dev, const struct soft_mkey *m)
 	k->pdn = m->pdn;
 	k->rights = (m->rr ? SOFT_SHM_READ : 0) | (m->rw ? SOFT_SHM_WRITE : 0) |
 		    (m->atomic ? SOFT_SHM_ATOMIC : 0);
-	k->start = m->start;
-	k->len = m->len;
+	k->start = start;
+	k->len = len;
 	k->seg = (uint32_t)slot;
 	k->gen = shm->seg[slot].gen;
 	k->off = p.off;
@@ -236,6 +263,15 @@ key_del(struct soft_dev *dev, uint32_t id)
 
 /* ---- Queue pairs */
 
+/* Returns true if peers may access memory through the QP: see soft_shm_wire.established. */
+static bool
+is_connected(const struct soft_qp *qp, uint32_t state)
+{
+	return state == BB_PRM_QP_RTS ||
+	       (state == BB_PRM_QP_RTR && qp->wire != NULL &&
+		__atomic_load_n(&soft_shm_wire(qp->wire)->established, __ATOMIC_ACQUIRE));
+}
+
 void
 soft_shm_qp_update(struct soft_qp *qp)
 {
@@ -247,7 +283,7 @@ soft_shm_qp_update(struct soft_qp *qp)
 		return;
 	e = &shm->dir->qps[qp->qpn];
 	soft_shm_retire(&e->seq);
-	if (qp->state != BB_PRM_QP_RTS || qp->st != BB_PRM_QP_ST_RC || by_packets(qp->dev))
+	if (!is_connected(qp, qp->state) || qp->st != BB_PRM_QP_ST_RC || by_packets(qp->dev))
 		return;
 	e->remote_qpn = qp->remote_qpn;
 	e->pdn = qp->pdn;
@@ -356,10 +392,10 @@ collect(const struct soft_shm *shm, const struct soft_qp *qp)
 	struct soft_counters *c;
 
 	/*
-	 * Collects counters only from QPs in RTS or ERR. In other states the control path may be
-	 * changing the fields of the QP.
+	 * Collects counters only from connected QPs and from QPs in ERR. In other states the
+	 * control path may be changing the fields of the QP.
 	 */
-	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_ERR)
+	if (!is_connected(qp, state) && state != BB_PRM_QP_ERR)
 		return;
 	c = soft_counters_of(qp);
 	if (c == NULL || !new_accesses(shm, qp, &more))

@@ -88,6 +88,13 @@ struct soft_link_ops {
 	 */
 	uint32_t (*direct)(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
 	/*
+	 * Returns true if no WQE may be posted to the RoCEv2 engine now, because direct() can
+	 * execute the next WQE after the packets in flight. Called as direct().
+	 */
+	bool (*holds)(struct soft_engine *e, struct soft_wire *w);
+	/* Called at the first packet that a queue pair receives in RTR. May be NULL. */
+	void (*established)(struct soft_wire *w);
+	/*
 	 * True if packets can arrive while no doorbell was rung. The engine then runs a turn in
 	 * every poll.
 	 */

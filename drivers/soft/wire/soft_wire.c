@@ -61,10 +61,13 @@ soft_wire_failed(void *ctx, struct bb_roce_qp *roce, bool responder, uint8_t syn
 static void
 soft_wire_established(void *ctx, struct bb_roce_qp *roce)
 {
-	struct soft_qp *qp = soft_wire_of(roce)->qp;
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_qp *qp = w->qp;
 
 	(void)ctx;
 	soft_event_raise(qp->dev, qp->obj, BB_PRM_EVENT_COMM_EST);
+	if (qp->dev->link->established != NULL)
+		qp->dev->link->established(w);
 }
 
 static const struct bb_roce_ops soft_wire_ops = {
@@ -407,7 +410,9 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		soft_wire_sleep(e, w, now);
 		return;
 	}
-	soft_wire_run_slow(e, w, done < SOFT_RUN_WQES, now);
+	soft_wire_run_slow(
+		e, w, done < SOFT_RUN_WQES && (w->shm_tx == NULL || !e->dev->link->holds(e, w)),
+		now);
 	soft_keys_done(e);
 	soft_wire_schedule(e, w, now);
 }

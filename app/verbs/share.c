@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Shares registered memory with other processes. Each region has a file of its own, so a peer gets
+ * only pages that were registered for it. Each file is much larger than its region and sparse: if
+ * the program enlarges the mapping by mremap(), the new pages are zeros of the file.
+ *
+ * The file belongs to the memory, not to the MR: it stays until the program unmaps the memory.
+ */
+#define _GNU_SOURCE
+#undef _FORTIFY_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libc.h"
+#include "preload.h"
+#include "share.h"
+
+#define PAGE       ((uintptr_t)4096)
+#define MAX_FILES  192u
+#define FILE_BYTES ((uint64_t)1 << 46)
+/* Descriptors of the files have high numbers, because programs count on low numbers. */
+#define MIN_FD 512u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct share_file files[MAX_FILES];
+static unsigned int n_files; /* __atomic */
+
+static void __attribute__((format(printf, 3, 4)))
+report(const void *addr, uint64_t len, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (getenv(VERBS_ENV_TRACE) == NULL)
+		return;
+	fprintf(stderr, "verbs: memory %p, %llu bytes: ", addr, (unsigned long long)len);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static void
+file_remove(unsigned int i)
+{
+	files[i] = files[n_files - 1];
+	__atomic_store_n(&n_files, n_files - 1, __ATOMIC_RELAXED);
+}
+
+/* Forgets files whose descriptor the program has closed, and closes files without a mapping. */
+static void
+prune(bool scanned)
+{
+	unsigned int i = 0;
+	struct stat st;
+
+	while (i < n_files) {
+		const struct share_file *f = &files[i];
+
+		if (fstat(f->fd, &st) != 0 || st.st_ino != f->ino || st.st_dev != f->dev) {
+			file_remove(i);
+		} else if (scanned && !f->mapped) {
+			close(f->fd);
+			file_remove(i);
+		} else {
+			i++;
+		}
+	}
+}
+
+/* Creates a file. Returns it, or NULL with errno. */
+static struct share_file *
+file_new(void)
+{
+	struct share_file *f = &files[n_files];
+	struct rlimit limit;
+	struct stat st;
+	int fd;
+
+	if (n_files == MAX_FILES || getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+	    limit.rlim_cur != RLIM_INFINITY) {
+		errno = n_files == MAX_FILES ? ENFILE : EFBIG;
+		return NULL;
+	}
+	fd = memfd_create("bb-verbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return NULL;
+	/* A peer must not be able to truncate the file beneath the program. */
+	if (ftruncate(fd, (off_t)FILE_BYTES) != 0 || fstat(fd, &st) != 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+		close(fd);
+		return NULL;
+	}
+	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, MIN_FD);
+	if (f->fd < 0)
+		f->fd = fd;
+	else
+		close(fd);
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	__atomic_store_n(&n_files, n_files + 1, __ATOMIC_RELAXED);
+	return f;
+}
+
+/*
+ * Shares private pages. Without full protection a system call that writes to the pages meanwhile
+ * could fail. Then [addr, addr + len) is shared only as far as it has pages of its own, so that no
+ * other data of the program is concerned.
+ */
+static bool
+share_private(const uint8_t *addr, uint64_t len, enum share_guard guard, struct soft_memory *m)
+{
+	uintptr_t from = (uintptr_t)addr & ~(PAGE - 1);
+	uintptr_t end = ((uintptr_t)addr + len + PAGE - 1) & ~(PAGE - 1);
+	struct share_file *f;
+	int rc;
+
+	if (guard != SHARE_FULL_GUARD) {
+		from = ((uintptr_t)addr + PAGE - 1) & ~(PAGE - 1);
+		end = ((uintptr_t)addr + len) & ~(PAGE - 1);
+	}
+	if (from >= end) {
+		report(addr, len, "by packets: its pages hold other data, too");
+		return false;
+	}
+	f = file_new();
+	if (f == NULL) {
+		report(addr, len, "by packets: no file for it: %s", strerror(errno));
+		return false;
+	}
+	rc = share_swap((uint8_t *)from, end - from, f->fd, 0);
+	if (rc != 0) {
+		report(addr, len, "by packets: its pages cannot be replaced: %s", strerror(rc));
+		return false;
+	}
+	m->fd = f->fd;
+	m->skip = from > (uintptr_t)addr ? from - (uintptr_t)addr : 0;
+	m->off = from > (uintptr_t)addr ? 0 : (uintptr_t)addr - from;
+	m->len = (end < (uintptr_t)addr + len ? end - (uintptr_t)addr : len) - m->skip;
+	report(addr, len, "shared, %llu bytes from byte %llu on", (unsigned long long)m->len,
+	       (unsigned long long)m->skip);
+	return true;
+}
+
+bool
+share_memory(const uint8_t *addr, uint64_t len, struct soft_memory *m)
+{
+	const uintptr_t from = (uintptr_t)addr & ~(PAGE - 1);
+	const uintptr_t end = ((uintptr_t)addr + len + PAGE - 1) & ~(PAGE - 1);
+	const enum share_guard guard = share_guard();
+	struct share_found found;
+	bool shared = false;
+
+	if (getenv(VERBS_ENV_NO_SHARE) != NULL) {
+		report(addr, len, "by packets: " VERBS_ENV_NO_SHARE " is set");
+		return false;
+	}
+	pthread_mutex_lock(&lock);
+	prune(false);
+	found = share_scan(from, end, files, n_files);
+	if (found.kind == SHARE_OURS) {
+		*m = (struct soft_memory){
+			.fd = found.file->fd,
+			.off = found.off + ((uintptr_t)addr - from),
+			.len = len,
+		};
+		shared = true;
+		report(addr, len, "shared, as before");
+	} else if (found.kind != SHARE_PRIVATE) {
+		report(addr, len, "by packets: %s", share_why(found.kind));
+	} else if (guard == SHARE_NO_GUARD) {
+		report(addr, len, "by packets: this system offers no userfaultfd");
+	} else {
+		prune(true);
+		shared = share_private(addr, len, guard, m);
+	}
+	pthread_mutex_unlock(&lock);
+	return shared;
+}
+
+/* ---- The end of sharing */
+
+static bool
+make_private(const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
+{
+	(void)file;
+	(void)off;
+	(void)share_swap((uint8_t *)at, len, -1, 0);
+	return true;
+}
+
+void
+share_end(void)
+{
+	prune(false);
+	if (n_files == 0)
+		return;
+	share_each(0, UINTPTR_MAX, files, n_files, make_private);
+	(void)share_scan(0, PAGE, files, n_files);
+	prune(true);
+}
+
+void
+share_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void
+share_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- madvise() */
+
+/* Discards pages: the program then reads zeros, as in private memory. */
+static bool
+discard(const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
+{
+	(void)at;
+	(void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
+			(off_t)len);
+	return true;
+}
+
+static bool
+not_to_child(const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
+{
+	(void)file;
+	(void)off;
+	(void)syscall(SYS_madvise, at, len, MADV_DONTFORK);
+	return true;
+}
+
+/*
+ * Makes shared pages behave as private pages: MADV_DONTNEED and MADV_FREE discard their content,
+ * and MADV_DOFORK does not give them to children, which would write into this process.
+ */
+PUBLIC int
+madvise(void *addr, size_t len, int advice)
+{
+	const uintptr_t end = ((uintptr_t)addr + len + PAGE - 1) & ~(PAGE - 1);
+	const int saved = errno;
+	int rc;
+
+	REAL(int, madvise, void *, size_t, int);
+	rc = real(addr, len, advice);
+	if (__atomic_load_n(&n_files, __ATOMIC_RELAXED) == 0 ||
+	    (advice != MADV_DONTNEED && advice != MADV_FREE && advice != MADV_DOFORK) ||
+	    ((uintptr_t)addr & (PAGE - 1)) != 0 || end < (uintptr_t)addr)
+		return rc;
+	pthread_mutex_lock(&lock);
+	share_each((uintptr_t)addr, end, files, n_files,
+		   advice == MADV_DOFORK ? not_to_child : discard);
+	pthread_mutex_unlock(&lock);
+	/* The kernel frees only private pages by MADV_FREE; shared pages are discarded above. */
+	if (rc != 0 && advice == MADV_FREE) {
+		errno = saved;
+		rc = 0;
+	}
+	return rc;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Makes memory of the program accessible to other processes. Registered private memory is replaced
+ * by a shared mapping of a file in memory with the same content, at the same address.
+ */
+#ifndef SHARE_H
+#define SHARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "soft_hooks.h"
+
+/*
+ * Finds the file behind [addr, addr + len), or makes one. Returns false if the memory stays private
+ * to the process; peers then reach it by packets. Has the type of soft_memory_fn.
+ */
+bool share_memory(const uint8_t *addr, uint64_t len, struct soft_memory *m);
+/* Makes all shared memory private again. Other threads may access it meanwhile. */
+void share_end(void);
+/* Holds a lock from before fork() until after it, so that no thread shares memory meanwhile. */
+void share_lock(void);
+void share_unlock(void);
+
+/* ---- share_maps.c */
+
+/* Why memory is not shared; the texts are those of share_why(). */
+enum share_kind {
+	SHARE_PRIVATE, /* can be replaced by a shared mapping */
+	SHARE_OURS,    /* is a mapping of one file of share.c */
+	SHARE_HOLE,
+	SHARE_FILE,
+	SHARE_RIGHTS,
+	SHARE_STACK,
+	SHARE_ARENA,
+	SHARE_MIXED,
+};
+
+/* A file that share.c has made. */
+struct share_file {
+	int fd;
+	uint64_t dev, ino;
+	bool mapped; /* set by share_scan() if the process still maps the file */
+};
+
+struct share_found {
+	enum share_kind kind;
+	const struct share_file *file; /* SHARE_OURS */
+	uint64_t off;                  /* SHARE_OURS: offset of the start in the file */
+};
+
+/* Looks up the mappings of [from, end), whole pages, and updates the @n files at @files. */
+struct share_found share_scan(uintptr_t from, uintptr_t end, struct share_file *files,
+			      unsigned int n);
+/*
+ * Calls @fn for each part of [from, end) that is a mapping of one of the files, until it returns
+ * false.
+ */
+void share_each(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int n,
+		bool (*fn)(const struct share_file *file, uintptr_t at, size_t len, uint64_t off));
+/* Returns text for a person: the reason why peers reach memory by packets. */
+const char *share_why(enum share_kind kind);
+
+/* ---- share_swap.c */
+
+/* How the writes of other threads are handled while memory is replaced. */
+enum share_guard {
+	SHARE_NO_GUARD,   /* the kernel offers no write protection */
+	SHARE_USER_GUARD, /* threads wait; system calls that write fail with EFAULT */
+	SHARE_FULL_GUARD, /* threads and system calls wait */
+};
+
+enum share_guard share_guard(void);
+/*
+ * Replaces the pages [at, at + len) by pages with the same content: of the file @fd from @off on,
+ * or private pages if @fd is -1. Returns 0 or an errno; a part of the pages may then be replaced.
+ */
+int share_swap(uint8_t *at, size_t len, int fd, uint64_t off);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Replaces pages of the process while its threads run. The pages are write-protected by
+ * userfaultfd(2), copied, and replaced by one mremap(2). A thread that writes meanwhile waits in a
+ * page fault, and then writes to the new pages. Reads never wait.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/userfaultfd.h>
+
+#include "share.h"
+
+/* Bytes that are replaced at once: the longest time for which a writer waits is that of a copy. */
+#define BLOCK ((size_t)1 << 20)
+/* Of Linux 6.4; headers of older distributions lack it: protects pages that are not present, too.
+ */
+#define FEATURE_UNPOPULATED ((uint64_t)1 << 13)
+#define POPULATE_READ       22                  /* MADV_POPULATE_READ of Linux 5.14 */
+#define USER_MODE_ONLY      1                   /* UFFD_USER_MODE_ONLY of Linux 5.11 */
+#define FEATURE_SHMEM       ((uint64_t)1 << 12) /* Linux 5.19: protects shared pages, too */
+
+/* Opens a userfaultfd with these features, or returns -1. */
+static int
+open_with(int flags, uint64_t features)
+{
+	struct uffdio_api api = {.api = UFFD_API, .features = features};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Opens a userfaultfd that can protect pages from writes, or returns -1. */
+static int
+open_uffd(int flags)
+{
+	const uint64_t features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | FEATURE_SHMEM;
+	int fd = open_with(flags, features | FEATURE_UNPOPULATED);
+
+	/* Without this feature the pages must be present: swap_block() sees to that. */
+	return fd >= 0 ? fd : open_with(flags, features);
+}
+
+enum share_guard
+share_guard(void)
+{
+	enum share_guard guard = SHARE_FULL_GUARD;
+	int fd = open_uffd(0);
+
+	if (fd < 0) {
+		guard = SHARE_USER_GUARD;
+		fd = open_uffd(USER_MODE_ONLY);
+	}
+	if (fd < 0)
+		return SHARE_NO_GUARD;
+	close(fd);
+	return guard;
+}
+
+static void *
+new_pages(size_t len, int fd, uint64_t off)
+{
+	const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	void *to = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, (off_t)off);
+
+	if (to == MAP_FAILED)
+		return NULL;
+	/*
+	 * A child that is made without fork() does not get the shared pages. It must not write
+	 * into the memory of its parent.
+	 */
+	if (fd >= 0 && madvise(to, len, MADV_DONTFORK) != 0) {
+		(void)munmap(to, len);
+		return NULL;
+	}
+	return to;
+}
+
+/* Replaces one block. @uffd: -1 if no thread writes meanwhile. */
+static int
+swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
+{
+	struct uffdio_range range = {.start = (uintptr_t)at, .len = len};
+	struct uffdio_register reg = {.range = range, .mode = UFFDIO_REGISTER_MODE_WP};
+	struct uffdio_writeprotect wp = {.range = range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+	void *to = new_pages(len, fd, off);
+	int rc = 0;
+
+	if (to == NULL)
+		return ENOMEM;
+	(void)madvise(at, len, POPULATE_READ);
+	if (uffd >= 0 && ioctl(uffd, UFFDIO_REGISTER, &reg) != 0) {
+		rc = errno;
+		goto unmap;
+	}
+	if (uffd >= 0 && ioctl(uffd, UFFDIO_WRITEPROTECT, &wp) != 0) {
+		rc = errno;
+		goto unregister;
+	}
+	memcpy(to, at, len);
+	if (mremap(to, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
+		rc = errno;
+		goto unregister;
+	}
+	/* The threads that wait for the old pages continue with the new pages. */
+	if (uffd >= 0)
+		(void)ioctl(uffd, UFFDIO_WAKE, &range);
+	return 0;
+
+unregister:
+	/* Also ends the write protection and wakes the threads that wait. */
+	if (uffd >= 0)
+		(void)ioctl(uffd, UFFDIO_UNREGISTER, &range);
+unmap:
+	(void)munmap(to, len);
+	return rc;
+}
+
+int
+share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
+{
+	int uffd = open_uffd(0), rc = 0;
+	sigset_t all, before;
+	size_t n, done;
+
+	if (uffd < 0)
+		uffd = open_uffd(USER_MODE_ONLY);
+	/* A handler in this thread would wait for pages that only this thread replaces. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (done = 0; done < len && rc == 0; done += n) {
+		n = len - done < BLOCK ? len - done : BLOCK;
+		rc = swap_block(uffd, at + done, n, fd, off + done);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (uffd >= 0)
+		close(uffd);
+	return rc;
+}

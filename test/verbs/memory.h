@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Parts of the test of shared memory: a target, the program itself, and a peer, a process that it
+ * starts. The target orders the peer to access its memory.
+ */
+#ifndef MEMORY_H
+#define MEMORY_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include <infiniband/verbs.h>
+
+#define CHECK(condition_)                                                                          \
+	do {                                                                                       \
+		if (!(condition_)) {                                                               \
+			printf("%s line %d: %s (%s)\n", __FILE__, __LINE__, #condition_,           \
+			       strerror(errno));                                                   \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define ALL_RIGHTS                                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+/* Orders for the peer. A WRITE or a READ has 8 bytes. */
+enum op {
+	OP_WRITE,
+	OP_READ,
+	OP_WAIT,   /* waits until it has mapped the file of the target that value names */
+	OP_STREAM, /* WRITEs with a queue that is never empty, until they are direct */
+	OP_FLOOD,  /* replies, then WRITEs until it is killed */
+};
+
+struct order {
+	enum op op;
+	bool stopped; /* stops the target with SIGSTOP meanwhile: only direct access can succeed */
+	uint32_t rkey;
+	uint64_t addr, value;
+};
+
+struct reply {
+	enum ibv_wc_status status;
+	uint64_t value;
+};
+
+/* ---- The target's connection */
+extern struct ibv_context *ctx;
+extern struct ibv_pd *pd;
+extern pid_t peer;
+
+/* Starts the peer and connects to it. Without @to_rts the target's QP stays in RTR. */
+void start(bool to_rts);
+/* Orders the peer to do something. Returns the status of its completion; *value is what it read. */
+enum ibv_wc_status order(enum op op, bool stopped, const struct ibv_mr *mr, const void *addr,
+			 uint64_t *value);
+/* WRITEs and READs of the peer succeed, while the target is stopped. */
+void check_direct(const struct ibv_mr *mr, void *addr, uint64_t value);
+/* WRITEs and READs of the peer succeed, by packets. */
+void check_access(const struct ibv_mr *mr, void *addr, uint64_t value);
+
+/* Returns the inode of bb_verbs' file at @addr, 0 if the memory is private. */
+unsigned long shared_file(const void *addr);
+bool is_shared(const void *addr);
+/* Maps private pages, filled with @byte. */
+uint8_t *pages(unsigned int n, int byte);
+struct ibv_mr *reg(void *addr, size_t len);
+
+/* Runs as the peer, between descriptors 0 and 1. */
+int run_peer(void);
+
+#define PAGE 4096u
+
+#endif

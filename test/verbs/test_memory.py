@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory that peers reach directly, as this user and without rights: a case of verbs_memory for each hazard."""
+
+import re
+import signal
+import sys
+
+from verbstest import NOBODY, VerbsTest, main
+
+CASES = ('direct', 'receiver', 'streamed', 'bounds', 'deregistered', 'writers', 'system_calls', 'forked', 'vforked', 'cloned', 'unmapped',
+         'remapped', 'advised', 'descriptors', 'killed', 'by_packets', 'heap')
+
+
+class Memory(VerbsTest):
+    uid = None
+
+    def case(self, name):
+        return self.run_one(self.command(self.hostile, name, options=('--quiet',)), self.uid)
+
+    def test_target_that_is_killed(self):
+        """Its peer gets errors, and ends by itself."""
+        rc, out = self.case('dies')
+        self.assertEqual(rc, -signal.SIGKILL, out)
+        self.assertIn('peer: the flood has ended', out)
+
+    def test_why_memory_is_not_shared_is_printed(self):
+        self.env['BB_VERBS_TRACE'] = '1'
+        rc, out = self.case('by_packets')
+        self.assertEqual(rc, 0, out)
+        for why in 'it is on a stack', 'it belongs to a file', 'malloc() uses it for a thread':
+            self.assertRegex(out, r'verbs: memory 0x\w+, \d+ bytes: by packets: ' + re.escape(why))
+        self.env['BB_VERBS_NO_SHARE'] = '1'
+        rc, out = self.case('bounds')
+        self.assertEqual(rc, 0, out)
+        self.assertIn('by packets: BB_VERBS_NO_SHARE is set', out)
+        self.assertNotIn('shared', out)
+
+
+class MemoryOfNobody(Memory):
+    uid = NOBODY
+
+    def setUp(self):
+        super().setUp()
+        self.usable_by_nobody()
+
+
+def add(name):
+    def test(self):
+        rc, out = self.case(name)
+        self.assertEqual(rc, 0, out)
+        self.assertIn('%s: right' % name, out)
+    setattr(Memory, 'test_' + name, test)
+
+
+for case in CASES:
+    add(case)
+
+if __name__ == '__main__':
+    main(sys.argv)
