@@ -180,6 +180,7 @@ static const struct entry entries[] = {
 	OP(INITIALIZED, DESTROY_EQ, fw_destroy_eq),
 	OP(INITIALIZED, QUERY_EQ, fw_query_eq),
 	OP(INITIALIZED, QUERY_HCA_VPORT_CONTEXT, fw_query_hca_vport_context),
+	OP(INITIALIZED, MODIFY_HCA_VPORT_CONTEXT, fw_modify_hca_vport_context),
 	OP(INITIALIZED, QUERY_HCA_VPORT_GID, fw_query_hca_vport_gid),
 	OP(INITIALIZED, QUERY_HCA_VPORT_PKEY, fw_query_hca_vport_pkey),
 	OP(INITIALIZED, MAD_IFC, fw_mad_ifc),
@@ -292,6 +293,7 @@ fw_reset(struct hca *h)
 	h->fw.next_number = 0;
 	fw_cap_reset(h);
 	fw_nic_reset(h);
+	fw_port_reset(h);
 }
 
 void

@@ -63,6 +63,7 @@ int fw_create_eq(struct fw_cmd *c);
 int fw_destroy_eq(struct fw_cmd *c);
 int fw_query_eq(struct fw_cmd *c);
 int fw_query_hca_vport_context(struct fw_cmd *c);
+int fw_modify_hca_vport_context(struct fw_cmd *c);
 int fw_query_hca_vport_gid(struct fw_cmd *c);
 int fw_query_hca_vport_pkey(struct fw_cmd *c);
 int fw_mad_ifc(struct fw_cmd *c);
@@ -76,6 +77,8 @@ int fw_ok(struct fw_cmd *c);
 
 /* fw_cap.c: computes the general capabilities. */
 void fw_cap_reset(struct hca *h);
+/* fw_port.c: sets the capability mask of the port to its value after a reset. */
+void fw_port_reset(struct hca *h);
 /* fw_nic.c: sets the context of the NIC vport to its value after a reset. */
 void fw_nic_reset(struct hca *h);
 

@@ -152,7 +152,10 @@ fw_cap_reset(struct hca *h)
 	}
 }
 
-/* Fills in the capabilities of a type. Returns false if there are none. */
+/*
+ * Fills in the capabilities of a type. Returns false if the type is unknown. An InfiniBand port has
+ * no offloads and no flow tables, but users may query them: rdma-core's own tests do.
+ */
 static bool
 type_caps(struct hca *h, unsigned int type, bool current, uint8_t *out)
 {
@@ -168,7 +171,8 @@ type_caps(struct hca *h, unsigned int type, bool current, uint8_t *out)
 	else if (h->o.eth && type == BB_PRM_CAP_ROCE)
 		fill(out, roce_caps, N_OF(roce_caps), true);
 	else
-		return known;
+		return known || type == BB_PRM_CAP_ETHERNET_OFFLOADS ||
+		       type == BB_PRM_CAP_FLOW_TABLE;
 	return true;
 }
 

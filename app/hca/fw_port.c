@@ -21,28 +21,34 @@ enum {
 	REG_HOST_ENDIANNESS = 0x7004,
 };
 
-#define PORT            1u
-#define PHYS_LINK_UP    5u /* port_physical_state */
-#define PHYS_POLLING    2u
-#define STATE_DOWN      1u
-#define STATE_ACTIVE    4u
-#define SUBNET_TIMEOUT  18u
-#define CAP_MASK        0x02514868u /* capability mask of a port that runs no subnet manager */
-#define GID_BYTES       16u
-#define ALL_ENTRIES     0xffffu
-#define PKEY_DEFAULT    0xffffu
-#define IB_WIDTHS       0x7u  /* 1x, 2x, 4x */
-#define IB_SPEEDS       0x3fu /* SDR to EDR */
-#define IB_WIDTH_4X     0x4u
-#define IB_SPEED_EDR    0x20u
-#define ETH_100G_CR4    (1u << 20)
-#define ETH_MTU         9978u
-#define VLS_4           4u /* code of PortInfo for the virtual lanes VL0 to VL7 */
-#define NODE_DESC_BYTES 64u
-#define MAD_RESPONSE    0x80u
-#define MAD_METHOD      3 /* offset of the method in a MAD (management datagram) */
-#define MAD_STATUS      5
-#define MAD_UNSUPPORTED 0x0cu /* method and attribute are not supported */
+#define PORT           1u
+#define PHYS_LINK_UP   5u /* port_physical_state */
+#define PHYS_POLLING   2u
+#define STATE_DOWN     1u
+#define STATE_ACTIVE   4u
+#define SUBNET_TIMEOUT 18u
+#define CAP_MASK       0x02514868u /* capability mask of a port that runs no subnet manager */
+/*
+ * Bits of the mask that a driver may change: is a subnet manager, and has a connection manager,
+ * SNMP, device management or a vendor class (Linux rdma/ib_verbs.h, enum
+ * ib_port_capability_mask_bits).
+ */
+#define CAP_MASK_SETTABLE 0x001b0002u
+#define GID_BYTES         16u
+#define ALL_ENTRIES       0xffffu
+#define PKEY_DEFAULT      0xffffu
+#define IB_WIDTHS         0x7u  /* 1x, 2x, 4x */
+#define IB_SPEEDS         0x3fu /* SDR to EDR */
+#define IB_WIDTH_4X       0x4u
+#define IB_SPEED_EDR      0x20u
+#define ETH_100G_CR4      (1u << 20)
+#define ETH_MTU           9978u
+#define VLS_4             4u /* code of PortInfo for the virtual lanes VL0 to VL7 */
+#define NODE_DESC_BYTES   64u
+#define MAD_RESPONSE      0x80u
+#define MAD_METHOD        3 /* offset of the method in a MAD (management datagram) */
+#define MAD_STATUS        5
+#define MAD_UNSUPPORTED   0x0cu /* method and attribute are not supported */
 
 /*
  * Returns the attributes of the software device's port, or default values if the device is not
@@ -111,10 +117,37 @@ fw_query_hca_vport_context(struct fw_cmd *c)
 	bb_prm_set64(ctx, BB_PRM_HVC_NODE_GUID, c->h->o.guid);
 	/* The port's GUID is the interface part of its first GID. */
 	memcpy(bb_prm_sub(ctx, BB_PRM_HVC_PORT_GUID), gid + 8, 8);
-	bb_prm_set(ctx, BB_PRM_HVC_CAP_MASK1, CAP_MASK);
+	bb_prm_set(ctx, BB_PRM_HVC_CAP_MASK1, c->h->fw.port_caps);
+	bb_prm_set(ctx, BB_PRM_HVC_CAP_MASK1_FIELD_SELECT, CAP_MASK_SETTABLE);
 	bb_prm_set(ctx, BB_PRM_HVC_LID, p.lid);
 	bb_prm_set(ctx, BB_PRM_HVC_SM_LID, p.lid);
 	bb_prm_set(ctx, BB_PRM_HVC_SUBNET_TIMEOUT, SUBNET_TIMEOUT);
+	return BB_PRM_STAT_OK;
+}
+
+void
+fw_port_reset(struct hca *h)
+{
+	h->fw.port_caps = CAP_MASK;
+}
+
+/* Changes the port's capability mask (Linux mlx5_ib, set_port_caps_atomic()), and nothing else. */
+int
+fw_modify_hca_vport_context(struct fw_cmd *c)
+{
+	const uint8_t *ctx = bb_prm_csub(c->in, BB_PRM_HCA_VPORT_OUT_CTX);
+	uint32_t mask, *caps = &c->h->fw.port_caps;
+
+	if (fw_need(c, BB_PRM_SZ_HCA_VPORT_OUT, 16) != 0)
+		return BB_PRM_STAT_BAD_INP_LEN;
+	if (own_port(c) != 0)
+		return BB_PRM_STAT_BAD_PARAM;
+	mask = bb_prm_get(ctx, BB_PRM_HVC_CAP_MASK1_FIELD_SELECT);
+	if (bb_prm_get(ctx, BB_PRM_HVC_FIELD_SELECT) != 0 || (mask & ~CAP_MASK_SETTABLE) != 0)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
+				 "fields 0x%x (0: none), bits 0x%x of the capability mask (0x%x)",
+				 bb_prm_get(ctx, BB_PRM_HVC_FIELD_SELECT), mask, CAP_MASK_SETTABLE);
+	*caps = (*caps & ~mask) | (bb_prm_get(ctx, BB_PRM_HVC_CAP_MASK1) & mask);
 	return BB_PRM_STAT_OK;
 }
 

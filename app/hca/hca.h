@@ -111,6 +111,7 @@ struct hca_fw {
 	/* next number of an Ethernet object; these objects have no function */
 	uint32_t next_number;
 	uint8_t nic_vport[HCA_CAP_BYTES];
+	uint32_t port_caps; /* capability mask of the InfiniBand port */
 };
 
 struct hca {

@@ -295,6 +295,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_HCA_ROCE              BB_PRM_F(0x040, 29, 1)  /* cmd_hca_cap.roce */
 #define BB_PRM_HCA_ATOMIC            BB_PRM_F(0x040, 30, 1)  /* cmd_hca_cap.atomic */
 #define BB_PRM_HCA_CC_QUERY_ALLOWED  BB_PRM_F(0x02c, 1, 1)   /* cmd_hca_cap.cc_query_allowed */
+#define BB_PRM_HCA_CQ_OI             BB_PRM_F(0x044, 0, 1)   /* cmd_hca_cap.cq_oi */
 #define BB_PRM_HCA_CQ_RESIZE         BB_PRM_F(0x044, 1, 1)   /* cmd_hca_cap.cq_resize */
 #define BB_PRM_HCA_CQ_MODERATION     BB_PRM_F(0x044, 2, 1)   /* cmd_hca_cap.cq_moderation */
 #define BB_PRM_HCA_UAR_4K            BB_PRM_F(0x048, 0, 1)   /* cmd_hca_cap.uar_4k */

@@ -35,6 +35,7 @@ enum bb_prm_hca_op {
 	BB_PRM_OP_QUERY_ROCE_ADDRESS = 0x760,
 	BB_PRM_OP_SET_ROCE_ADDRESS = 0x761,
 	BB_PRM_OP_QUERY_HCA_VPORT_CONTEXT = 0x762,
+	BB_PRM_OP_MODIFY_HCA_VPORT_CONTEXT = 0x763,
 	BB_PRM_OP_QUERY_HCA_VPORT_GID = 0x764,
 	BB_PRM_OP_QUERY_HCA_VPORT_PKEY = 0x765,
 	BB_PRM_OP_QUERY_VPORT_COUNTER = 0x770,
@@ -225,7 +226,10 @@ enum bb_prm_hca_cap {
 #define BB_PRM_ALLOC_UAR_OUT_UAR BB_PRM_F(0x008, 8, 24) /* alloc_uar_out.uar */
 #define BB_PRM_DEALLOC_UAR_UAR   BB_PRM_F(0x008, 8, 24) /* dealloc_uar_in.uar */
 
-/* InfiniBand port of the function: QUERY_HCA_VPORT_CONTEXT, _GID, _PKEY. */
+/*
+ * InfiniBand port of the function: QUERY_HCA_VPORT_CONTEXT, _GID, _PKEY. The input of
+ * MODIFY_HCA_VPORT_CONTEXT has the context at the position of the query's output.
+ */
 #define BB_PRM_HCA_VPORT_OTHER_VPORT                                                               \
 	BB_PRM_F(0x008, 0, 1) /* query_hca_vport_context_in.other_vport */
 #define BB_PRM_HCA_VPORT_PORT_NUM BB_PRM_F(0x008, 12, 4) /* query_hca_vport_context_in.port_num */
@@ -240,10 +244,13 @@ enum bb_prm_hca_cap {
 #define BB_PRM_HVC_PORT_STATE  BB_PRM_F(0x020, 24, 4) /* hca_vport_context.port_state */
 #define BB_PRM_HVC_VPORT_STATE BB_PRM_F(0x020, 28, 4) /* hca_vport_context.vport_state */
 #define BB_PRM_HVC_SYSTEM_IMAGE_GUID                                                               \
-	BB_PRM_F(0x028, 0, 64)                           /* hca_vport_context.system_image_guid */
-#define BB_PRM_HVC_PORT_GUID      BB_PRM_F(0x030, 0, 64) /* hca_vport_context.port_guid */
-#define BB_PRM_HVC_NODE_GUID      BB_PRM_F(0x038, 0, 64) /* hca_vport_context.node_guid */
-#define BB_PRM_HVC_CAP_MASK1      BB_PRM_F(0x040, 0, 32) /* hca_vport_context.cap_mask1 */
+	BB_PRM_F(0x028, 0, 64)                      /* hca_vport_context.system_image_guid */
+#define BB_PRM_HVC_PORT_GUID BB_PRM_F(0x030, 0, 64) /* hca_vport_context.port_guid */
+#define BB_PRM_HVC_NODE_GUID BB_PRM_F(0x038, 0, 64) /* hca_vport_context.node_guid */
+#define BB_PRM_HVC_CAP_MASK1 BB_PRM_F(0x040, 0, 32) /* hca_vport_context.cap_mask1 */
+#define BB_PRM_HVC_CAP_MASK1_FIELD_SELECT                                                          \
+	BB_PRM_F(0x044, 0, 32) /* hca_vport_context.cap_mask1_field_select */
+#define BB_PRM_HVC_FIELD_SELECT   BB_PRM_F(0x000, 0, 32) /* hca_vport_context.field_select */
 #define BB_PRM_HVC_LID            BB_PRM_F(0x060, 0, 16) /* hca_vport_context.lid */
 #define BB_PRM_HVC_LMC            BB_PRM_F(0x060, 24, 3) /* hca_vport_context.lmc */
 #define BB_PRM_HVC_SUBNET_TIMEOUT BB_PRM_F(0x060, 27, 5) /* hca_vport_context.subnet_timeout */

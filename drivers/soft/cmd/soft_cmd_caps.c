@@ -68,6 +68,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	 * The capability imaicl announces memory windows of type 2B (Linux mlx5_ib_query_device()).
 	 */
 	set(caps, BB_PRM_HCA_IMAICL, !opts->no_mw && !opts->no_umr);
+	set(caps, BB_PRM_HCA_CQ_OI, 1);
 	set(caps, BB_PRM_HCA_CQ_RESIZE, !opts->no_cq_resize);
 	set(caps, BB_PRM_HCA_CQ_MODERATION, !opts->no_cq_moderation);
 	set(caps, BB_PRM_HCA_CQE_COMPRESSION, !opts->no_compress);

@@ -19,18 +19,27 @@
 
 /*
  * Fields that CREATE_CQ accepts. The list does not have the fields of features that the device does
- * not support. These are collapsed CQs, ignored overrun, the enhanced layout of compressed CQEs,
- * and period modes. page_offset belongs to page lists; for a umem its offset takes that place.
+ * not support. These are collapsed CQs, the enhanced layout of compressed CQEs, and period modes.
+ * page_offset belongs to page lists; for a umem its offset takes that place.
  */
 static const struct soft_field create_fields[] = {
-	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0}, {BB_PRM_CREATE_CQ_UMEM_ID, 0},
-	{BB_PRM_CREATE_CQ_UMEM_VALID, 0},  {BB_PRM_CQC_DBR_UMEM_VALID, CQC_AT},
-	{BB_PRM_CQC_CQE_SZ, CQC_AT},       {BB_PRM_CQC_DBR_UMEM_ID, CQC_AT},
-	{BB_PRM_CQC_LOG_CQ_SIZE, CQC_AT},  {BB_PRM_CQC_UAR_PAGE, CQC_AT},
-	{BB_PRM_CQC_C_EQN, CQC_AT},        {BB_PRM_CQC_LOG_PAGE_SIZE, CQC_AT},
-	{BB_PRM_CQC_PAGE_OFFSET, CQC_AT},  {BB_PRM_CQC_DBR_ADDR, CQC_AT},
-	{BB_PRM_CQC_CQE_COMP_EN, CQC_AT},  {BB_PRM_CQC_CQ_PERIOD, CQC_AT},
-	{BB_PRM_CQC_CQ_MAX_COUNT, CQC_AT}, {BB_PRM_CQC_MINI_CQE_RES_FORMAT, CQC_AT},
+	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0},
+	{BB_PRM_CREATE_CQ_UMEM_ID, 0},
+	{BB_PRM_CREATE_CQ_UMEM_VALID, 0},
+	{BB_PRM_CQC_DBR_UMEM_VALID, CQC_AT},
+	{BB_PRM_CQC_CQE_SZ, CQC_AT},
+	{BB_PRM_CQC_DBR_UMEM_ID, CQC_AT},
+	{BB_PRM_CQC_LOG_CQ_SIZE, CQC_AT},
+	{BB_PRM_CQC_UAR_PAGE, CQC_AT},
+	{BB_PRM_CQC_C_EQN, CQC_AT},
+	{BB_PRM_CQC_LOG_PAGE_SIZE, CQC_AT},
+	{BB_PRM_CQC_PAGE_OFFSET, CQC_AT},
+	{BB_PRM_CQC_DBR_ADDR, CQC_AT},
+	{BB_PRM_CQC_CQE_COMP_EN, CQC_AT},
+	{BB_PRM_CQC_CQ_PERIOD, CQC_AT},
+	{BB_PRM_CQC_OI, CQC_AT},
+	{BB_PRM_CQC_CQ_MAX_COUNT, CQC_AT},
+	{BB_PRM_CQC_MINI_CQE_RES_FORMAT, CQC_AT},
 };
 
 /*
@@ -152,6 +161,7 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	cq->log_size = log_size;
 	cq->eqn = bb_prm_get(cqc, BB_PRM_CQC_C_EQN);
 	cq->obj = cmd->obj;
+	cq->ignore_overrun = bb_prm_get(cqc, BB_PRM_CQC_OI) != 0;
 	cq->mod_count = (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_MAX_COUNT);
 	cq->mod_period = (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_PERIOD);
 	cq->flags = bb_prm_get(cqc, BB_PRM_CQC_CQE_COMP_EN) ? SOFT_CQ_ZIP : 0;

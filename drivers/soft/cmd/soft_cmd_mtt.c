@@ -139,7 +139,7 @@ make_memic(struct soft_cmd *cmd, struct soft_mkey **out)
 	struct soft_dm *d = soft_dm_find(cmd->dev, start, len);
 	struct soft_mkey *m;
 
-	if (len == 0 || d == NULL)
+	if (d == NULL)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "%" PRIu64 " bytes at 0x%" PRIx64
 				   " of BAR 0 are not device memory of one allocation",

@@ -158,20 +158,21 @@ struct soft_cq {
 	/* delay of completion events: CQEs, us; written under the engine's and the CQ's lock */
 	uint16_t mod_count, mod_period;
 	/* Data path. */
-	uint32_t pi;        /* CQEs written since creation */
-	uint32_t last_ci;   /* consumer index when the doorbell record was last read */
-	uint32_t flags;     /* SOFT_CQ_*; __atomic */
-	uint32_t sol_pi;    /* value of pi after the last CQE that is solicited or an error */
-	bool error;         /* the CQ has overrun: the device writes no further CQE */
-	bool arm_solicited; /* the pending arm asks for solicited completions only */
-	bool fired;         /* an event was raised for the arm request with number fired_sn */
-	uint8_t fired_sn;   /* valid if fired */
-	uint8_t arm_sn;     /* sequence number of the pending arm request */
-	uint32_t arm_ci;    /* consumer index of the arm request, in the units of pi */
-	uint32_t last_arm;  /* arm request last handled, big endian */
-	uint32_t scan_slot; /* index among the CQs of the UAR page */
-	bool moderated;     /* on the engine's list of moderated CQs */
-	uint64_t due;       /* TSC at which a delayed event is due, 0 if none is pending */
+	uint32_t pi;         /* CQEs written since creation */
+	uint32_t last_ci;    /* consumer index when the doorbell record was last read */
+	uint32_t flags;      /* SOFT_CQ_*; __atomic */
+	uint32_t sol_pi;     /* value of pi after the last CQE that is solicited or an error */
+	bool ignore_overrun; /* CQEs may overwrite CQEs that are not yet consumed */
+	bool error;          /* the CQ has overrun: the device writes no further CQE */
+	bool arm_solicited;  /* the pending arm asks for solicited completions only */
+	bool fired;          /* an event was raised for the arm request with number fired_sn */
+	uint8_t fired_sn;    /* valid if fired */
+	uint8_t arm_sn;      /* sequence number of the pending arm request */
+	uint32_t arm_ci;     /* consumer index of the arm request, in the units of pi */
+	uint32_t last_arm;   /* arm request last handled, big endian */
+	uint32_t scan_slot;  /* index among the CQs of the UAR page */
+	bool moderated;      /* on the engine's list of moderated CQs */
+	uint64_t due;        /* TSC at which a delayed event is due, 0 if none is pending */
 	TAILQ_ENTRY(soft_cq) mod;
 	struct soft_zip *zip; /* compression state; SOFT_CQ_ZIP only */
 	TAILQ_ENTRY(soft_cq) zips;

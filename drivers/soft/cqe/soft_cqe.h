@@ -5,7 +5,8 @@
  * Writes CQEs of 64 or 128 bytes. The fields of a CQE of 128 bytes are in its second half; the
  * first half has only payload. The owner bit is written last. The consumer index is read from the
  * doorbell record only if the ring looks full by the last value read. If a CQE is due and the CQ is
- * full, the CQ overruns: the CQ and the QPs that complete into it go to the error state.
+ * full, the CQ overruns: the CQ and the QPs that complete into it go to the error state. A CQ that
+ * ignores overruns (cqc.oi) instead loses its oldest CQE.
  *
  * CQE timestamps come from the TSC. A CQE has the time of the engine turn that found its request,
  * or of the first CQE in that turn (assumption [A]). This time lies between the post and the poll
@@ -45,7 +46,7 @@ soft_cqe_slot(struct soft_cq *cq, bool big)
 		return NULL;
 	if (unlikely(((cq->pi - cq->last_ci) & 0xffffff) >= size)) {
 		cq->last_ci = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
-		if (((cq->pi - cq->last_ci) & 0xffffff) >= size)
+		if (((cq->pi - cq->last_ci) & 0xffffff) >= size && !cq->ignore_overrun)
 			return NULL;
 	}
 	return (struct bb_cqe *)(void *)(cq->buf + ((size_t)(cq->pi & (size - 1)) << (6 + big)) +

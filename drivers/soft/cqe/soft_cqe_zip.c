@@ -123,7 +123,7 @@ has_room(struct soft_cq *cq)
 		return false;
 	if (((end - cq->last_ci) & 0xffffff) >= size)
 		cq->last_ci = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
-	return ((end - cq->last_ci) & 0xffffff) < size;
+	return ((end - cq->last_ci) & 0xffffff) < size || cq->ignore_overrun;
 }
 
 bool

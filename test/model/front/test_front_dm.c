@@ -102,8 +102,11 @@ T(test_device_memory_is_allocated_in_ranges_and_keys_reach_it)
 	assert_status(f, BAD_PARAM);
 	memic_key_box(f, u.pd, bar + 4096 * 4, 4);
 	assert_status(f, BAD_PARAM);
+	/* rdma-core's own tests register an empty range. */
 	memic_key_box(f, u.pd, bar + 4096, 0);
-	assert_status(f, BAD_PARAM);
+	assert_status(f, OK);
+	key = bb_prm_get(f->out, BB_PRM_CREATE_MKEY_OUT_INDEX);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_MKEY, 0, key), BB_PRM_STAT_OK);
 	memic_key_box(f, u.pd, bar + 4096 + 8, 64);
 	assert_status(f, OK);
 	key = bb_prm_get(f->out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8 | 0x5a;

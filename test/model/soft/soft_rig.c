@@ -104,8 +104,8 @@ rig_mem_close(struct rig_mem *m)
 	free(m->p);
 }
 
-void
-rig_cq_open_size(struct rig_cq *c, struct rig_uar *u, uint32_t log, uint32_t cqe)
+static void
+cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log, uint32_t cqe, bool oi)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT];
 	size_t bytes = (size_t)cqe << log;
@@ -125,6 +125,7 @@ rig_cq_open_size(struct rig_cq *c, struct rig_uar *u, uint32_t log, uint32_t cqe
 	bb_prm_set(in + CQC, BB_PRM_CQC_C_EQN, eqn);
 	bb_prm_set(in + CQC, BB_PRM_CQC_CQE_SZ, cqe == 128);
 	bb_prm_set(in + CQC, BB_PRM_CQC_LOG_CQ_SIZE, log);
+	bb_prm_set(in + CQC, BB_PRM_CQC_OI, oi);
 	bb_prm_set(in + CQC, BB_PRM_CQC_UAR_PAGE, u->uar->page_id);
 	bb_prm_set(in + CQC, BB_PRM_CQC_DBR_UMEM_ID, c->umem->id);
 	bb_prm_set64(in + CQC, BB_PRM_CQC_DBR_ADDR, bytes);
@@ -136,7 +137,19 @@ rig_cq_open_size(struct rig_cq *c, struct rig_uar *u, uint32_t log, uint32_t cqe
 void
 rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log)
 {
-	rig_cq_open_size(c, u, log, 64);
+	cq_open(c, u, log, 64, false);
+}
+
+void
+rig_cq_open_size(struct rig_cq *c, struct rig_uar *u, uint32_t log, uint32_t cqe)
+{
+	cq_open(c, u, log, cqe, false);
+}
+
+void
+rig_cq_open_oi(struct rig_cq *c, struct rig_uar *u, uint32_t log)
+{
+	cq_open(c, u, log, 64, true);
 }
 
 void

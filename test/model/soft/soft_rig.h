@@ -121,6 +121,8 @@ void rig_uar_close(struct rig_uar *u);
 void rig_mem_open(struct rig_mem *m, struct rig_dev *d, struct mlx5_pd *pd, size_t len,
 		  uint32_t access);
 void rig_mem_close(struct rig_mem *m);
+/* The same with an overrun that the device ignores. */
+void rig_cq_open_oi(struct rig_cq *c, struct rig_uar *u, uint32_t log);
 void rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log);
 /* Creates a CQ whose CQEs have @cqe bytes, 64 or 128. */
 void rig_cq_open_size(struct rig_cq *c, struct rig_uar *u, uint32_t log, uint32_t cqe);

@@ -165,7 +165,9 @@ LIVE(test_capabilities_are_the_fronts_and_the_functions)
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_XRC), 1);
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_MAX_NUM_EQS), HCA_EQS - 1);
 	query_caps(r, BB_PRM_CAP_ATOMIC << 1, 0, out);
-	query_caps(r, BB_PRM_CAP_FLOW_TABLE << 1, BB_PRM_STAT_BAD_PARAM, out);
+	query_caps(r, 0x7e << 1, BB_PRM_STAT_BAD_PARAM, out);
+	/* An InfiniBand port has no flow tables, but answers. */
+	query_caps(r, BB_PRM_CAP_FLOW_TABLE << 1, 0, out);
 	query_caps(r, 0xffff, BB_PRM_STAT_BAD_PARAM, out);
 	/* The driver sets a value below the maximum, then one above. */
 	query_caps(r, 1, 0, out);
@@ -202,6 +204,34 @@ LIVE(test_port_is_active_with_the_guid)
 	assert_int_equal(bb_prm_dword(out, 16), 0xfe800000);
 	assert_int_equal(bb_prm_dword(out, 28), 0x55667788);
 	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), BB_PRM_STAT_BAD_OUTP_LEN);
+}
+
+LIVE(test_driver_changes_the_bits_of_the_port_that_it_owns)
+{
+	uint8_t in[BB_PRM_SZ_HCA_VPORT_OUT] = {0}, out[BB_PRM_SZ_HCA_VPORT_OUT];
+	uint8_t *set = in + 16, *get = out + 16;
+	uint32_t before, cm = 1u << 16;
+
+	rig_init_hca(r);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_HCA_VPORT_CONTEXT);
+	assert_int_equal(rig_exec(r, in, 16, out, sizeof(out)), 0);
+	before = bb_prm_get(get, BB_PRM_HVC_CAP_MASK1);
+	assert_true((bb_prm_get(get, BB_PRM_HVC_CAP_MASK1_FIELD_SELECT) & cm) != 0);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_MODIFY_HCA_VPORT_CONTEXT);
+	bb_prm_set(set, BB_PRM_HVC_CAP_MASK1, before ^ UINT32_MAX);
+	bb_prm_set(set, BB_PRM_HVC_CAP_MASK1_FIELD_SELECT, cm);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), 0);
+	assert_int_equal(rig_exec(r, in, sizeof(in) - 1, out, 16), BB_PRM_STAT_BAD_INP_LEN);
+	/* A bit of the device, and another field. */
+	bb_prm_set(set, BB_PRM_HVC_CAP_MASK1_FIELD_SELECT, 1u << 11);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), BB_PRM_STAT_BAD_PARAM);
+	bb_prm_set(set, BB_PRM_HVC_CAP_MASK1_FIELD_SELECT, cm);
+	bb_prm_set(set, BB_PRM_HVC_FIELD_SELECT, 1);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), BB_PRM_STAT_BAD_PARAM);
+	memset(in, 0, sizeof(in));
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_HCA_VPORT_CONTEXT);
+	assert_int_equal(rig_exec(r, in, 16, out, sizeof(out)), 0);
+	assert_int_equal(bb_prm_get(get, BB_PRM_HVC_CAP_MASK1), before ^ cm);
 }
 
 LIVE(test_registers_answer_in_their_length_only)

@@ -49,7 +49,6 @@ static const struct bad bad_cq[] = {
 	{"record's end past the umem", BB_PRM_STAT_BAD_PARAM, {CQC(DBR_ADDR, ENV_BYTES - 4)}},
 	{"record past 2^64", BB_PRM_STAT_BAD_PARAM, {CQC(DBR_ADDR, UINT64_C(0) - 8)}},
 	{"collapsed", BB_PRM_STAT_BAD_PARAM, {CQC(CC, 1)}},
-	{"overrun ignored", BB_PRM_STAT_BAD_PARAM, {CQC(OI, 1)}},
 	{"compressed without a format", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_COMP_EN, 1)}},
 	{"a format uncompressed", BB_PRM_STAT_BAD_PARAM, {CQC(MINI_CQE_RES_FORMAT, 1)}},
 	{"status", BB_PRM_STAT_BAD_PARAM, {CQC(STATUS, 1)}},

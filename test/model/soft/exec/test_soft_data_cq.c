@@ -173,6 +173,33 @@ RIG_TEST(test_overrun_of_the_receive_cq_fails_both_ends, NULL)
 	rig_cq_close(&c);
 }
 
+/* A CQ that ignores overruns loses its oldest CQEs; nothing fails. */
+RIG_TEST(test_ignored_overrun_keeps_the_newest_cqes, NULL)
+{
+	struct rig_link l = rig_link_default();
+	struct rig_cq c;
+	struct rig_qp q;
+	uint32_t i;
+
+	rig_cq_open_oi(&c, p->u[0], 2);
+	rig_qp_open(&q, p->u[0], &c, &c, &attr);
+	rig_connect(&q, &q, &l);
+	rig_subscribe(&p->d, c.obj, EVENT_CQ_ERROR, 0xc);
+	for (i = 0; i < 9; i++)
+		rig_nop(&q, RIG_CQE);
+	rig_ring(&q);
+	rig_polls(p->u[0], 3);
+	rig_expect_no_event(&p->d);
+	assert_int_equal(rig_qp_state(&q), BB_PRM_QP_RTS);
+	/* CQEs 5 to 8 are in the ring; index 8 is where index 4 was. */
+	for (i = 5; i < 9; i++)
+		assert_int_equal(c.mem[(i & 3) * 64 + 61], i);
+	assert_int_equal(c.mem[0 * 64 + 63] & 1, 0);
+	assert_int_equal(c.mem[1 * 64 + 63] & 1, 1);
+	rig_qp_close(&q);
+	rig_cq_close(&c);
+}
+
 /* A consumer index ahead of the producer index counts as an overrun, too. */
 RIG_TEST(test_consumer_index_ahead_is_an_overrun, NULL)
 {
