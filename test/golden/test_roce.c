@@ -7,67 +7,8 @@
  * The number of packets of each opcode must be that of the recordings.
  */
 #include "golden.h"
+#include "pcap.h"
 #include "roce_frame.h"
-
-#define ETH_LEN 14u
-
-struct recording {
-	uint8_t *bytes;
-	size_t len, at;
-	const char *name;
-};
-
-static uint32_t
-le32(const uint8_t *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static void
-open_recording(struct recording *r, const char *name)
-{
-	char path[512];
-	long len;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", GOLDEN_DATA, name);
-	f = fopen(path, "rb");
-	if (f == NULL)
-		fail_msg("cannot open %s", path);
-	assert_int_equal(fseek(f, 0, SEEK_END), 0);
-	len = ftell(f);
-	assert_true(len > 24);
-	rewind(f);
-	r->name = name;
-	r->len = (size_t)len;
-	r->at = 24;
-	r->bytes = malloc(r->len);
-	assert_non_null(r->bytes);
-	assert_int_equal(fread(r->bytes, 1, r->len, f), r->len);
-	fclose(f);
-	/* Format of the file: classic, microseconds, little-endian, Ethernet. */
-	assert_int_equal(le32(r->bytes), 0xa1b2c3d4);
-	assert_int_equal(le32(r->bytes + 20), 1);
-}
-
-/* Reads the next Ethernet frame. Returns false at the end; a truncated frame fails the test. */
-static bool
-next_frame(struct recording *r, const uint8_t **p, size_t *len)
-{
-	uint32_t n;
-
-	if (r->at == r->len)
-		return false;
-	assert_true(r->len - r->at >= 16);
-	n = le32(r->bytes + r->at + 8);
-	assert_int_equal(n, le32(r->bytes + r->at + 12));
-	r->at += 16;
-	assert_true(n <= r->len - r->at);
-	*p = r->bytes + r->at;
-	*len = n;
-	r->at += n;
-	return true;
-}
 
 static void
 check_packet(const struct roce_frame *f, const uint8_t *ip, const struct bb_roce_pkt *pkt,
@@ -95,26 +36,26 @@ check_packet(const struct roce_frame *f, const uint8_t *ip, const struct bb_roce
 static unsigned int
 read_all(const char *name, struct tally *t)
 {
-	struct recording r;
+	struct pcap r;
 	unsigned int n = 0;
 	const uint8_t *p;
 	char where[128];
 	size_t len;
 
-	open_recording(&r, name);
-	while (next_frame(&r, &p, &len)) {
+	pcap_open(&r, name);
+	while (pcap_next(&r, &p, &len)) {
 		enum bb_roce_drop why;
 		struct bb_roce_pkt pkt;
 		struct roce_frame f;
 
 		snprintf(where, sizeof(where), "%s, packet %u", name, ++n);
-		assert_true(len > ETH_LEN);
-		if (!roce_frame_split(&f, p + ETH_LEN, len - ETH_LEN))
+		assert_true(len > PCAP_ETH_LEN);
+		if (!roce_frame_split(&f, p + PCAP_ETH_LEN, len - PCAP_ETH_LEN))
 			fail_msg("%s: not RoCEv2", where);
 		why = bb_roce_parse(&pkt, f.bth, f.bth_len);
 		if (why != BB_ROCE_OK)
 			fail_msg("%s: %s", where, bb_roce_drop_str(why));
-		check_packet(&f, p + ETH_LEN, &pkt, where);
+		check_packet(&f, p + PCAP_ETH_LEN, &pkt, where);
 		assert_int_equal(pkt.pkey, 0xffff);
 		tally_add(t, "%s, %s", bb_roce_ops[pkt.opcode].name,
 			  f.ip_len == 40 ? "IPv6" : "IPv4");

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The communication manager (CM) of InfiniBand and RoCE as an engine: the protocol by which
+ * librdmacm and Linux's rdma_cm connect queue pairs (IBTA vol. 1, chapter 12). The caller passes it
+ * the MADs that QP1 received, its own calls and the time. The engine sends MADs and reports events
+ * through struct bb_ibcm_ops. It has no clock, lock or QP of its own, and allocates memory in
+ * bb_ibcm_create() only.
+ *
+ * A connection is named by its communication ID. An ID is used again only after millions of others
+ * of its slot. So a call with the ID of an old connection fails with -ENOENT.
+ *
+ *	active side                           passive side
+ *	bb_ibcm_connect()        REQ ->       event REQ
+ *	event REP               <- REP        bb_ibcm_accept()
+ *	bb_ibcm_ready()          RTU ->       event ESTABLISHED
+ *
+ * Every connection ends with one of the events REJECTED, FAILED and DISCONNECTED, or by
+ * bb_ibcm_release(). Until bb_ibcm_release() the ID belongs to the caller. After a disconnection
+ * the slot stays in use for the time in which packets of the connection may still arrive.
+ *
+ * Peers are untrusted. A message must come from the GID of the connection's peer and have both IDs
+ * of the connection. Each message that the engine drops is counted by reason. A peer cannot use
+ * more than its share of the slots. The engine never waits for a peer. For a received message, or
+ * an expired timeout, it sends at most two messages.
+ *
+ * One thread at a time may use an engine. Times are in ns from any origin and never go back. Each
+ * duration of the protocol is a code: 4.096 us << code.
+ */
+#ifndef BB_IBCM_H
+#define BB_IBCM_H
+
+#include "bb_ibcm_ip.h"
+#include "bb_ibcm_msg.h"
+
+#define BB_IBCM_NEVER UINT64_MAX
+
+struct bb_ibcm;
+
+/* Addresses of a MAD: fields of the GRH, or of the IP header. */
+struct bb_ibcm_net {
+	uint8_t src[16], dst[16]; /* GIDs; an IPv4 address is ::ffff:a.b.c.d */
+	uint32_t flow_label;
+	uint8_t tclass, hop_limit, sl;
+};
+
+/* Fields of the packet of a received MAD. */
+struct bb_ibcm_gmp {
+	struct bb_ibcm_net net;
+	uint32_t sqpn, qkey;
+	uint16_t pkey;
+};
+
+enum bb_ibcm_event_type {
+	BB_IBCM_EV_REQ, /* a peer requests a connection: accept or reject it */
+	BB_IBCM_EV_REP, /* the peer has accepted: call bb_ibcm_ready() or bb_ibcm_reject() */
+	BB_IBCM_EV_ESTABLISHED, /* passive side: the peer is ready */
+	BB_IBCM_EV_REJECTED,    /* the peer has rejected, msg is its REJ */
+	BB_IBCM_EV_FAILED,      /* the connection was not established; status has the cause */
+	/*
+	 * An established connection has ended. Status 0: by DREQ and DREP. -ETIMEDOUT: the peer has
+	 * not answered the DREQ. -ECONNRESET: the peer has sent a REJ.
+	 */
+	BB_IBCM_EV_DISCONNECTED,
+	BB_IBCM_EV_SIDR_REQ, /* a peer resolves a service ID: call bb_ibcm_sidr_reply() */
+	BB_IBCM_EV_SIDR_REP, /* the peer's answer, which may be a refusal; the ID ends */
+};
+
+struct bb_ibcm_event {
+	enum bb_ibcm_event_type type;
+	uint32_t id;
+	/* of the connection: value of bb_ibcm_connect(), or of the service that a REQ names */
+	uint64_t cookie;
+	int status;
+	const struct bb_ibcm_msg *msg; /* message of the peer; NULL if a timeout is the cause */
+	/* REQ and SIDR_REQ of an IP service: header of the private data; else NULL */
+	const struct bb_ibcm_ip *ip;
+	const struct bb_ibcm_net *net; /* path to the peer; src is the local GID */
+};
+
+struct bb_ibcm_ops {
+	/*
+	 * Sends a MAD to QP1 of @net->dst. A MAD that cannot be sent may be dropped, as on a
+	 * network. The callback must not call the engine.
+	 */
+	void (*tx)(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD]);
+	/*
+	 * Reports an event. The pointers are valid during the call. The callback may call all
+	 * functions of the engine, except bb_ibcm_rx(), bb_ibcm_tick() and bb_ibcm_destroy().
+	 */
+	void (*event)(void *ctx, const struct bb_ibcm_event *ev);
+};
+
+struct bb_ibcm_attr {
+	uint32_t
+		max_conns; /* slots: connections, SIDR requests, and those that end; 1 to 1 << 20 */
+	uint32_t max_services;
+	/*
+	 * Maximum number of connections and SIDR requests of peers that are not established, in all
+	 * and from one GID. The engine drops further requests. The peer repeats them.
+	 */
+	uint32_t max_pending, max_pending_per_gid;
+	uint64_t ca_guid; /* GUID of the device, in the messages */
+	uint64_t seed;    /* secret and random: the values of IDs and the order of the tables */
+	/*
+	 * Code of the time that the engine asks for with MRA if a peer repeats a message that the
+	 * caller has not answered yet.
+	 */
+	uint8_t mra_timeout;
+	/* Limits of the timeout codes that peers request. */
+	uint8_t min_timeout, max_timeout, max_mra_timeout;
+	uint16_t pkey; /* of the port; the lower 15 bits must be those of a REQ */
+	const struct bb_ibcm_ops *ops;
+	void *ctx;
+};
+
+/*
+ * Sets the defaults: 65536 slots, 1024 services, 4096 pending requests, 256 of one GID, MRA of 69
+ * s, timeouts of 17 ms to 17 s, P_Key 0xffff.
+ */
+void bb_ibcm_attr_init(struct bb_ibcm_attr *attr);
+
+/*
+ * Creates an engine with all memory that it ever uses. Returns 0, -EINVAL for an attribute out of
+ * range, or -ENOMEM.
+ */
+int bb_ibcm_create(const struct bb_ibcm_attr *attr, struct bb_ibcm **cm);
+/* Frees the engine. No message is sent. */
+void bb_ibcm_destroy(struct bb_ibcm *cm);
+
+/* Handles a MAD that QP1 received. */
+void bb_ibcm_rx(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const uint8_t *mad, size_t len,
+		uint64_t now);
+/* Handles the timeouts that have expired. */
+void bb_ibcm_tick(struct bb_ibcm *cm, uint64_t now);
+/* Returns the time of the next timeout, BB_IBCM_NEVER if there is none. */
+uint64_t bb_ibcm_deadline(const struct bb_ibcm *cm);
+/* Returns the number of slots in use. */
+uint32_t bb_ibcm_in_use(const struct bb_ibcm *cm);
+
+/* A service that peers may connect to. */
+struct bb_ibcm_service {
+	uint64_t service_id, mask; /* a requested ID matches if its bits in mask are equal */
+	/*
+	 * The private data must start with an IP CM header. Its destination must be @addr, unless
+	 * @addr is zero.
+	 */
+	bool ip;
+	uint8_t addr[16]; /* GID form of the address */
+	bool datagram;    /* answers SIDR_REQ, else REQ */
+	uint64_t cookie;
+};
+/*
+ * Adds a service. A more specific one that was added before has precedence. Returns 0; -EADDRINUSE
+ * if there is one with the same ID, mask, address and kind; -ENOSPC if max_services are in use.
+ */
+int bb_ibcm_listen(struct bb_ibcm *cm, const struct bb_ibcm_service *s);
+/* Removes a service. Returns -ENOENT if there is none with these values. */
+int bb_ibcm_unlisten(struct bb_ibcm *cm, const struct bb_ibcm_service *s);
+
+/*
+ * Sends a REQ and sets *id. The engine sets the GUID, the GIDs, traffic class, hop limit, flow
+ * label and SL of the primary path. The peer is called req->cm_retries times again, each after
+ * req->remote_timeout. Returns 0; -EINVAL if @priv_len or a field is too large, -ENOSPC if no slot
+ * is free.
+ */
+int bb_ibcm_connect(struct bb_ibcm *cm, const struct bb_ibcm_net *net,
+		    const struct bb_ibcm_req *req, const void *priv, uint32_t priv_len,
+		    uint64_t cookie, uint64_t now, uint32_t *id);
+/*
+ * The calls below return -ENOENT if the caller has no connection @id, and -EINVAL if its state does
+ * not allow the call or @priv_len is too large.
+ *
+ * Accepts a REQ. The REP is repeated as the peer's REQ has requested.
+ */
+int bb_ibcm_accept(struct bb_ibcm *cm, uint32_t id, const struct bb_ibcm_rep *rep, const void *priv,
+		   uint32_t priv_len, uint64_t cookie, uint64_t now);
+/* Active side, after REP: sends RTU. */
+int bb_ibcm_ready(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32_t priv_len);
+/*
+ * Passive side, after bb_ibcm_accept(): data of the peer has arrived, so the RTU is lost or late.
+ * No event follows.
+ */
+int bb_ibcm_established(struct bb_ibcm *cm, uint32_t id);
+/* Rejects a REQ, or as the active side a REP. No event follows. */
+int bb_ibcm_reject(struct bb_ibcm *cm, uint32_t id, uint16_t reason, const void *priv,
+		   uint32_t priv_len, uint64_t now);
+/* Sends DREQ; DISCONNECTED follows. */
+int bb_ibcm_disconnect(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32_t priv_len,
+		       uint64_t now);
+/*
+ * Gives the ID back in any state. A connection that is not established is rejected or cancelled,
+ * and an established one is disconnected. No event follows.
+ */
+int bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now);
+
+/*
+ * Sends a SIDR_REQ, at most 1 + @retries times, each after @timeout (code), and sets *id. The event
+ * SIDR_REP or FAILED ends the ID.
+ */
+int bb_ibcm_sidr(struct bb_ibcm *cm, const struct bb_ibcm_net *net, uint64_t service_id,
+		 uint8_t timeout, uint8_t retries, const void *priv, uint32_t priv_len,
+		 uint64_t cookie, uint64_t now, uint32_t *id);
+/*
+ * Answers a SIDR_REQ, which ends the ID. If the answer is lost the peer repeats its request, which
+ * then has a new ID.
+ */
+int bb_ibcm_sidr_reply(struct bb_ibcm *cm, uint32_t id, enum bb_ibcm_sidr_status status,
+		       uint32_t qpn, uint32_t qkey, const void *priv, uint32_t priv_len);
+
+/* Reasons for which the engine drops a message without an event. */
+enum bb_ibcm_drop {
+	BB_IBCM_DROP_LENGTH, /* reasons of bb_ibcm_parse() */
+	BB_IBCM_DROP_VERSION,
+	BB_IBCM_DROP_CLASS,
+	BB_IBCM_DROP_METHOD,
+	BB_IBCM_DROP_TYPE,
+	BB_IBCM_DROP_QKEY,      /* Q_Key other than that of QP1 */
+	BB_IBCM_DROP_SQPN,      /* sent by another QP than QP1 */
+	BB_IBCM_DROP_ID,        /* no connection has this ID */
+	BB_IBCM_DROP_PEER,      /* the connection with this ID has another peer */
+	BB_IBCM_DROP_PEER_ID,   /* the peer's ID is not that of the connection */
+	BB_IBCM_DROP_QPN,       /* DREQ for another QP */
+	BB_IBCM_DROP_FIELD,     /* a field has an invalid value */
+	BB_IBCM_DROP_STATE,     /* the state of the connection does not allow the message */
+	BB_IBCM_DROP_DUPLICATE, /* repeated message that was handled before */
+	BB_IBCM_DROP_PENDING,   /* max_pending or max_conns reached */
+	BB_IBCM_DROP_PER_GID,   /* max_pending_per_gid reached */
+	BB_IBCM_DROPS
+};
+const char *bb_ibcm_drop_str(enum bb_ibcm_drop why);
+
+struct bb_ibcm_stats {
+	uint64_t rx[BB_IBCM_TYPES], tx[BB_IBCM_TYPES]; /* by type - BB_IBCM_REQ */
+	uint64_t drop[BB_IBCM_DROPS];
+	uint64_t rejects[BB_IBCM_REJ_REASONS]; /* REJs of the engine and of bb_ibcm_reject() */
+	uint64_t sidr_refused;                 /* SIDR_REQs that the engine has refused */
+	uint64_t repeats, timeouts; /* messages sent again by timeout; requests given up */
+	uint64_t answered_again;    /* repeated messages of peers that were answered again */
+};
+const struct bb_ibcm_stats *bb_ibcm_stats(const struct bb_ibcm *cm);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Slots, their IDs and the hash tables. The number of slots is fixed. Free slots form a queue, so
+ * that the slot that was freed first is used first. The hash has a secret seed: a peer cannot
+ * choose IDs, QPNs or GIDs that fall into one bucket.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bb_ibcm_priv.h"
+
+/* Mixes the bits of a word: the finalizer of splitmix64. */
+static uint64_t
+mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+static uint32_t
+bucket_of(const struct bb_ibcm *cm, enum bb_ibcm_table table, const uint8_t gid[16], uint32_t value)
+{
+	uint64_t g[2];
+
+	memcpy(g, gid, sizeof(g));
+	g[0] = mix(g[0] ^ cm->attr.seed);
+	g[1] = mix(g[1] ^ g[0]);
+	return (uint32_t)mix(g[1] ^ value ^ (uint64_t)table << 32) & cm->bucket_mask;
+}
+
+/* Returns the value by which the slot is in a table, next to the GID. */
+static uint32_t
+value_of(const struct bb_ibcm_conn *c, enum bb_ibcm_table table)
+{
+	switch (table) {
+	case BB_IBCM_BY_ID:
+		return c->remote_id;
+	case BB_IBCM_BY_QPN:
+		return c->remote_qpn;
+	default:
+		return 0;
+	}
+}
+
+int
+bb_ibcm_tables_init(struct bb_ibcm *cm)
+{
+	uint32_t n = cm->attr.max_conns, buckets = 1;
+
+	while (buckets < n)
+		buckets *= 2;
+	while (1u << cm->id_bits < n)
+		cm->id_bits++;
+	cm->id_xor = (uint32_t)mix(cm->attr.seed);
+	cm->bucket_mask = buckets - 1;
+	cm->conns = calloc(n, sizeof(*cm->conns));
+	cm->heap = calloc(n, sizeof(*cm->heap));
+	cm->services = calloc(cm->attr.max_services, sizeof(*cm->services));
+	if (cm->conns == NULL || cm->heap == NULL || cm->services == NULL)
+		return -ENOMEM;
+	for (int t = 0; t < BB_IBCM_TABLES; t++) {
+		cm->buckets[t] = malloc(buckets * sizeof(*cm->buckets[t]));
+		if (cm->buckets[t] == NULL)
+			return -ENOMEM;
+		memset(cm->buckets[t], 0xff, buckets * sizeof(*cm->buckets[t]));
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		cm->conns[i].index = i;
+		cm->conns[i].heap_at = BB_IBCM_NONE;
+		cm->conns[i].next[0] = i + 1 < n ? i + 1 : BB_IBCM_NONE;
+		/* Starts IDs at a value that a peer cannot guess. */
+		cm->conns[i].generation = (uint32_t)mix(cm->attr.seed + i);
+	}
+	cm->free_last = n - 1;
+	return 0;
+}
+
+void
+bb_ibcm_tables_free(struct bb_ibcm *cm)
+{
+	for (int t = 0; t < BB_IBCM_TABLES; t++)
+		free(cm->buckets[t]);
+	free(cm->services);
+	free(cm->heap);
+	free(cm->conns);
+}
+
+/* ID 0 stands for "unknown" in a REJ, so no slot gets it. */
+static uint32_t
+next_id(const struct bb_ibcm *cm, struct bb_ibcm_conn *c)
+{
+	uint32_t id;
+
+	do
+		id = (++c->generation << cm->id_bits | c->index) ^ cm->id_xor;
+	while (id == 0);
+	return id;
+}
+
+struct bb_ibcm_conn *
+bb_ibcm_slot_take(struct bb_ibcm *cm)
+{
+	struct bb_ibcm_conn *c;
+	uint32_t index = cm->free_first, generation;
+
+	if (index == BB_IBCM_NONE)
+		return NULL;
+	c = &cm->conns[index];
+	cm->free_first = c->next[0];
+	if (cm->free_first == BB_IBCM_NONE)
+		cm->free_last = BB_IBCM_NONE;
+	generation = c->generation;
+	memset(c, 0, offsetof(struct bb_ibcm_conn, tx));
+	c->index = index;
+	c->generation = generation;
+	c->heap_at = BB_IBCM_NONE;
+	c->id = next_id(cm, c);
+	c->tid = mix(cm->attr.seed ^ c->id) << 32 | c->id;
+	cm->in_use++;
+	return c;
+}
+
+void
+bb_ibcm_slot_free(struct bb_ibcm *cm, struct bb_ibcm_conn *c)
+{
+	for (int t = 0; t < BB_IBCM_TABLES; t++)
+		bb_ibcm_remove(cm, c, (enum bb_ibcm_table)t);
+	bb_ibcm_clock_stop(cm, c);
+	c->state = BB_IBCM_FREE;
+	c->owned = false;
+	c->next[0] = BB_IBCM_NONE;
+	if (cm->free_last == BB_IBCM_NONE)
+		cm->free_first = c->index;
+	else
+		cm->conns[cm->free_last].next[0] = c->index;
+	cm->free_last = c->index;
+	cm->in_use--;
+}
+
+struct bb_ibcm_conn *
+bb_ibcm_find(struct bb_ibcm *cm, uint32_t id)
+{
+	uint32_t index = (id ^ cm->id_xor) & ((1u << cm->id_bits) - 1);
+	struct bb_ibcm_conn *c;
+
+	if (index >= cm->attr.max_conns)
+		return NULL;
+	c = &cm->conns[index];
+	return c->state != BB_IBCM_FREE && c->id == id ? c : NULL;
+}
+
+void
+bb_ibcm_insert(struct bb_ibcm *cm, struct bb_ibcm_conn *c, enum bb_ibcm_table table)
+{
+	uint32_t *first;
+
+	if ((c->in_tables & 1u << table) != 0)
+		return;
+	first = &cm->buckets[table][bucket_of(cm, table, c->net.dst, value_of(c, table))];
+	c->next[table] = *first;
+	*first = c->index;
+	c->in_tables |= (uint8_t)(1u << table);
+	if (table == BB_IBCM_BY_GID)
+		cm->pending++;
+}
+
+void
+bb_ibcm_remove(struct bb_ibcm *cm, struct bb_ibcm_conn *c, enum bb_ibcm_table table)
+{
+	uint32_t *at;
+
+	if ((c->in_tables & 1u << table) == 0)
+		return;
+	at = &cm->buckets[table][bucket_of(cm, table, c->net.dst, value_of(c, table))];
+	while (*at != c->index)
+		at = &cm->conns[*at].next[table];
+	*at = c->next[table];
+	c->in_tables &= (uint8_t) ~(1u << table);
+	if (table == BB_IBCM_BY_GID)
+		cm->pending--;
+}
+
+static bool
+is_sidr(const struct bb_ibcm_conn *c)
+{
+	return c->state >= BB_IBCM_SIDR_SENT;
+}
+
+struct bb_ibcm_conn *
+bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table table, const uint8_t gid[16],
+		  uint32_t value, uint64_t guid, bool sidr)
+{
+	uint32_t index = cm->buckets[table][bucket_of(cm, table, gid, value)];
+
+	for (; index != BB_IBCM_NONE; index = cm->conns[index].next[table]) {
+		struct bb_ibcm_conn *c = &cm->conns[index];
+
+		if (value_of(c, table) == value && bb_ibcm_same_gid(c->net.dst, gid) &&
+		    is_sidr(c) == sidr && (guid == 0 || c->remote_guid == guid))
+			return c;
+	}
+	return NULL;
+}
+
+uint32_t
+bb_ibcm_count_gid(const struct bb_ibcm *cm, const uint8_t gid[16], uint32_t limit)
+{
+	uint32_t index = cm->buckets[BB_IBCM_BY_GID][bucket_of(cm, BB_IBCM_BY_GID, gid, 0)];
+	uint32_t n = 0;
+
+	for (; index != BB_IBCM_NONE && n < limit; index = cm->conns[index].next[BB_IBCM_BY_GID])
+		n += bb_ibcm_same_gid(cm->conns[index].net.dst, gid) ? 1 : 0;
+	return n;
+}
