@@ -77,8 +77,7 @@ open_base(void)
 		return -ENODEV;
 	}
 	rte_log_set_global_level(RTE_LOG_WARNING);
-	ret = address_open(spec, next, "progress=thread,mmap,no_clock", name, args, sizeof(args),
-			   &base);
+	ret = address_open(spec, next, "progress=thread,mmap", name, args, sizeof(args), &base);
 	if (ret == -EADDRINUSE)
 		fprintf(stderr,
 			"bb_verbs: another process has the address of this device: give each "
@@ -104,7 +103,7 @@ install(void *arg, int fd, struct uverbs_events *events)
 static int
 open_locked(int *fd)
 {
-	struct uverbs_attr attr = {.dev = name, .args = args, .install = install};
+	struct uverbs_attr attr = {.dev = name, .args = args, .clock = true, .install = install};
 	struct uverbs_file *file;
 	int ret = 0;
 
@@ -145,6 +144,13 @@ void
 node_assist(void)
 {
 	soft_assist(base);
+}
+
+int
+node_clock(uint64_t *cycles, uint32_t *khz)
+{
+	*khz = soft_clock_khz();
+	return base != NULL ? base->cmd->clock(base, cycles) : -ENODEV;
 }
 
 /*

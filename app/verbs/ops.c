@@ -17,6 +17,7 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
+#include "clock.h"
 #include "libc.h"
 #include "preload.h"
 
@@ -192,6 +193,8 @@ take(struct ibv_context *ctx)
 {
 	struct verbs_context *v = verbs_get_ctx(ctx);
 
+	if (v != NULL && v->query_rt_values != NULL)
+		v->query_rt_values = clock_query_rt_values;
 	if (getenv(VERBS_ENV_NO_POLL) != NULL)
 		return;
 	REPLACE(ctx->ops.poll_cq, poll_cq);
@@ -241,4 +244,16 @@ mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
 		return NULL;
 	}
 	return opened(real(device, attr));
+}
+
+/* The provider calls this function, too, for CQs with times of day. */
+PUBLIC int
+mlx5dv_get_clock_info(struct ibv_context *ctx, struct mlx5dv_clock_info *info)
+{
+	int (*real)(struct ibv_context *, struct mlx5dv_clock_info *);
+
+	if (fds_maybe(ctx->cmd_fd))
+		return clock_info(info);
+	*(void **)&real = find("libmlx5.so.1", "mlx5dv_get_clock_info");
+	return real != NULL ? real(ctx, info) : ENOSYS;
 }

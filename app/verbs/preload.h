@@ -61,6 +61,8 @@ int node_open(void);
 /* Returns @path, or the file that stands for it, in @to of PATH_MAX bytes. */
 const char *node_path(const char *path, char *to);
 
+/* Reads the device's clock, in ticks of 1/@khz ms. Returns 0 or a negative errno. */
+int node_clock(uint64_t *cycles, uint32_t *khz);
 /* Runs the device in the calling thread. Valid while a context is open. */
 void node_assist(void);
 

@@ -4,6 +4,7 @@
 /* QUERY_HCA_CAP: the capabilities that the device reports. */
 #include "bb_prm_kernel.h"
 #include "soft_ctl.h"
+#include "soft_hooks.h"
 #include "soft_host.h"
 #include "soft_kernel.h"
 

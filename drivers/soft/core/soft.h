@@ -510,9 +510,6 @@ struct soft_reader {
 void soft_reader_add(struct soft_reader *r);
 void soft_reader_del(struct soft_reader *r);
 
-/* Returns the ticks of the device's clock per millisecond. */
-uint32_t soft_clock_khz(void);
-
 /* Allocates the state of a CQ that compresses CQEs. Returns 0 or -ENOMEM. */
 int soft_zip_init(struct soft_cq *cq);
 void soft_zip_fini(struct soft_cq *cq);

@@ -28,6 +28,9 @@ uint64_t soft_uar_offset(const struct mlx5_uar *uar);
 /* Returns the index of the first page of device memory, from which libmlx5 computes the offset. */
 uint32_t soft_dm_page(const struct mlx5_dm *dm);
 
+/* Returns the ticks of the device's clock per millisecond. */
+uint32_t soft_clock_khz(void);
+
 /*
  * Runs the device in the calling thread, with progress=thread. The device's own thread sleeps while
  * these calls are frequent. Never waits. Any thread.

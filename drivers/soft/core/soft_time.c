@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "soft_data.h"
+#include "soft_hooks.h"
 
 /*
  * Frequency of the TSC in Hz. MHz would be too coarse: Arm's counters may have 19.2 MHz, which
