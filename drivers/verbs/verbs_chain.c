@@ -308,13 +308,17 @@ static uint32_t
 request(const struct bb_sq *sq, uint16_t idx, struct bb_wqe_piece *pieces, uint32_t max)
 {
 	const uint8_t opcode = sq->wqes[idx & sq->mask].opcode;
-	const struct slot *s = slot_at(verbs_qp_of_sq(sq), sq, idx);
+	const struct verbs_qp *q = verbs_qp_of_sq(sq);
+	const struct slot *s = slot_at(q, sq, idx);
 	const bool atomic = opcode == BB_WQE_ATOMIC_CS || opcode == BB_WQE_ATOMIC_FA;
 	const bool write = opcode == BB_WQE_RDMA_WRITE || opcode == BB_WQE_RDMA_WRITE_IMM;
 	uint32_t n = 0;
 	int i;
 
-	if (sq->wqes[idx & sq->mask].mark == VERBS_OWN)
+	/*
+	 * A QP with ibv_wr_*() posts most requests by it, and their slots have no copy of the SGEs.
+	 */
+	if (q->ex != NULL || sq->wqes[idx & sq->mask].mark == VERBS_OWN)
 		return 0;
 	if (n < max && (write || is_read(opcode)))
 		pieces[n++] = (struct bb_wqe_piece){
@@ -418,25 +422,17 @@ verbs_chain_drop(struct verbs_qp *q)
 	q->first = NULL;
 }
 
-void
-verbs_chain_use(struct verbs_qp *q)
-{
-	q->ops = (struct bb_sq_ops){
-		.post = post,
-		.list = post_list,
-		.atomic = post_atomic,
-		.datagram = post_datagram,
-		.nop = post_nop,
-		.bind = post_bind,
-		.local_inv = post_local_inv,
-		.lacked = verbs_lacked,
-		/*
-		 * If posts call ibv_wr_*(), most requests are not stored in their slots, so an
-		 * error text cannot show them.
-		 */
-		.request = q->ex == NULL ? request : NULL,
-	};
-}
+const struct bb_sq_ops verbs_chain_ops = {
+	.post = post,
+	.list = post_list,
+	.atomic = post_atomic,
+	.datagram = post_datagram,
+	.nop = post_nop,
+	.bind = post_bind,
+	.local_inv = post_local_inv,
+	.lacked = verbs_lacked,
+	.request = request,
+};
 
 int
 verbs_chain_init(struct verbs_qp *q, const struct bb_qp_init_attr *attr, uint32_t slots)

@@ -156,8 +156,7 @@ struct verbs_own {
 /* A QP. Followed in memory by tables of its slots and receive WQEs; see verbs_qp.c. */
 struct verbs_qp {
 	/* Accessed by every post and completion. */
-	struct bb_sq_ops ops; /* must be the first member, because verbs_qp_of_sq() relies on it */
-	uint64_t wr_base;     /* wr_id bits that identify the QP: VERBS_WR_USER() */
+	uint64_t wr_base; /* wr_id bits that identify the QP: VERBS_WR_USER() */
 	/* wr_base with VERBS_WR_REPORT, for requests whose completion is reported */
 	uint64_t wr_reported;
 	/* mask that reduces a byte offset to the start of an entry of bb_sq.wqes */
@@ -206,6 +205,7 @@ struct verbs_qp {
 	void *ring; /* memory of the receive queue's ring */
 	LIST_ENTRY(verbs_qp) link;
 	struct bb_qp *bb;
+	struct bb_sq_wqe wqes[]; /* entries of the send queue: bb_sq.wqes */
 };
 
 struct verbs_srq {
@@ -251,10 +251,7 @@ verbs_qp_of(const struct bb_qp *qp)
 static inline struct verbs_qp *
 verbs_qp_of_sq(const struct bb_sq *sq)
 {
-	/*
-	 * Casts through integers, because the queue's pointer is to const and the QP is not const.
-	 */
-	return (struct verbs_qp *)((uintptr_t)sq->ops - offsetof(struct verbs_qp, ops));
+	return (struct verbs_qp *)(void *)((uint8_t *)sq->wqes - offsetof(struct verbs_qp, wqes));
 }
 
 /* Returns the entry of bb_sq.wqes that a wr_id names. Bits above the offset are ignored. */
@@ -400,7 +397,7 @@ void verbs_sq_reset(struct verbs_qp *q);
 void verbs_sq_ring(struct bb_sq *sq);
 
 /* ---- verbs_post.c: posts by ibv_wr_*() */
-void verbs_post_init(struct verbs_qp *q, struct ibv_qp_ex *ex);
+extern const struct bb_sq_ops verbs_post_ops;
 /* Implements bb_sq.ring if every request since the last doorbell was posted by ibv_wr_*(). */
 void verbs_post_ring(struct bb_sq *sq);
 /*
@@ -417,8 +414,8 @@ void verbs_post_lost(struct bb_sq *sq, int err);
 /* ---- verbs_chain.c: posts by ibv_post_send() */
 /* Allocates the slots that hold requests for ibv_post_send(). Returns 0 or -ENOMEM. */
 int verbs_chain_init(struct verbs_qp *q, const struct bb_qp_init_attr *attr, uint32_t slots);
-/* Makes posts collect requests for ibv_post_send() at the next doorbell. */
-void verbs_chain_use(struct verbs_qp *q);
+/* Posts by these functions collect requests for ibv_post_send() at the next doorbell. */
+extern const struct bb_sq_ops verbs_chain_ops;
 /* Drops the requests that posts have collected for ibv_post_send(), without posting them. */
 void verbs_chain_drop(struct verbs_qp *q);
 

@@ -29,7 +29,7 @@ is_write(uint8_t opcode)
 }
 
 void
-verbs_post_begin(struct verbs_qp *q)
+verbs_post_begin(struct bb_sq *sq, struct verbs_qp *q)
 {
 	if (!q->open)
 		ibv_wr_start(q->ex);
@@ -39,7 +39,7 @@ verbs_post_begin(struct verbs_qp *q)
 	 * calls ibv_wr_complete() or ibv_wr_abort().
 	 */
 	q->ex->wr_flags = IBV_SEND_SIGNALED;
-	q->ops.write_limit = q->limits[BB_SQ_MSG];
+	sq->write_limit = q->limits[BB_SQ_MSG];
 }
 
 /* Implements bb_sq_ops.write. */
@@ -121,7 +121,7 @@ post_list(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *
 			(verbs_unsignalled(sq, what >> 16) && !is_write(opcode)))) {
 		ret = verbs_hold(sq, bb_sq_class_of(opcode), opcode, wr_id, what >> 16);
 		return ret != 0 ? verbs_posted(ret)
-				: q->ops.list(sq, what, wr_id, sge, nsge, raddr, keys);
+				: verbs_chain_ops.list(sq, what, wr_id, sge, nsge, raddr, keys);
 	}
 	ret = verbs_take(sq, bb_sq_class_of(opcode), opcode, wr_id, what >> 16, VERBS_SILENT, &wr);
 	if (bb_unlikely(ret != 0))
@@ -173,8 +173,8 @@ post_atomic(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge
 	if (bb_unlikely(verbs_unsignalled(sq, what >> 16))) {
 		ret = verbs_hold(sq, BB_SQ_RD, opcode, wr_id, what >> 16);
 		return ret != 0 ? verbs_posted(ret)
-				: q->ops.atomic(sq, what, wr_id, sge, raddr, rkey, swap_add,
-						compare);
+				: verbs_chain_ops.atomic(sq, what, wr_id, sge, raddr, rkey,
+							 swap_add, compare);
 	}
 	ret = verbs_take(sq, BB_SQ_RD, opcode, wr_id, what >> 16, 0, &wr);
 	if (bb_unlikely(ret != 0))
@@ -204,8 +204,8 @@ post_datagram(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_w
 	if (bb_unlikely(verbs_unsignalled(sq, what >> 16))) {
 		ret = verbs_hold(sq, BB_SQ_UD, opcode, wr_id, what >> 16);
 		return ret != 0 ? verbs_posted(ret)
-				: q->ops.datagram(sq, what, wr_id, av, dest_qpn, qkey, sge, nsge,
-						  imm);
+				: verbs_chain_ops.datagram(sq, what, wr_id, av, dest_qpn, qkey, sge,
+							   nsge, imm);
 	}
 	ret = verbs_take(sq, BB_SQ_UD, opcode, wr_id, what >> 16, 0, &wr);
 	if (bb_unlikely(ret != 0))
@@ -241,7 +241,8 @@ post_local_inv(struct bb_sq *sq, uint64_t wr_id, uint32_t rkey, uint32_t flags)
 
 	if ((q->send_ops & IBV_QP_EX_WITH_LOCAL_INV) == 0 || verbs_unsignalled(sq, flags)) {
 		ret = verbs_hold(sq, BB_SQ_MSG, BB_SQ_LOCAL_INV, wr_id, flags);
-		return ret != 0 ? verbs_posted(ret) : q->ops.local_inv(sq, wr_id, rkey, flags);
+		return ret != 0 ? verbs_posted(ret)
+				: verbs_chain_ops.local_inv(sq, wr_id, rkey, flags);
 	}
 	ret = key_take(sq, BB_SQ_LOCAL_INV, wr_id, flags);
 	if (ret != 0)
@@ -263,7 +264,7 @@ post_bind(struct bb_sq *sq, uint64_t wr_id, bool type2, uint32_t new_rkey,
 	if (!type2 || (q->send_ops & IBV_QP_EX_WITH_BIND_MW) == 0 || verbs_unsignalled(sq, flags)) {
 		ret = verbs_hold(sq, BB_SQ_MSG, BB_SQ_BIND_MW, wr_id, flags);
 		return ret != 0 ? verbs_posted(ret)
-				: q->ops.bind(sq, wr_id, type2, new_rkey, bind, flags);
+				: verbs_chain_ops.bind(sq, wr_id, type2, new_rkey, bind, flags);
 	}
 	ret = key_take(sq, BB_SQ_BIND_MW, wr_id, flags);
 	if (ret != 0)
@@ -345,26 +346,14 @@ verbs_post_abort(struct verbs_qp *q)
 	return open;
 }
 
-void
-verbs_post_use(struct verbs_qp *q)
-{
-	q->ops = (struct bb_sq_ops){
-		.write = post_write,
-		.piece = q->ex->wr_set_sge,
-		.post = post,
-		.list = post_list,
-		.atomic = post_atomic,
-		.datagram = post_datagram,
-		.nop = post_nop,
-		.bind = post_bind,
-		.local_inv = post_local_inv,
-		.lacked = verbs_lacked,
-	};
-}
-
-void
-verbs_post_init(struct verbs_qp *q, struct ibv_qp_ex *ex)
-{
-	q->ex = ex;
-	verbs_post_use(q);
-}
+const struct bb_sq_ops verbs_post_ops = {
+	.write = post_write,
+	.post = post,
+	.list = post_list,
+	.atomic = post_atomic,
+	.datagram = post_datagram,
+	.nop = post_nop,
+	.bind = post_bind,
+	.local_inv = post_local_inv,
+	.lacked = verbs_lacked,
+};

@@ -119,7 +119,7 @@ create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd 
 			q->ib = create_qp(d, qp, pd, ops);
 		}
 		if (q->ib != NULL) {
-			verbs_post_init(q, ibv_qp_to_qp_ex(q->ib));
+			q->ex = ibv_qp_to_qp_ex(q->ib);
 			return 0;
 		}
 		if (!unknown())
@@ -164,9 +164,8 @@ static int
 init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 {
 	const struct bb_qp_init_attr *attr = &qp->ctrl->init;
-	struct bb_sq_wqe *wqes = (struct bb_sq_wqe *)(void *)(q + 1);
 	struct bb_sq_conf sq = {
-		.wqes = wqes,
+		.wqes = q->wqes,
 		.blocks = s->slots,
 		.qpn = qp->qpn,
 		.depth = attr->sq_depth,
@@ -176,14 +175,15 @@ init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 		.signal_all = attr->signal_all,
 		.sig_every = attr->signal_every,
 		.ring = q->ex != NULL ? verbs_post_ring : verbs_sq_ring,
-		.ops = &q->ops,
+		.ops = q->ex != NULL ? &verbs_post_ops : &verbs_chain_ops,
 		.driver = q->ex,
+		.piece = q->ex != NULL ? q->ex->wr_set_sge : NULL,
 		.db_mode = BB_DB_DOORBELL,
 		.owner = attr->send_cq->owner,
 	};
 	struct bb_rq_conf rq = {
 		.buf = q->ring,
-		.wr_ids = (uint64_t *)(void *)(wqes + s->slots),
+		.wr_ids = (uint64_t *)(void *)(q->wqes + s->slots),
 		.wqes = s->wqes,
 		.depth = attr->rq_depth,
 		.log_stride = s->log_stride,
@@ -196,7 +196,7 @@ init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 
 	q->own = (struct verbs_own *)(void *)(rq.wr_ids + s->wqes);
 	q->own_mask = s->slots - 1;
-	q->slot_mask = (s->slots - 1) * sizeof(*wqes);
+	q->slot_mask = (s->slots - 1) * sizeof(*q->wqes);
 	q->wr_base = (uint64_t)qp->user_index << VERBS_WR_USER_SHIFT;
 	q->wr_reported = q->wr_base | VERBS_WR_REPORT;
 	verbs_sq_reset(q);
@@ -276,8 +276,6 @@ verbs_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 				      : "");
 		goto put_domain;
 	}
-	if (q->ex == NULL)
-		verbs_chain_use(q);
 	if (verbs_chain_init(q, attr, s.slots) != 0) {
 		ret = no_memory(pd->dev);
 		goto destroy;

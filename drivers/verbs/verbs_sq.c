@@ -57,7 +57,7 @@ void
 verbs_sq_close(struct verbs_qp *q)
 {
 	memset(q->limits, 0, sizeof(q->limits));
-	q->ops.write_limit = 0;
+	q->bb->sq.write_limit = 0;
 }
 
 /*
@@ -71,7 +71,7 @@ release(struct bb_sq *sq, struct verbs_qp *q)
 		return;
 	if (q->held) {
 		q->held = false;
-		verbs_post_use(q);
+		sq->ops = &verbs_post_ops;
 		/* Makes the next post call ibv_wr_start(). */
 		verbs_sq_close(q);
 	}
@@ -116,7 +116,7 @@ verbs_begin(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id
 	q->limits[BB_SQ_RD] = sq->type == BB_QPT_RC ? sq->depth : 0;
 	q->limits[BB_SQ_UD] = sq->type == BB_QPT_UD ? sq->depth : 0;
 	if (q->ex != NULL && !q->held)
-		verbs_post_begin(q);
+		verbs_post_begin(sq, q);
 	return 0;
 }
 
@@ -240,7 +240,8 @@ verbs_hold(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id,
 	}
 	if (q->open && !batch_used(sq, q))
 		(void)verbs_post_abort(q);
-	verbs_chain_use(q);
+	sq->ops = &verbs_chain_ops;
+	sq->write_limit = 0; /* verbs_chain_ops has no write */
 	sq->ring = verbs_sq_ring;
 	return 0;
 }

@@ -188,9 +188,7 @@ int verbs_hold(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr
  * Calls ibv_wr_start(), which begins a batch that the next doorbell completes. Does nothing if a
  * batch was begun already.
  */
-void verbs_post_begin(struct verbs_qp *q);
-/* Makes posts call ibv_wr_*(). */
-void verbs_post_use(struct verbs_qp *q);
+void verbs_post_begin(struct bb_sq *sq, struct verbs_qp *q);
 
 /* ---- verbs_chain.c */
 /*

@@ -184,6 +184,7 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->reg = conf->reg;
 	sq->ops = conf->ops != NULL ? conf->ops : &bb_sq_ring_ops;
 	sq->driver = conf->driver;
+	sq->piece = conf->piece;
 	sq->ring = conf->ring;
 	if (conf->db_mode == BB_DB_BLUEFLAME && conf->bf_size != 0)
 		sq->ring = bb_bf_ring(conf->bf_copy);

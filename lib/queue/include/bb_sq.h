@@ -65,8 +65,16 @@ struct bb_sq {
 	uint8_t *buf; /**< ring: (mask + 1) blocks; NULL if posts build no WQEs, see ops */
 	struct bb_sq_wqe *wqes; /**< one entry per block */
 	uint8_t *last;          /**< address of the control segment of the last WQE built */
-	uint64_t qpn_be; /**< second dword of a control segment whose ds is 0, with the QP number in
-			    big endian; the first dword is 0 */
+	union {
+		uint64_t qpn_be; /**< second dword of a control segment whose ds is 0, with the QP
+				    number in big endian in the upper half; the first dword is 0 */
+		/**
+		 * Number of outstanding requests below which ops->write may be called; 0 if it may
+		 * never be called. This is the lower half of qpn_be, which is 0 if posts build
+		 * WQEs.
+		 */
+		uint32_t write_limit;
+	};
 	/*
 	 * seq, carry and pi form one 64-bit number, so that a post updates all three with one
 	 * addition.
@@ -131,10 +139,18 @@ struct bb_sq {
 	 * driver whose posts build no WQEs. Such a driver has limits of 0.
 	 */
 	const struct bb_sq_ops *ops;
-	void *driver;         /**< first argument of ops->write and ops->piece */
+	void *driver;         /**< first argument of ops->write and of @ref piece */
 	struct bb_rung *rung; /**< list to which ring adds the queue; NULL on a card */
-	/** Doorbell after the queue was added to the list; as ring, and valid only with a list. */
-	void (*listed_ring)(struct bb_sq *sq);
+	union {
+		/** Doorbell after the queue was added to the list; as ring. Valid only with a list.
+		 */
+		void (*listed_ring)(struct bb_sq *sq);
+		/**
+		 * Adds the SGE to the request that ops->write started. This is a function of the
+		 * libibverbs provider. Valid only if posts build no WQEs.
+		 */
+		void (*piece)(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t len);
+	};
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, carry) == offsetof(struct bb_sq, seq) + 4 &&
 			 offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 6 &&
@@ -461,11 +477,10 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	}
 	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
 		if (opcode == BB_WQE_RDMA_WRITE && flags == BB_SEND_SIGNALED &&
-		    bb_sq_has_room_in(sq, sq->ops->write_limit)) {
+		    bb_sq_has_room_in(sq, sq->write_limit)) {
 			sq->ops->write((struct ibv_qp_ex *)sq->driver, rkey, raddr, wr_id,
 				       bb_sq_where(sq), sq);
-			sq->ops->piece((struct ibv_qp_ex *)sq->driver, sge->lkey, sge->addr,
-				       sge->len);
+			sq->piece((struct ibv_qp_ex *)sq->driver, sge->lkey, sge->addr, sge->len);
 			return 0;
 		}
 		if (!bb_queue_check_owner(sq->owner))

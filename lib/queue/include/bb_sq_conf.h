@@ -21,6 +21,7 @@ extern "C" {
 struct bb_rung;
 struct bb_sq;
 struct bb_sq_ops;
+struct ibv_qp_ex;
 struct bb_sq_wqe;
 
 /** How a queue rings its doorbell. */
@@ -70,7 +71,9 @@ struct bb_sq_conf {
 	 * NULL for a ring.
 	 */
 	const struct bb_sq_ops *ops;
-	void *driver;     /**< value of bb_sq.driver */
+	void *driver; /**< value of bb_sq.driver */
+	/** value of bb_sq.piece; NULL if ops->write is NULL */
+	void (*piece)(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t len);
 	uint32_t bf_size; /**< bytes of a register half: 0, or a power of two >= 64 */
 	/**
 	 * Storage for the offset of the register half to use next; initially 0. All queues that

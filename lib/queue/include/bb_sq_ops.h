@@ -38,26 +38,19 @@ struct ibv_qp_ex; /* struct of libibverbs; this file does not access its fields 
 #define BB_SQ_RADDR                 (1u << 8) /**< the request has a remote address */
 #define BB_SQ_INLINE                (1u << 9) /**< the SGEs are inline data to copy */
 
-/** Functions of one send queue. The queue's owner calls all but @ref request. */
+/**
+ * Functions of a send queue. All queues that post in the same way share one constant table. The
+ * queue's owner calls all functions but @ref request.
+ */
 struct bb_sq_ops {
 	/**
-	 * Number of outstanding requests below which @ref write may be called; 0 if it may never be
-	 * called.
-	 */
-	uint32_t write_limit;
-	/**
 	 * Starts a signalled RDMA_WRITE of one SGE. Cannot fail; call it only while fewer than
-	 * write_limit requests are outstanding. The caller then calls @ref piece with the SGE. The
-	 * SGE is the argument of a second call, so that this function need not save it. @p ex is
-	 * bb_sq.driver. @p where is the result of bb_sq_where().
+	 * bb_sq.write_limit requests are outstanding. The caller then passes the SGE to
+	 * bb_sq.piece. The SGE is the argument of a second call, so that this function need not
+	 * save it. @p ex is bb_sq.driver. @p where is the result of bb_sq_where().
 	 */
 	void (*write)(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
 		      uint64_t where, struct bb_sq *sq);
-	/**
-	 * Adds the SGE to the request that @ref write started. This is a function of the libibverbs
-	 * provider.
-	 */
-	void (*piece)(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t len);
 	/**
 	 * Posts a WRITE, READ or SEND of one SGE that is not empty, or of inline data.
 	 * @p what is a value of BB_SQ_WHAT(). @p keys is rkey | immediate << 32, where the

@@ -29,7 +29,8 @@ enum op {
 	LIST,
 	ATOMIC,
 	FENCE,
-	UD
+	UD,
+	BELL /* SENDs, each with a doorbell of its own */
 };
 
 /* A kernel whose name ends in "last" signals only the last request of each batch. */
@@ -42,7 +43,7 @@ static const struct {
 	{"send64/batch16/all", SEND},     {"send64/batch16/last", SEND},
 	{"read64/batch16/all", READ},     {"list2x64/batch16/all", LIST},
 	{"fetchadd/batch16/all", ATOMIC}, {"fence64/batch16/all", FENCE},
-	{"datagram64/batch16/all", UD},
+	{"datagram64/batch16/all", UD},   {"sendbell64/batch16/last", BELL},
 };
 
 static uint8_t mem[4096];
@@ -63,6 +64,7 @@ post_one(enum op kind, uint64_t wr_id, const struct bb_sge *sge, uint32_t flags)
 	case INLINE:
 		return bb_post_write_inline(qp, wr_id, mem, 8, raddr, mr->rkey, flags);
 	case SEND:
+	case BELL:
 		return bb_post_send(qp, wr_id, sge, 1, flags);
 	case READ:
 		return bb_post_read(qp, wr_id, sge, 1, raddr, mr->rkey, flags);
@@ -88,8 +90,11 @@ post_batch(enum op kind, uint64_t i, uint32_t batch, bool last)
 				      {(uintptr_t)mem + 64, 64, mr->lkey}};
 	unsigned int bad = 0;
 
-	for (uint32_t k = 1; k < batch; k++)
+	for (uint32_t k = 1; k < batch; k++) {
 		bad += post_one(kind, i++, sge, last ? 0 : BB_SEND_SIGNALED) != 0;
+		if (kind == BELL)
+			bb_qp_ring(qp);
+	}
 	bad += post_one(kind, i, sge, BB_SEND_SIGNALED) != 0;
 	bb_qp_ring(qp);
 	return bad;
@@ -114,6 +119,8 @@ count_post_other(uint64_t i, uint32_t batch, bool last)
 		return post_batch(FENCE, i, batch, false);
 	case UD:
 		return post_batch(UD, i, batch, false);
+	case BELL:
+		return post_batch(BELL, i, batch, true);
 	default:
 		return post_batch(WRITE, i, batch, true);
 	}
@@ -164,6 +171,7 @@ baseline_one(enum op kind, struct ibv_qp_ex *ex, const struct ibv_sge *list)
 		ibv_wr_set_inline_data(ex, mem, 8);
 		return;
 	case SEND:
+	case BELL:
 		ibv_wr_send(ex);
 		break;
 	case READ:
@@ -195,17 +203,22 @@ baseline_batch(enum op kind, struct ibv_qp_ex *ex, uint64_t i, uint32_t batch, b
 					{(uintptr_t)mem + 64, 64, mr->lkey}};
 	const unsigned int more =
 		(kind == FENCE ? IBV_SEND_FENCE : 0u) | (kind == INLINE ? IBV_SEND_INLINE : 0u);
+	int bad = 0;
 
 	ibv_wr_start(ex);
 	for (uint32_t k = 1; k < batch; k++) {
 		ex->wr_id = i++;
 		ex->wr_flags = more | (last ? 0u : IBV_SEND_SIGNALED);
 		baseline_one(kind, ex, list);
+		if (kind == BELL) {
+			bad |= ibv_wr_complete(ex);
+			ibv_wr_start(ex);
+		}
 	}
 	ex->wr_id = i;
 	ex->wr_flags = more | IBV_SEND_SIGNALED;
 	baseline_one(kind, ex, list);
-	return ibv_wr_complete(ex);
+	return bad | ibv_wr_complete(ex);
 }
 
 /* Counted: the baselines, on the same QP and CQ. */
@@ -228,6 +241,8 @@ count_baseline_post_other(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch, bool
 		return baseline_batch(FENCE, ex, i, batch, false);
 	case UD:
 		return baseline_batch(UD, ex, i, batch, false);
+	case BELL:
+		return baseline_batch(BELL, ex, i, batch, true);
 	default:
 		return baseline_batch(WRITE, ex, i, batch, true);
 	}
