@@ -177,8 +177,8 @@ void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn bluebell, 
 		  struct pair *p);
 /*
  * Does the same as measure_pair(), for a measurement that needs both CPUs. Before and after each
- * pair it measures L, the round trip of a cache line between the CPUs. It rejects a pair in which L
- * changed. @bluebell is NULL if there is only a baseline or a peer.
+ * pair of runs it measures L, the round trip of a cache line between the CPUs. It rejects a pair in
+ * which L changed. If @bluebell is NULL, only @baseline is measured.
  */
 void measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn bluebell,
 			void *bluebell_arg, struct pair *p);

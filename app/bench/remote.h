@@ -93,8 +93,9 @@ void remote_end(void);
 
 /*
  * Decides whether a polling loop gives up. The loop calls it after each poll without a result,
- * and sets *@idle to 0 after a poll with one. Returns true if nothing arrived for REMOTE_SECONDS,
- * or the other process has ended. @idle: number of calls since then; @since: TSC at the first one.
+ * and sets *@idle to 0 after a poll with a result. Returns true if nothing arrived for
+ * REMOTE_SECONDS, or the other process has ended. @idle: number of calls since then; @since: TSC at
+ * the first one.
  */
 bool remote_give_up(uint64_t *idle, uint64_t *since);
 

@@ -81,8 +81,8 @@ hgrm_write(FILE *f, const struct hist *h, double scale)
 	fprintf(f, "#[Max     = %12.3f, Total count    = %12" PRIu64 "]\n", (double)h->max * scale,
 		h->count);
 	/*
-	 * Buckets in the sense of HdrHistogram: each holds the values of a power of two; the first
-	 * holds all exact values.
+	 * A bucket of HdrHistogram has the values from one power of two to the next. The first
+	 * bucket has all values that are recorded without rounding.
 	 */
 	fprintf(f, "#[Buckets = %12u, SubBuckets     = %12u]\n", HIST_BUCKETS / HIST_SUB - 1,
 		2 * HIST_SUB);

@@ -225,8 +225,9 @@ execute(struct hca *h, uint32_t index)
 	memcpy(at, e, STATUS_BYTE);
 	__atomic_store_n(&at[STATUS_BYTE], e[STATUS_BYTE], __ATOMIC_RELEASE);
 	/*
-	 * Raises an event only if the EQ existed before the command and still exists. After the
-	 * commands that create and destroy the EQ, the driver polls the ownership bit instead.
+	 * Raises an event only if the EQ existed before the command and still exists. So the
+	 * commands that create or destroy the EQ raise none. For these the driver polls the
+	 * ownership bit of the command's entry.
 	 */
 	if (eqn != 0 && eqn == hca_event_eq(h, BB_PRM_EVENT_CMD)) {
 		bb_prm_set(vector, BB_PRM_CMD_EVENT_VECTOR, 1u << index);

@@ -73,8 +73,8 @@ static const struct cap default_caps[] = {
 };
 
 /*
- * An Ethernet port: Linux makes the netdev, to which RoCE's GIDs belong, only with flow tables. The
- * netdev sends and receives nothing.
+ * Capabilities of an Ethernet port. RoCE takes its GIDs from a netdev, and Linux creates the netdev
+ * only if the device has flow tables. The netdev sends and receives nothing.
  */
 static const struct cap eth_caps[] = {
 	{BB_PRM_HCA_PORT_TYPE, 1},

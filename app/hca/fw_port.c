@@ -188,7 +188,10 @@ fw_query_hca_vport_pkey(struct fw_cmd *c)
 	return BB_PRM_STAT_OK;
 }
 
-/* Answers each management datagram: not supported. The device has no subnet management agent. */
+/*
+ * Answers each management datagram with the status "not supported", because the device has no
+ * subnet management agent.
+ */
 int
 fw_mad_ifc(struct fw_cmd *c)
 {

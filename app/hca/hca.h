@@ -72,13 +72,13 @@ struct hca_eq {
 	bool used, armed;
 	uint8_t log_size, log_page;
 	uint32_t vector, uar;
-	uint32_t pi, ci;  /* producer and consumer index; ci as far as the guest has reported it */
+	uint32_t pi, ci;  /* producer index; consumer index that the guest reported last */
 	uint64_t mask[4]; /* event types */
 	uint64_t *pages;
 	uint32_t n_pages;
 };
 
-/* A mailbox, as bytes of this process. */
+/* A copy of a mailbox of the guest in the memory of this process. */
 struct hca_box {
 	uint8_t *data;
 	uint32_t size; /* allocated bytes */

@@ -12,7 +12,10 @@
 #define EXIT_FAILED 1
 #define EXIT_USAGE  2
 
-/* Inserts "--" before the options of a command line that has none: all of them are bb_hca's. */
+/*
+ * Inserts "--" before the options, so that EAL does not parse them. Does nothing if the command
+ * line already has "--".
+ */
 static char **
 with_separator(int *argc, char **argv)
 {

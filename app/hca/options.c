@@ -142,7 +142,7 @@ check_together(struct options *o, const char *device)
 		return -1;
 	}
 	if (strstr(device, ",link=") != NULL) {
-		say("--device %s: give --link instead of the device's option", device);
+		say("--device %s: remove link=, and give --link ib or --link eth", device);
 		return -1;
 	}
 	n = snprintf(o->device, sizeof(o->device), "%s,link=%s", device, o->hca.eth ? "eth" : "ib");

@@ -3,7 +3,8 @@
  */
 /*
  * PCI configuration space (PCI Local Bus 3.0, PCI Express Base 3.0; linux/pci_regs.h has the
- * names). QEMU emulates the BARs and MSI-X; it takes their types and places from here.
+ * names). QEMU emulates the BARs and MSI-X. It reads the types of the BARs and the position of the
+ * MSI-X table from this configuration space.
  */
 #include <string.h>
 

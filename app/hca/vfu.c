@@ -138,7 +138,10 @@ take_fds(struct vfu *v, struct msghdr *mh)
 static int
 receive_some(struct vfu *v, uint32_t want)
 {
-	/* Room for more than is allowed: QEMU's emulation of processes loses MSG_CTRUNC. */
+	/*
+	 * Has room for more descriptors than are permitted. QEMU's user-mode emulation does not
+	 * report MSG_CTRUNC, so their number must show that there were too many.
+	 */
 	union {
 		char buf[CMSG_SPACE(2 * VFU_MAX_FDS * sizeof(int))];
 		struct cmsghdr align;

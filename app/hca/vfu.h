@@ -78,7 +78,7 @@ void vfu_detach(struct vfu *v);
 /* Raises an MSI-X vector. Returns false if the guest has masked the vector. */
 bool vfu_irq(struct vfu *v, uint32_t vector);
 
-/* For vfu.c and vfu_msg.c: the header of a message. */
+/* Header of a message. Only vfu.c and vfu_msg.c use it. */
 struct vfu_hdr {
 	uint16_t id, cmd;
 	uint32_t size, flags, error;

@@ -97,8 +97,8 @@ remote_open(struct pair *p, uint64_t ops)
 	p->rolling = ops == 0;
 	flow_open(p, p->posted + (ops == 0 ? roll_by(t->test) : ops));
 	/*
-	 * One WRITE sends, for both directions, the number of the first operation that is not
-	 * allowed yet. So it is posted only after both directions were opened.
+	 * One WRITE reports to the peer how many operations each direction may execute. So it is
+	 * posted only after both numbers are known.
 	 */
 	if (p->reverse || !t->test->e->two_way)
 		send_ends(t, p->reverse ? p->twin : p);

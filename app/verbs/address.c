@@ -51,7 +51,7 @@ address_open(const char *spec, bool choose, const char *more, char *name, char *
 	strcpy(args, given);
 	if (!choose)
 		return try_open(name, args, more, false, ctx);
-	/* First tries the address that bb_verbs has chosen. It is the last option. */
+	/* First tries the address that bb_verbs has chosen, the last one in the options. */
 	if (ip != NULL) {
 		ret = try_open(name, args, more, true, ctx);
 		given_len = ip > given ? (int)(ip - given) - 1 : 0;

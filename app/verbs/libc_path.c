@@ -159,7 +159,7 @@ access(const char *path, int mode)
 	return real(node_path(path, to), mode);
 }
 
-/* ---- Folders, links, streams */
+/* ---- Calls that open a folder, a symbolic link or a stream */
 
 PUBLIC DIR *
 opendir(const char *path)

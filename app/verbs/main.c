@@ -118,11 +118,14 @@ parse(int argc, char **argv, struct options *o)
 	o->program = argv + optind;
 	if (*o->program != NULL)
 		return 0;
-	say("name a program: bb_verbs -- ibv_devinfo; --help explains");
+	say("no program to start: give one, such as bb_verbs -- ibv_devinfo; see --help");
 	return -1;
 }
 
-/* Adds the address and the link to the device. Returns false and prints why if they are wrong. */
+/*
+ * Appends the options for the address and the link layer to the device's name. If they are invalid,
+ * prints the cause and returns false.
+ */
 static bool
 device_of(const struct options *o, char *spec, size_t size, bool *choose)
 {
@@ -174,7 +177,10 @@ find_program(const char *name, char *path, size_t size)
 	return NULL;
 }
 
-/* A program with more rights than its user does not load libraries of the user's choice. */
+/*
+ * Returns true if @name is a program that can be started. Rejects setuid and setgid programs, for
+ * which the dynamic linker ignores LD_PRELOAD.
+ */
 static bool
 may_start(const char *name)
 {

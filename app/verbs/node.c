@@ -23,7 +23,10 @@
 #include "soft_hooks.h"
 #include "soft_host.h"
 
-/* A program that ends with open contexts runs the device this often, with this pause each time. */
+/*
+ * Number of times that a program that exits with open contexts runs the device, and the pause
+ * between two of them in microseconds.
+ */
 #define LAST_TURNS  100
 #define LAST_NAP_US 20
 
@@ -154,8 +157,9 @@ node_clock(uint64_t *cycles, uint32_t *khz)
 }
 
 /*
- * Ends the device, so that peers learn of it. A program may exit with open contexts, and its other
- * threads may use them until it has ended: then only the ACKs that the device owes are sent.
+ * Closes the device when the process exits, so that peers are informed. If the program has not
+ * closed its contexts, other threads may still use them. The device then stays open, and this
+ * function only sends the ACKs that are due.
  */
 static void __attribute__((destructor)) stop(void)
 {

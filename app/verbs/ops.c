@@ -29,7 +29,7 @@
 #define EACH8(x_, a_)                                                                              \
 	x_(a_##0) x_(a_##1) x_(a_##2) x_(a_##3) x_(a_##4) x_(a_##5) x_(a_##6) x_(a_##7)
 #define EACH(x_) EACH8(x_, 0) EACH8(x_, 1) EACH8(x_, 2) EACH8(x_, 3)
-/* Slot numbers are octal digits. */
+/* Converts the two digits of a slot, which are octal, to its number. */
 #define NUMBER(i_) (0##i_)
 
 typedef void (*any_fn)(void);
@@ -157,7 +157,7 @@ find(const char *lib, const char *name)
 	return at != NULL ? dlsym(at, name) : NULL;
 }
 
-/* ---- CQs and QPs, which have function pointers of their own */
+/* ---- Replaces the function pointers in a CQ and in a QP */
 
 static struct ibv_qp *(*real_create_qp)(struct ibv_context *, struct ibv_qp_init_attr_ex *);
 static struct ibv_cq_ex *(*real_create_cq)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
@@ -210,7 +210,8 @@ take(struct ibv_context *ctx)
 	}
 }
 
-/* Takes a context of the device, if the library's function is there. */
+/* Replaces the function pointers of @ctx if it is a context of the software device. Returns @ctx.
+ */
 static struct ibv_context *
 opened(struct ibv_context *ctx)
 {

@@ -55,7 +55,7 @@ void fds_close_range(unsigned int first, unsigned int last);
 /* Returns true if a descriptor of the device node is open. */
 bool fds_any_node(void);
 
-/* ---- node.c, or a test's own */
+/* ---- Defined by node.c. A unit test defines its own versions. */
 /* Opens the device node. Returns a descriptor, or -1 with errno. */
 int node_open(void);
 /* Returns @path, or the file that stands for it, in @to of PATH_MAX bytes. */

@@ -31,7 +31,7 @@ struct tree {
 	int error;
 };
 
-/* Makes the folders above @name, which is changed meanwhile. */
+/* Creates the folders above the file @name. Changes @name for that, and restores it. */
 static void
 folders(struct tree *t, char *name)
 {

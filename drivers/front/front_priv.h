@@ -44,7 +44,7 @@ struct front_user {
 	uint32_t objs; /* number of objects of the user */
 };
 
-/* An object: its number, its owner, and its handle, of the type that the kind needs. */
+/* An object. The type of its handle depends on its kind. */
 struct front_obj {
 	enum front_kind kind;
 	uint32_t id;
@@ -101,7 +101,10 @@ extern int front_logtype;
  */
 void front_refuse(struct front_cmd *cmd, enum bb_prm_status status, uint32_t syndrome);
 #define FRONT_REFUSE(cmd, status) front_refuse(cmd, BB_PRM_STAT_##status, FRONT_SYNDROME | __LINE__)
-/* Writes the status that belongs to a negative errno of a function that has no output mailbox. */
+/*
+ * Writes the status that corresponds to @err, the negative errno of a function. Needed for
+ * functions that have no output mailbox.
+ */
 void front_refuse_errno(struct front_cmd *cmd, int err, uint32_t syndrome);
 
 /* Returns the time in ns, from a clock that does not jump. */

@@ -285,8 +285,9 @@ bb_mw_settle(const struct bb_dev *dev)
 }
 
 /*
- * Handles the reset of a QP. An operation whose completion was not polled may have executed. So its
- * region cannot be deregistered until a later operation, posted after the reset, has succeeded.
+ * Handles the reset of a QP. The device may have executed a bind whose completion was not polled,
+ * so the window may be bound to the bind's MR. That MR cannot be deregistered until a bind or an
+ * invalidation that was posted after the reset has succeeded.
  */
 static void
 handle_qp_reset(struct bb_mw_priv *w, const struct bb_qp *qp)

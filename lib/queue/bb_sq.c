@@ -51,9 +51,9 @@ check_memory(const struct bb_sq_conf *conf)
 	    ((uintptr_t)conf->dbrec & 3) != 0 || ((uintptr_t)conf->reg & 7) != 0) {
 		BB_QUEUE_LOG(ERR,
 			     "send queue of QP 0x%06x: ring %p, WQE table %p, doorbell record %p "
-			     "and register %p must not be NULL, and aligned to 64, 8, 4 and 8 "
-			     "bytes; a doorbell function can replace the last two, and operations "
-			     "the ring",
+			     "and register %p must be aligned to 64, 8, 4 and 8 bytes and must not "
+			     "be NULL; with conf.ring, doorbell record and register must be NULL; "
+			     "with conf.ops, the ring, too",
 			     conf->qpn, conf->buf, (void *)conf->wqes, (void *)conf->dbrec,
 			     conf->reg);
 		return -EINVAL;

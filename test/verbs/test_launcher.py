@@ -22,7 +22,7 @@ class Launcher(VerbsTest):
         self.until_removed()
 
     def test_wrong_options_are_refused(self):
-        self.refused(2, r'name a program')
+        self.refused(2, r'no program to start')
         self.refused(2, r'unrecognized option', '--no-such-option')
         self.refused(2, r'invalid --link fc \(eth or ib\)', '--link', 'fc', 'true')
         self.refused(2, r'port= is not supported yet', '--device', 'soft0,port=net_tap0', 'true')

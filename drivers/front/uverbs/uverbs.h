@@ -4,8 +4,8 @@
 /*
  * A device node of verbs over the software ConnectX: what the kernel's ib_uverbs and mlx5_ib do for
  * libibverbs and libmlx5. Each write() and ioctl() of libmlx5 becomes a call of the device's
- * command interface. The caller stands for the system calls: it has the table of the program's
- * descriptors, and says which file a call is for.
+ * command interface. The caller intercepts the program's system calls. It has the table of the
+ * program's descriptors, and passes the file that a call is for.
  *
  * Methods and attributes: <rdma/mlx5_user_ioctl_cmds.h>, <rdma/ib_user_ioctl_cmds.h>; commands:
  * <rdma/ib_user_verbs.h>, <rdma/mlx5-abi.h>. Other calls are refused as by a kernel that does not

@@ -23,8 +23,8 @@ static const char *const defects[SOFT_DEFECTS] = {
 };
 
 /*
- * Defects that need a device without packets, because they are in a step that only the loop port
- * has.
+ * Defects of the code that executes requests without packets. They have no effect on a device that
+ * sends packets.
  */
 static const uint64_t loop_defects =
 	UINT64_C(1) << SOFT_DEFECT_EARLY_CQE | UINT64_C(1) << SOFT_DEFECT_NO_FENCE |

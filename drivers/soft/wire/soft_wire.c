@@ -287,7 +287,7 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 	}
 }
 
-/* ---- Turns */
+/* ---- When a QP runs again, and what it does then */
 
 /*
  * Suspends the QP until its timer expires, if it has one. Each packet moves the deadline, but most
