@@ -17,6 +17,15 @@ import paths  # noqa: E402
 
 # bb_hca has this many seconds to listen, and to end after SIGTERM.
 SERVER_SECONDS = 60
+# A command in the guest that hangs fails after this time; none is judged by its time.
+SECONDS = 120
+# Lines of the kernel's log that are no fault.
+EXPECTED = [
+    # The card has no vendor-specific capability, through which the kernel reads crash dumps.
+    r'mlx5_pci_vsc_init:.*Failed to get valid vendor specific ID',
+    # A busy host stops the guest's CPUs for a while.
+    r'hrtimer: interrupt took', r'perf: interrupt took too long', r'clocksource: ', r'workqueue: .* hogged CPU',
+]
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry', '--no-shconf', '--log-level=lib.eal:4']
 LEVELS = {0: 'emergency', 1: 'alert', 2: 'critical', 3: 'error', 4: 'warning'}
 
@@ -65,9 +74,13 @@ class Card(machine.Machine):
         return ' '.join([os.path.basename(self.program), *self.options]) if self.program else 'without a card'
 
     def start(self):
-        if self.program:
+        if self.program and self.server is None:
             self.start_server()
         super().start()
+
+    def stop_guest(self):
+        """Kills QEMU. The server goes on."""
+        super().stop()
 
     def start_server(self):
         self.folder = tempfile.TemporaryDirectory(prefix='bb.')
@@ -102,6 +115,33 @@ class Card(machine.Machine):
             self.server.wait()
             self.server = None
             self.folder.cleanup()
+
+    # The driver in the guest.
+
+    def load(self):
+        """Loads the driver, and waits for an active port."""
+        self.run('modprobe mlx5_ib && modprobe ib_uverbs', SECONDS)
+        self.wait_active()
+
+    def wait_active(self):
+        self.wait_for('grep -q ACTIVE /sys/class/infiniband/mlx5_0/ports/1/state', SECONDS)
+        self.wait_for('[ -e /dev/infiniband/uverbs0 ]', SECONDS)
+
+    def unload(self):
+        self.run('rmmod mlx5_ib && rmmod mlx5_core', SECONDS)
+
+    def gid(self):
+        """Returns the option of pingpong for a GID: none on InfiniBand, a RoCE v2 GID on Ethernet."""
+        found = self.run('cd /sys/class/infiniband/mlx5_0/ports/1; cat link_layer; '
+                         'grep -l v2 gid_attrs/types/* 2>/dev/null || true').split()
+        return '' if found[0] == 'InfiniBand' else ' -g ' + os.path.basename(found[1])
+
+    def pair(self, command):
+        """Runs a program twice in the guest, as server and client. Returns the client's output."""
+        server = self.serve_tcp(command, seconds=SECONDS)
+        text = self.run(command + ' 127.0.0.1', SECONDS)
+        server.check()
+        return text
 
     # The guest's kernel log.
 

@@ -25,16 +25,7 @@ import carry  # noqa: E402
 import machine  # noqa: E402
 import namespace  # noqa: E402
 
-# Lines of the kernel's log that are no fault.
-EXPECTED = [
-    # The card has no vendor-specific capability, through which the kernel reads crash dumps.
-    r'mlx5_pci_vsc_init:.*Failed to get valid vendor specific ID',
-    # A busy host stops the guest's CPUs for a while.
-    r'hrtimer: interrupt took', r'perf: interrupt took too long', r'clocksource: ', r'workqueue: .* hogged CPU',
-]
 SKIPS = [os.path.join(card.HERE, '..', part, 'allowed-skips') for part in ('conform', 'uverbs', 'kernel')]
-# A command in the guest that hangs fails after this time; none is judged by its time.
-SECONDS = 120
 CONFORM_SECONDS = 900
 RELOADS = 50
 # Of conform, by device: as its option --json writes them.
@@ -61,30 +52,8 @@ class Kernel(unittest.TestCase):
         """Fails if the kernel has printed a warning since the last look."""
         lines = THERE.kernel_lines(Kernel.seen)
         Kernel.seen += len(lines)
-        self.assertEqual(card.warnings(lines, EXPECTED), [], 'warnings of the kernel')
+        self.assertEqual(card.warnings(lines, card.EXPECTED), [], 'warnings of the kernel')
         return lines
-
-    def load(self):
-        """Loads the driver, and waits for an active port."""
-        THERE.run('modprobe mlx5_ib && modprobe ib_uverbs', SECONDS)
-        THERE.wait_for('grep -q ACTIVE /sys/class/infiniband/mlx5_0/ports/1/state', SECONDS)
-        THERE.wait_for('[ -e /dev/infiniband/uverbs0 ]', SECONDS)
-
-    def unload(self):
-        THERE.run('rmmod mlx5_ib && rmmod mlx5_core', SECONDS)
-
-    def gid(self):
-        """Returns the option of pingpong for a GID: none on InfiniBand, a RoCE v2 GID on Ethernet."""
-        found = THERE.run('cd /sys/class/infiniband/mlx5_0/ports/1; cat link_layer; '
-                          'grep -l v2 gid_attrs/types/* 2>/dev/null || true').split()
-        return '' if found[0] == 'InfiniBand' else ' -g ' + os.path.basename(found[1])
-
-    def pair(self, command):
-        """Runs a program twice in the guest, as server and client. Returns the client's output."""
-        server = THERE.serve_tcp(command, seconds=SECONDS)
-        text = THERE.run(command + ' 127.0.0.1', SECONDS)
-        server.check()
-        return text
 
     def conform(self, device):
         rows = carry.conform(THERE, ARGS.conform, device, "-t 30 -f '%s'" % ARGS.rows, CONFORM_SECONDS, SKIPS)
@@ -99,7 +68,7 @@ class Kernel(unittest.TestCase):
 
     def test_probe(self):
         Kernel.seen = len(THERE.kernel_lines())
-        self.load()
+        THERE.load()
         print('mlx5_0 is active %.1f s after the start of QEMU' % (time.monotonic() - THERE.began))
         for _, text in self.look():
             print('  ' + text)
@@ -116,20 +85,20 @@ class Kernel(unittest.TestCase):
         print('\n'.join(line for line in text.split('\n') if re.search('fw_ver|part_id|link_layer|GID', line)))
 
     def test_pingpong(self):
-        gid = self.gid()
+        gid = THERE.gid()
         for kind in 'rc', 'uc', 'ud', 'srq':
             for events in '', ' -e':
                 # A datagram is as long as the MTU at most, pingpong's default is 2048.
                 command = 'ibv_%s_pingpong -d mlx5_0 -n 100%s%s' % (kind, events, gid)
                 with self.subTest(command):
-                    text = self.pair(command)
+                    text = THERE.pair(command)
                     print('%s: %s' % (command, text.strip().split('\n')[-1]), flush=True)
                     self.assertRegex(text, r'\d+ iters in')
         self.look()
 
     @only_long
     def test_perftest(self):
-        gid = self.gid().replace('-g', '-x')
+        gid = THERE.gid().replace('-g', '-x')
         for program, kinds in (('ib_write_bw', 'RC UC'), ('ib_write_lat', 'RC UC'), ('ib_read_bw', 'RC'),
                                ('ib_read_lat', 'RC'), ('ib_send_bw', 'RC UC UD'), ('ib_send_lat', 'RC UC UD'),
                                ('ib_atomic_bw', 'RC'), ('ib_atomic_lat', 'RC')):
@@ -138,7 +107,7 @@ class Kernel(unittest.TestCase):
                     # -F: the guest's /proc/cpuinfo may differ between its CPUs.
                     command = '%s -d mlx5_0 -F -n 100 -c %s%s%s' % (program, kind, events, gid)
                     with self.subTest(command):
-                        self.assertIn('100', self.pair(command))
+                        self.assertIn('100', THERE.pair(command))
                         print(command, flush=True)
         self.look()
 
@@ -152,19 +121,19 @@ class Kernel(unittest.TestCase):
     def test_unload(self):
         pages = int(THERE.run('cat /sys/kernel/debug/mlx5/*/pages/fw_pages_total'))
         self.assertGreater(pages, 0)
-        self.unload()
+        THERE.unload()
         # The kernel warns if the card keeps a page.
         self.look()
         print('the driver is unloaded; all of %d pages are back' % pages)
 
     def test_reload(self):
-        times = RELOADS if ARGS.long else 2
+        times = RELOADS if ARGS.long else 3
         for _ in range(times):
-            self.load()
-            self.unload()
+            THERE.load()
+            THERE.unload()
             self.look()
-        self.load()
-        self.pair('ibv_rc_pingpong -d mlx5_0 -n 100' + self.gid())
+        THERE.load()
+        THERE.pair('ibv_rc_pingpong -d mlx5_0 -n 100' + THERE.gid())
         self.look()
         print('loaded and unloaded %d times, then a pingpong' % times)
 
