@@ -31,7 +31,8 @@
 #define BF_LENGTH 256u /* a register and the one that alternates with it are 0x100 apart */
 #define BLOCK     64u
 
-#define HEALTH_TICK 10000000u /* ns per step of the health counter */
+#define SEVERITY_ERROR 3u        /* a level of the kernel's log: KERN_ERR */
+#define HEALTH_TICK    10000000u /* ns per step of the health counter */
 
 static uint32_t
 health_dword(const struct hca *h, uint32_t off)
@@ -41,6 +42,7 @@ health_dword(const struct hca *h, uint32_t off)
 	bb_prm_set(b, BB_PRM_HEALTH_FW_VERSION, FW_VERSION_DWORD);
 	bb_prm_set(b, BB_PRM_HEALTH_SYND, h->health);
 	bb_prm_set(b, BB_PRM_HEALTH_VALID, h->health != HCA_HEALTH_OK);
+	bb_prm_set(b, BB_PRM_HEALTH_SEVERITY, SEVERITY_ERROR);
 	return bb_prm_dword(b, (uint16_t)off);
 }
 
@@ -178,6 +180,7 @@ hca_bf_flush(struct hca *h)
 		len = 8;
 	HCA_LOG(DEBUG, "doorbell: page 0x%x + 0x%x, %u bytes: %08x %08x", bf->uar, bf->reg, len,
 		bb_prm_dword(bf->data, 0), bb_prm_dword(bf->data, 4));
+	hca_count(&h->stats.doorbells);
 	front_doorbell(h->front, bf->uar, bf->reg, bf->data, len);
 }
 
@@ -222,6 +225,7 @@ uar_write(struct hca *h, uint32_t uar, uint32_t off, const uint8_t *buf, uint32_
 		return;
 	}
 	hca_bf_flush(h);
+	hca_count(&h->stats.doorbells);
 	front_doorbell(h->front, uar, off, buf, len);
 }
 

@@ -182,7 +182,9 @@ deliver(struct hca *h, uint8_t *e)
 	if (st != DELIVERED)
 		return st;
 	fw_command(h, q->in.data, inlen, q->out.data, outlen);
-	q->executed++;
+	hca_count(&h->stats.commands);
+	if (bb_prm_get(q->out.data, BB_PRM_CMD_STATUS) != BB_PRM_STAT_OK)
+		hca_count(&h->stats.command_errors);
 	memcpy(bb_prm_sub(e, BB_PRM_CMDQ_OUT), q->out.data, INLINE);
 	return write_output(h, outlen);
 }
@@ -209,8 +211,10 @@ execute(struct hca *h, uint32_t index)
 		return;
 	}
 	st = deliver(h, e);
-	if (st != DELIVERED)
+	if (st != DELIVERED) {
+		hca_count(&h->stats.command_errors);
 		HCA_LOG(ERR, "command queue: entry %u: delivery status 0x%x", index, st);
+	}
 	/*
 	 * The command may have reset the device, which removes the queue, or the memory of the
 	 * queue may be unmapped now.

@@ -24,6 +24,7 @@ fire(struct hca *h, uint32_t eqn)
 	if (!eq->armed || eq->pi == eq->ci)
 		return;
 	eq->armed = false;
+	hca_count(&h->stats.interrupts);
 	if (!vfu_irq(&h->vfu, eq->vector))
 		HCA_LOG(INFO, "EQ %u: the guest has masked vector %u", eqn, eq->vector);
 }
@@ -61,6 +62,7 @@ hca_eq_post(struct hca *h, uint32_t eqn, uint8_t type, uint8_t sub, const void *
 	memcpy(bb_prm_sub(e, BB_PRM_EQE_EVENT_DATA), data, len > 28 ? 28 : len);
 	__atomic_store_n(&e[OWNER_BYTE], (uint8_t)(eq->pi >> eq->log_size & 1), __ATOMIC_RELEASE);
 	eq->pi++;
+	hca_count(&h->stats.events);
 	fire(h, eqn);
 }
 

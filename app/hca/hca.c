@@ -142,6 +142,7 @@ hca_reset(struct hca *h)
 {
 	uint32_t i;
 
+	hca_count(&h->stats.resets);
 	h->bf.len = 0;
 	front_reset(h->front);
 	for (i = 0; i < HCA_EQS; i++)
@@ -159,6 +160,7 @@ hca_fatal(struct hca *h, enum hca_health why)
 	if (h->health != HCA_HEALTH_OK)
 		return;
 	h->health = why;
+	hca_count(&h->stats.fatal_errors);
 	/*
 	 * Linux's driver begins its recovery when it reads this state (health.c,
 	 * mlx5_health_check_fatal_sensors()): it unloads, and then loads as after a reset.

@@ -91,7 +91,6 @@ struct hca_cmdq {
 	struct hca_box in, out;
 	uint64_t *blocks; /* guest addresses of the output's blocks */
 	uint32_t max_blocks;
-	uint64_t executed;
 };
 
 /* A copy of a WQE to a BlueFlame register, as far as its stores have arrived. */
@@ -114,6 +113,18 @@ struct hca_fw {
 	uint32_t port_caps; /* capability mask of the InfiniBand port */
 };
 
+/* Counters since the start of the program. Other threads may read them. */
+struct hca_stats {
+	uint64_t clients;        /* clients that connected */
+	uint64_t commands;       /* commands executed, those with an error status included */
+	uint64_t command_errors; /* commands with an error status, or that could not be delivered */
+	uint64_t doorbells;      /* doorbells of queues, without those of event queues */
+	uint64_t events;         /* entries written to event queues */
+	uint64_t interrupts;     /* MSI-X vectors raised */
+	uint64_t resets;         /* resets of the function, also by a client that leaves */
+	uint64_t fatal_errors;
+};
+
 struct hca {
 	struct hca_opts o;
 	struct guest guest;
@@ -128,7 +139,15 @@ struct hca {
 	struct hca_eq eqs[HCA_EQS];
 	struct hca_bf bf;
 	struct hca_fw fw;
+	struct hca_stats stats;
 };
+
+/* Counts one more. Only the thread that owns the struct hca may call it. */
+static inline void
+hca_count(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
 
 /*
  * Opens the software device of @o. Returns 0 or a negative errno (logged). The caller has zeroed

@@ -11,6 +11,14 @@ RTE_LOG_REGISTER(hca_logtype, bluebell.hca, NOTICE)
 
 #define SECOND 1000000000u
 
+static const char *function;
+
+void
+hca_log_function(const char *name)
+{
+	function = name;
+}
+
 void
 hca_log_level(uint32_t level)
 {
@@ -62,5 +70,6 @@ hca_log(uint32_t level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	rte_log(level, (uint32_t)hca_logtype, "hca: %s\n", text);
+	rte_log(level, (uint32_t)hca_logtype, "hca: %s%s%s\n", function != NULL ? function : "",
+		function != NULL ? ": " : "", text);
 }

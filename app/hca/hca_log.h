@@ -20,6 +20,11 @@
 void hca_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Sets the lowest level that is logged; default NOTICE. */
 void hca_log_level(uint32_t level);
+/*
+ * Sets the name of the function that the next lines concern. It appears in each line. NULL, the
+ * default: no name. The caller keeps the string.
+ */
+void hca_log_function(const char *name);
 /* Returns whether DEBUG lines are logged. */
 bool hca_log_debug(void);
 

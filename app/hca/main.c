@@ -39,7 +39,8 @@ int
 main(int argc, char **argv)
 {
 	static struct options o;
-	static struct hca h;
+	static struct hca h[HCA_MAX_FUNCTIONS];
+	unsigned int i;
 	int eal_argc, rc;
 	sigset_t stop;
 
@@ -59,14 +60,19 @@ main(int argc, char **argv)
 		return EXIT_FAILED;
 	hca_log_level(o.verbose ? RTE_LOG_DEBUG : RTE_LOG_NOTICE);
 	guest_catch_sigbus();
-	rc = hca_open(&h, &o.hca);
-	if (rc != 0) {
-		say("cannot open %s: %s", o.device, strerror(-rc));
-		program_end();
-		return EXIT_FAILED;
+	for (i = 0; i < o.n_functions; i++) {
+		rc = hca_open(&h[i], &o.functions[i].hca);
+		if (rc != 0) {
+			say("cannot open %s: %s", o.functions[i].device, strerror(-rc));
+			rc = EXIT_FAILED;
+			goto close;
+		}
 	}
-	rc = hca_serve(&h, o.socket);
-	hca_close(&h);
+	hca_telemetry(h, o.functions, o.n_functions);
+	rc = hca_serve(h, o.functions, o.n_functions) == 0 ? 0 : EXIT_FAILED;
+close:
+	while (i-- > 0)
+		hca_close(&h[i]);
 	program_end();
-	return rc == 0 ? 0 : EXIT_FAILED;
+	return rc;
 }

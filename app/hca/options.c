@@ -32,22 +32,26 @@ static const struct option long_options[] = {
 };
 
 static const char help[] =
-	"usage: bb_hca [EAL options --] --socket PATH [options]\n"
+	"usage: bb_hca [EAL options --] --socket PATH [options] [--socket PATH [options]]...\n"
 	"\n"
 	"Gives a virtual machine a ConnectX-6: a PCI function that Linux's own mlx5 driver takes.\n"
 	"Its queues run on a software device of Bluebell. QEMU 10.1 or later connects to the socket\n"
 	"(-device vfio-user-pci). If QEMU ends, the next one may connect to the same bb_hca.\n"
 	"Options before -- are for DPDK's EAL; without -- all options are for bb_hca.\n"
 	"\n"
+	"Each --socket begins a function. The options after it are those of this function. Options\n"
+	"before the first --socket are for all functions. Guests at two functions reach each other.\n"
+	"\n"
 	"Options\n"
-	"  -s, --socket PATH     socket for QEMU. bb_hca makes it and removes it at the end\n"
-	"  -d, --device SPEC     software device with its options, such as soft0,seed=1 (default\n"
-	"                        soft0)\n"
+	"  -s, --socket PATH     socket for QEMU. bb_hca makes it and removes it at the end. Up to 8\n"
+	"  -d, --device SPEC     software device with its options, such as soft0,seed=1. Each\n"
+	"                        function needs its own (default: soft0, soft1 and so on)\n"
 	"      --link LAYER      link layer of the port, ib (default) or eth. With eth the guest gets\n"
 	"                        a network interface, which carries no packets\n"
 	"      --vf              be a virtual function; default: a physical function\n"
 	"      --guid HEX        GUID of the node, 64 bits in hexadecimal (default\n"
-	"                        0200000000bb0001). Give each bb_hca its own\n"
+	"                        0200000000bb0001). Give each bb_hca its own. Before the first\n"
+	"                        --socket: that of the first function; the next ones count up\n"
 	"  -v, --verbose         print each command of the guest with its mailboxes\n"
 	"  -h, --help            print this text\n"
 	"      --version         print the versions of bb_hca and DPDK\n"
@@ -65,6 +69,8 @@ static const char help[] =
 	"        -object memory-backend-memfd,id=mem,size=1G,share=on \\\n"
 	"        -device '{\"driver\": \"vfio-user-pci\",\n"
 	"                  \"socket\": {\"type\": \"unix\", \"path\": \"/tmp/cx.sock\"}}'\n"
+	"  Two functions for two guests:\n"
+	"    bb_hca --socket /tmp/a.sock --socket /tmp/b.sock --vf\n"
 	"  In the guest:\n"
 	"    modprobe mlx5_ib && ibv_devinfo\n";
 
@@ -75,45 +81,65 @@ print_help(FILE *out)
 }
 
 static int
-parse_link(struct options *o, const char *arg)
+parse_link(struct function *f, const char *arg)
 {
-	o->hca.eth = strcmp(arg, "eth") == 0;
-	if (o->hca.eth || strcmp(arg, "ib") == 0)
+	f->hca.eth = strcmp(arg, "eth") == 0;
+	if (f->hca.eth || strcmp(arg, "ib") == 0)
 		return 0;
 	say("--link %s: give ib or eth", arg);
 	return -1;
 }
 
 static int
-parse_guid(struct options *o, const char *arg)
+parse_guid(struct function *f, const char *arg)
 {
 	char *end;
 
 	errno = 0;
-	o->hca.guid = strtoull(arg, &end, 16);
-	if (errno == 0 && end != arg && *end == '\0' && o->hca.guid != 0 && arg[0] != '-')
+	f->hca.guid = strtoull(arg, &end, 16);
+	if (errno == 0 && end != arg && *end == '\0' && f->hca.guid != 0 && arg[0] != '-')
 		return 0;
 	say("--guid %s: give up to 16 hexadecimal digits, not all 0", arg);
 	return -1;
 }
 
+/* Begins a function with the options in @all. Returns NULL after printing the error. */
+static struct function *
+begin_function(struct options *o, const struct function *all, const char *socket)
+{
+	struct function *f;
+
+	if (o->n_functions == HCA_MAX_FUNCTIONS) {
+		say("--socket %s: more than %d functions", socket, HCA_MAX_FUNCTIONS);
+		return NULL;
+	}
+	if (socket[0] == '\0' || strlen(socket) > SOCKET_PATH) {
+		say("--socket %s: the path has %zu bytes (1 to %d)", socket, strlen(socket),
+		    SOCKET_PATH);
+		return NULL;
+	}
+	f = &o->functions[o->n_functions];
+	*f = *all;
+	f->socket = socket;
+	f->hca.guid += o->n_functions++;
+	return f;
+}
+
+/* Parses an option of the function @f. */
 static int
-parse_one(struct options *o, int c, const char **device)
+parse_one(struct options *o, int c, struct function *f)
 {
 	switch (c) {
-	case 's':
-		o->socket = optarg;
-		return 0;
 	case 'd':
-		*device = optarg;
+		f->spec = optarg;
 		return 0;
 	case OPT_VF:
-		o->hca.vf = true;
+		f->hca.vf = true;
 		return 0;
 	case OPT_LINK:
-		return parse_link(o, optarg);
+		return parse_link(f, optarg);
 	case OPT_GUID:
-		return parse_guid(o, optarg);
+		return parse_guid(f, optarg);
 	case 'v':
 		o->verbose = true;
 		return 0;
@@ -123,46 +149,77 @@ parse_one(struct options *o, int c, const char **device)
 	}
 }
 
+/* Checks the device of function @i and appends the link layer. */
 static int
-check_together(struct options *o, const char *device)
+complete_device(struct function *f, unsigned int i)
 {
+	const char *comma;
 	int n;
 
-	if (o->socket == NULL) {
+	snprintf(f->name, sizeof(f->name), "soft%u", i);
+	if (f->spec == NULL)
+		f->spec = f->name;
+	if (strncmp(f->spec, "soft", 4) != 0) {
+		say("--device %s: give a software device, such as soft0", f->spec);
+		return -1;
+	}
+	if (strstr(f->spec, ",link=") != NULL) {
+		say("--device %s: remove link=, and give --link ib or --link eth", f->spec);
+		return -1;
+	}
+	n = snprintf(f->device, sizeof(f->device), "%s,link=%s", f->spec,
+		     f->hca.eth ? "eth" : "ib");
+	if (n < 0 || (size_t)n >= sizeof(f->device)) {
+		say("--device: more than %zu characters", sizeof(f->device) - 10);
+		return -1;
+	}
+	comma = strchr(f->spec, ',');
+	if (f->spec != f->name)
+		snprintf(f->name, sizeof(f->name), "%.*s",
+			 comma != NULL ? (int)(comma - f->spec) : (int)strlen(f->spec), f->spec);
+	f->hca.device = f->device;
+	return 0;
+}
+
+static int
+check_together(struct options *o)
+{
+	struct function *f = o->functions;
+	unsigned int i, k;
+
+	if (o->n_functions == 0) {
 		say("--socket PATH is missing: QEMU connects to it; see bb_hca --help");
 		return -1;
 	}
-	if (o->socket[0] == '\0' || strlen(o->socket) > SOCKET_PATH) {
-		say("--socket %s: the path has %zu bytes (1 to %d)", o->socket, strlen(o->socket),
-		    SOCKET_PATH);
-		return -1;
+	for (i = 0; i < o->n_functions; i++) {
+		if (complete_device(&f[i], i) != 0)
+			return -1;
+		for (k = 0; k < i; k++) {
+			if (strcmp(f[i].name, f[k].name) == 0) {
+				say("--device %s of two functions: give each function its own",
+				    f[i].name);
+				return -1;
+			}
+			if (f[i].hca.guid == f[k].hca.guid) {
+				say("--guid %llx of two functions: give each function its own",
+				    (unsigned long long)f[i].hca.guid);
+				return -1;
+			}
+		}
 	}
-	if (strncmp(device, "soft", 4) != 0) {
-		say("--device %s: give a software device, such as soft0", device);
-		return -1;
-	}
-	if (strstr(device, ",link=") != NULL) {
-		say("--device %s: remove link=, and give --link ib or --link eth", device);
-		return -1;
-	}
-	n = snprintf(o->device, sizeof(o->device), "%s,link=%s", device, o->hca.eth ? "eth" : "ib");
-	if (n < 0 || (size_t)n >= sizeof(o->device)) {
-		say("--device: more than %zu characters", sizeof(o->device) - 10);
-		return -1;
-	}
-	o->hca.device = o->device;
 	return 0;
 }
 
 static int
 options_parse(void *options, int argc, char **argv)
 {
+	static struct function all;
+	struct function *f = &all;
 	struct options *o = options;
-	const char *device = "soft0";
 	int c;
 
 	memset(o, 0, sizeof(*o));
-	o->hca.guid = DEFAULT_GUID;
+	all = (struct function){.hca.guid = DEFAULT_GUID};
 	while ((c = getopt_long(argc, argv, "s:d:vh", long_options, NULL)) != -1) {
 		if (c == 'h') {
 			print_help(stdout);
@@ -172,20 +229,28 @@ options_parse(void *options, int argc, char **argv)
 			printf("bb_hca %s, %s\n", HCA_VERSION, rte_version());
 			return 1;
 		}
-		if (parse_one(o, c, &device) != 0)
+		if (c == 's')
+			f = begin_function(o, &all, optarg);
+		if (f == NULL || (c != 's' && parse_one(o, c, f) != 0))
 			return -1;
 	}
 	if (optind < argc) {
 		say("\"%s\" is not an option; see bb_hca --help", argv[optind]);
 		return -1;
 	}
-	return check_together(o, device);
+	return check_together(o);
 }
 
 static bool
 options_no_pci(const void *options)
 {
-	return eal_spec_no_pci(((const struct options *)options)->device);
+	const struct options *o = options;
+	unsigned int i;
+
+	for (i = 0; i < o->n_functions; i++)
+		if (!eal_spec_no_pci(o->functions[i].device))
+			return false;
+	return true;
 }
 
 const struct program hca_program = {

@@ -73,6 +73,7 @@ accept_client(struct hca *h, int listener)
 		return;
 	}
 	HCA_LOG(NOTICE, "client connected");
+	hca_count(&h->stats.clients);
 	vfu_attach(&h->vfu, fd);
 }
 
@@ -101,43 +102,97 @@ report_lost_pages(void)
 	reported = lost;
 }
 
-int
-hca_serve(struct hca *h, const char *path)
+/* Listens at the socket of each function. Returns the number of functions that listen. */
+static unsigned int
+listen_all(const struct hca *h, const struct function *f, unsigned int n, int *listeners)
 {
-	int listener = listen_at(path), rc = 0, ms;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		listeners[i] = listen_at(f[i].socket);
+		if (listeners[i] < 0)
+			break;
+		hca_log_function(n > 1 ? f[i].name : NULL);
+		HCA_LOG(NOTICE, "%s, %s port, listens at %s",
+			h[i].o.vf ? "virtual function" : "function",
+			h[i].o.eth ? "Ethernet" : "InfiniBand", f[i].socket);
+	}
+	return i;
+}
+
+/* Runs all devices. Returns the milliseconds until the next call must follow, as hca_poll(). */
+static int
+poll_all(struct hca *h, const struct function *f, unsigned int n)
+{
+	unsigned int i;
+	int ms, least = -1;
+
+	for (i = 0; i < n; i++) {
+		hca_log_function(n > 1 ? f[i].name : NULL);
+		ms = hca_poll(&h[i]);
+		if (ms >= 0 && (least < 0 || ms < least))
+			least = ms;
+	}
+	report_lost_pages();
+	return least;
+}
+
+/* Sleeps until a socket is readable or @ms are over. Returns false if that fails, after printing.
+ */
+static bool
+sleep_on(struct pollfd *p, unsigned int n, int ms, const sigset_t *open_mask)
+{
+	struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+	unsigned int i;
+
+	if (ppoll(p, n, ms < 0 ? NULL : &t, open_mask) >= 0)
+		return true;
+	for (i = 0; i < n; i++)
+		p[i].revents = 0;
+	if (errno == EINTR)
+		return true;
+	say("ppoll: %s", strerror(errno));
+	return false;
+}
+
+int
+hca_serve(struct hca *h, const struct function *f, unsigned int n)
+{
+	int listeners[HCA_MAX_FUNCTIONS], rc = -1;
+	struct pollfd p[2 * HCA_MAX_FUNCTIONS];
+	unsigned int i, listening;
 	sigset_t open_mask;
 
-	if (listener < 0)
-		return -1;
 	pthread_sigmask(SIG_BLOCK, NULL, &open_mask);
 	sigdelset(&open_mask, SIGINT);
 	sigdelset(&open_mask, SIGTERM);
-	HCA_LOG(NOTICE, "%s, %s port, listens at %s", h->o.vf ? "virtual function" : "function",
-		h->o.eth ? "Ethernet" : "InfiniBand", path);
+	listening = listen_all(h, f, n, listeners);
+	if (listening < n)
+		goto unlink;
 	while (stop_signal == 0) {
-		struct pollfd p[2] = {{listener, POLLIN, 0}, {h->vfu.fd, POLLIN, 0}};
-		struct timespec t;
-
-		ms = hca_poll(h);
-		report_lost_pages();
-		t = (struct timespec){ms / 1000, ms % 1000 * 1000000L};
-		if (ppoll(p, 2, ms < 0 ? NULL : &t, &open_mask) < 0) {
-			if (errno == EINTR)
-				continue;
-			say("ppoll: %s", strerror(errno));
-			rc = -1;
-			break;
+		for (i = 0; i < n; i++) {
+			p[2 * i] = (struct pollfd){listeners[i], POLLIN, 0};
+			p[2 * i + 1] = (struct pollfd){h[i].vfu.fd, POLLIN, 0};
 		}
-		/*
-		 * When a client has left, the next client, which may be waiting already, can
-		 * connect.
-		 */
-		if (p[1].fd >= 0 && p[1].revents != 0)
-			receive(h);
-		if (p[0].revents != 0)
-			accept_client(h, listener);
+		if (!sleep_on(p, 2 * n, poll_all(h, f, n), &open_mask))
+			goto unlink;
+		for (i = 0; i < n; i++) {
+			hca_log_function(n > 1 ? f[i].name : NULL);
+			/*
+			 * When a client has left, the next client, which may be waiting already,
+			 * can connect.
+			 */
+			if (p[2 * i + 1].fd >= 0 && p[2 * i + 1].revents != 0)
+				receive(&h[i]);
+			if (p[2 * i].revents != 0)
+				accept_client(&h[i], listeners[i]);
+		}
 	}
-	close(listener);
-	unlink(path);
+	rc = 0;
+unlink:
+	for (i = 0; i < listening; i++) {
+		close(listeners[i]);
+		unlink(f[i].socket);
+	}
 	return rc;
 }

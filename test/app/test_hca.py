@@ -5,16 +5,20 @@
 The clients speak vfio-user without a virtual machine.
 """
 
+import json
 import os
+import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SECONDS = 60
+CLIENT = shutil.which('dpdk-telemetry.py')
 VERSION, DEVICE_INFO, REGION_READ = 1, 4, 9
 
 
@@ -52,15 +56,17 @@ class Hca(unittest.TestCase):
         self.addCleanup(self.dir.cleanup)
         self.path = os.path.join(self.dir.name, 'cx.sock')
 
-    def serve(self, *options):
-        """Starts bb_hca, and waits until it listens."""
-        proc = subprocess.Popen([HCA, '--socket', self.path, *options], stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True)
+    def serve(self, *options, eal=()):
+        """Starts bb_hca, and waits until all its functions listen."""
+        command = [HCA, *eal, *['--'] * bool(eal), '--socket', self.path, *options]
+        proc = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(proc.stdout.close)
         self.addCleanup(proc.wait)
         self.addCleanup(proc.kill)
+        left = command.count('--socket')
         for line in proc.stdout:
-            if 'listens at' in line:
+            left -= 'listens at' in line
+            if left == 0:
                 return proc
         return self.fail('bb_hca ended with %s' % proc.wait(SECONDS))
 
@@ -70,8 +76,8 @@ class Hca(unittest.TestCase):
                               timeout=SECONDS, check=False)
         return done.returncode, done.stdout
 
-    def client(self):
-        client = Client(self.path)
+    def client(self, path=None):
+        client = Client(path or self.path)
         self.addCleanup(client.sock.close)
         return client
 
@@ -96,6 +102,47 @@ class Hca(unittest.TestCase):
             self.assertIsNone(second.start())
             self.assertIsNotNone(client.call(DEVICE_INFO))
             client.sock.close()
+        self.stop(proc)
+
+    def test_functions_of_one_process_have_a_client_each(self):
+        other = self.path + '2'
+        proc = self.serve('--socket', other, '--device', 'soft3', '--vf', '--link', 'eth')
+        first, second = self.client(), self.client(other)
+        for client, device, code in (first, 0x101b, 0x0207), (second, 0x101c, 0x0200):
+            self.assertIn(b'max_msg_fds', client.start())
+            self.assertEqual(client.config(0), device << 16 | 0x15b3)
+            self.assertEqual(client.config(8) >> 16, code)
+        first.sock.close()
+        self.assertIsNotNone(second.call(DEVICE_INFO))
+        self.assertIn(b'max_msg_fds', self.client().start())
+        self.stop(proc)
+        self.assertFalse(os.path.exists(self.path) or os.path.exists(other))
+
+    @unittest.skipUnless(CLIENT, 'no dpdk-telemetry.py')
+    def test_telemetry_counts_by_function(self):
+        prefix = 'bb_hca_%d' % os.getpid()
+        proc = self.serve('--socket', self.path + '2', eal=('--no-huge', '-m', '128', '--no-pci',
+                                                            '--file-prefix=' + prefix))
+        for _ in range(2):
+            client = self.client(self.path + '2')
+            client.start()
+            client.sock.close()
+        requests = ['/bluebell/hca/list', '/bluebell/hca/stats,soft0', '/bluebell/hca/stats,soft1',
+                    '/bluebell/hca/stats,soft2', '/bluebell/hca/stats']
+        until = time.monotonic() + SECONDS
+        while True:
+            done = subprocess.run([CLIENT, '-f', prefix], input='\n'.join([*requests, 'quit', '']), text=True,
+                                  stdout=subprocess.PIPE, timeout=SECONDS, check=True)
+            answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{')]
+            names, soft0, soft1, *wrong = [list(answer.values())[0] for answer in answers]
+            if soft1['resets'] == 2 or time.monotonic() > until:
+                break
+        self.assertEqual(names, ['soft0', 'soft1'])
+        self.assertEqual(set(soft0.values()), {0})
+        self.assertEqual({k: v for k, v in soft1.items() if v}, {'clients': 2, 'resets': 2})
+        self.assertEqual(set(soft1), {'clients', 'commands', 'command_errors', 'doorbells', 'events', 'interrupts',
+                                      'resets', 'fatal_errors'})
+        self.assertEqual([list(answer) for answer in wrong], [['error'], ['error']])
         self.stop(proc)
 
     def test_link_layer_sets_the_class(self):
@@ -131,6 +178,11 @@ class Hca(unittest.TestCase):
                               (['-s', self.path, '--link', 'fc'], 'give ib or eth'),
                               (['-s', self.path, '--guid', '0'], 'hexadecimal'),
                               (['-s', self.path, '--guid', '12x'], 'hexadecimal'),
+                              (['-s', self.path, '-s', self.path + '2', '-d', 'soft0'], 'of two functions'),
+                              (['-d', 'soft0', '-s', self.path, '-s', self.path + '2'], 'of two functions'),
+                              (['-s', self.path, '-s', self.path + '2', '--guid', '0200000000bb0001'],
+                               'give each function its own'),
+                              (['-s', self.path] * 9, 'more than 8 functions'),
                               (['-s', self.path, 'more'], 'is not an option'),
                               (['-s', self.path, '--what'], 'see bb_hca --help')):
             status, output = self.refused(*options)

@@ -47,7 +47,7 @@ RULES = [
                  'drivers/ibv/*']),
     ('app/testrdma', [PUBLIC, 'app/testrdma/*', 'app/common/*']),
     ('app/perf', [PUBLIC, 'app/perf/*', 'app/common/*']),
-    ('app/hca', [PUBLIC, 'app/hca/*', 'app/common/*', 'lib/format/*', 'drivers/front/front.h',
+    ('app/hca', [PUBLIC, 'app/hca/*', 'app/common/*', 'lib/format/*', 'lib/tel/bb_tel.h', 'drivers/front/front.h',
                  'drivers/mlx5/mlx5_cmd.h']),
     ('app/bench', [PUBLIC, 'app/bench/*', 'app/common/*', 'drivers/front/uverbs/uverbs_cmd.h']),
     # Takes the place of a kernel, so it hosts the device.
