@@ -17,7 +17,10 @@
 #include "backing.h"
 #include "program.h"
 
-/* A file system without O_DIRECT refuses it in open(); one with larger blocks in read(). */
+/*
+ * Returns true if a read with O_DIRECT succeeds. A file system that needs larger blocks accepts
+ * O_DIRECT for the file, and rejects only the read.
+ */
 static bool
 direct_works(int fd, uint32_t block)
 {
@@ -31,11 +34,12 @@ direct_works(int fd, uint32_t block)
 }
 
 /*
- * Checks that a file to write is this user's alone: another owner could read and change all that
- * clients store, and a file of several names may be anything of this user's. 0, or -errno; said.
+ * Checks that only this user owns the file, and that the file has one name. Another owner could
+ * read and change the data of clients. A hard link may be a file that this user needs for something
+ * else. Returns 0 or a negative errno. Prints the error except for that of fstat().
  *
- * The kernel compares the real owner for fchmod(), also where a user namespace shows several users
- * as one.
+ * fchmod() finds the real owner, because in a user namespace several users may have the same
+ * number.
  */
 static int
 check_owner(int fd, const struct backing_attr *attr)
@@ -59,7 +63,7 @@ check_owner(int fd, const struct backing_attr *attr)
 	return 0;
 }
 
-/* Opens what a symbolic link leads to, if that is a block device, as in /dev/disk/by-id. */
+/* Opens the target of a symbolic link if it is a block device, as in /dev/disk/by-id. */
 static int
 open_linked(const char *path, int flags)
 {
@@ -144,8 +148,8 @@ find_size(struct backing *b, const struct backing_attr *attr)
 }
 
 /*
- * A target that was killed has the file, and its lock, until the kernel has ended what was under
- * way in its io_uring, a while after the process is gone. Nothing must be read or written before.
+ * Locks the file. After a target was killed, the kernel still executes the requests in its io_uring
+ * for a while, and holds the lock until they have ended. So wait for the lock before any access.
  */
 static int
 lock(int fd, const struct backing_attr *attr)
@@ -192,7 +196,7 @@ backing_open(struct backing *b, const struct backing_attr *attr)
 		    strerror(-rc));
 	if (rc == 0) {
 		rc = find_size(b, attr);
-		if (rc != 0 && rc != -EINVAL) /* said */
+		if (rc != 0 && rc != -EINVAL) /* find_size() prints the error of -EINVAL */
 			say("%s: cannot be served: %s", attr->path, strerror(-rc));
 	}
 	if (rc != 0) {

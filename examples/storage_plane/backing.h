@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a target serves, a file or a block device, and the way to it: io_uring, or plain calls that
- * wait, for machines that forbid io_uring. A backing is shared by the workers of a target; each has
- * a queue of its own.
+ * The file or block device that a target serves, called the backing. Requests to it use io_uring,
+ * or blocking system calls on machines that forbid io_uring. All workers of a target share the
+ * backing. Each worker has its own queue of requests.
  */
 #ifndef BACKING_H
 #define BACKING_H
@@ -19,65 +19,72 @@ struct backing {
 	int fd;
 	uint64_t capacity; /* bytes, a multiple of block */
 	uint32_t block;
-	bool direct; /* O_DIRECT */
-	bool device; /* a block device */
+	bool direct; /* opened with O_DIRECT */
+	bool device; /* block device, not a file */
 	bool read_only;
 	/*
-	 * A sync has failed. The kernel tells that once and then forgets which pages it has lost,
-	 * so no later sync is to be believed: all that promise durability fail from here on.
+	 * A sync has failed. The kernel reports lost pages only once, so a later sync may succeed
+	 * although data is lost. So after the first failure each flush and each FUA write fails.
 	 */
 	int sync_failed;
 };
 
 struct backing_attr {
 	const char *path;
-	uint64_t size;   /* bytes to create it with, or to which it must come; 0: as it is */
-	uint32_t block;  /* bytes */
-	uint32_t wait_s; /* for another target of it to let go of it */
-	bool buffered;   /* no O_DIRECT */
+	uint64_t size;   /* size in bytes: a smaller file grows to it; 0 keeps the present size */
+	uint32_t block;  /* bytes of a block */
+	uint32_t wait_s; /* seconds to wait until another target unlocks the file */
+	bool buffered;   /* does not use O_DIRECT */
 	bool read_only;
 };
 
-/* Open it, and lock it against a second target. Says what is wrong, and returns -errno. */
+/*
+ * Opens the file or device, and locks it against a second target. Returns 0 or a negative errno,
+ * and prints the error.
+ */
 int backing_open(struct backing *b, const struct backing_attr *attr);
 void backing_close(struct backing *b);
 
 enum io_op {
 	IO_READ,
 	IO_WRITE,
-	IO_WRITE_SYNC, /* on the medium when it is done: FUA */
+	IO_WRITE_SYNC, /* completes when the data is on the medium: FUA */
 	IO_SYNC,
 };
 
-/* A request that is done. */
+/* A completed request. */
 struct io_done {
 	uint64_t tag;
-	int res; /* 0 or -errno; of all bytes */
+	int res; /* 0 if all bytes were transferred, else a negative errno */
 };
 
 /* One worker's queue. */
 struct io_queue;
 
 /*
- * @param uring false: plain calls
- * @param depth requests at a time
- * @param mem, @param len where all data is; registered with io_uring if that may be
- * @return 0; -ENOMEM; -errno of io_uring_queue_init(), and what to do is said
+ * Creates a queue of requests.
+ * @param uring use io_uring; if false, each request is a blocking system call
+ * @param depth maximum number of outstanding requests
+ * @param mem, @param len memory of all requests; registered with io_uring if the limit of locked
+ * memory permits that
+ * @return 0; -ENOMEM; or a negative errno of io_uring_queue_init(), and prints what to do
  */
 int io_queue_create(struct backing *b, bool uring, uint32_t depth, void *mem, size_t len,
 		    struct io_queue **q);
-/* Nothing may be under way. */
+/* Destroys a queue without outstanding requests. */
 void io_queue_destroy(struct io_queue *q);
 
-/* "io_uring, registered buffers": what it uses. */
+/* Returns the names of the system calls that the queue uses: "io_uring, registered buffers". */
 const char *io_queue_way(const struct io_queue *q);
 
-/* Begin a request; there are never more than depth. */
+/*
+ * Starts a request, which io_submit() passes to the kernel. The caller must not exceed the depth.
+ */
 void io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint32_t len,
 	      uint64_t offset);
-/* Tell the kernel, once for all that was begun. 0 or -errno. */
+/* Passes all started requests to the kernel by one system call. Returns 0 or a negative errno. */
 int io_submit(struct io_queue *q);
-/* Take up to @n that are done. Never waits with io_uring. */
+/* Returns up to @n completed requests in @done, and their number. Does not wait. */
 uint32_t io_reap(struct io_queue *q, struct io_done *done, uint32_t n);
 
 #endif

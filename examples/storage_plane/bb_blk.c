@@ -13,35 +13,38 @@
 #include "blk_proto.h"
 
 #define BURST 32u
-/* Empty polls between looks at the connection, which has a socket. */
+/* Number of polls without a result after which the connection's socket is checked. */
 #define LOOK_EVERY 64u
-/* How long the connection may take to tell why, when requests fail: the target may have said it. */
+/*
+ * After a failed completion, seconds to wait for a message of the connection. The target may have
+ * sent the cause.
+ */
 #define WHY_S 1u
-/* Between two attempts at a target that has no place for a client. */
+/* Pause between two attempts to connect to a target that has its maximum number of clients. */
 #define RETRY_US 200000u
 
 struct pending {
 	struct blk_command cmd;
 	const void *mem;
 	void *user;
-	uint16_t next; /* free one */
+	uint16_t next; /* index of the next free entry */
 	bool used;
 };
 
 struct bb_blk {
 	struct bb_ep *ep;
 	struct bb_cq *cq;
-	struct bb_mr *mr; /* of capsules */
+	struct bb_mr *mr; /* memory region of capsules, the buffers of received completions */
 	struct bb_blk_shape shape;
 	uint8_t (*capsules)[BLK_COMPLETION];
 	struct pending *pending;
 	uint32_t used, empty;
-	uint32_t regs; /* of the caller's memory */
-	uint16_t free; /* first free one; depth: none */
+	uint32_t regs; /* number of the caller's registrations */
+	uint16_t free; /* index of the first free entry of pending; depth if there is none */
 	bool ring_recv;
 	bool over;
-	uint64_t failed;          /* TSC of the first completion in error; 0: none was */
-	enum bb_wc_status status; /* of that one */
+	uint64_t failed;          /* TSC at the first failed completion; 0 if there was none */
+	enum bb_wc_status status; /* status of that completion */
 	char why[160];
 };
 
@@ -104,7 +107,9 @@ make(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk *b)
 	ep.timeout_ms = attr->timeout_ms;
 	ep.qp.send_cq = b->cq;
 	ep.qp.recv_cq = b->cq;
-	ep.qp.sq_depth = 2 * depth + 4; /* as some are done that no CQE has told of yet */
+	/* Larger than the depth, because a slot is only free when a later CQE confirms its request.
+	 */
+	ep.qp.sq_depth = 2 * depth + 4;
 	ep.qp.rq_depth = depth;
 	if (rc == 0)
 		rc = bb_ep_create(dev, attr->addr, false, &ep, &b->ep);
@@ -132,7 +137,7 @@ greet(struct bb_blk *b, const struct bb_blk_attr *attr)
 	param.private_len = sizeof(hello);
 	param.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
 	param.timeout_ms = attr->timeout_ms;
-	param.ack_timeout = 18; /* 1 s: a target that pauses is not gone */
+	param.ack_timeout = 18; /* 1 s, so that a short pause of the target breaks nothing */
 	rc = bb_ep_connect(b->ep, &param);
 	ev = &b->ep->event;
 	if (rc != 0 && ev->type == BB_CM_REJECTED && ev->private_len > 0)
@@ -204,7 +209,10 @@ bb_blk_open(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk **
 	bool full;
 	int rc;
 
-	/* Another client may go, or be idle so long that it gives its place up. */
+	/*
+	 * If the target has its maximum number of clients, try again. Another client may leave, or
+	 * the target may disconnect one that is idle.
+	 */
 	for (;;) {
 		full = false;
 		rc = open_once(dev, attr, out, why, len, &full);
@@ -262,7 +270,7 @@ bb_blk_submit(struct bb_blk *b, const struct bb_blk_request *req)
 		return -EAGAIN;
 	p = &b->pending[b->free];
 	c.id = b->free;
-	/* The target judges lengths and rights, too; what it would refuse it need not be sent. */
+	/* The target makes the same check. This one avoids sending a command that would fail. */
 	rc = blk_status_errno(blk_command_check(&c, &b->shape));
 	if (rc != 0)
 		return rc;
@@ -306,7 +314,10 @@ broke(struct bb_blk *b, const char *why)
 	snprintf(b->why, sizeof(b->why), "%s", why);
 }
 
-/* A completion. The target may be a liar, too. */
+/*
+ * Handles a completion message from the target, which is not trusted. Returns the number of
+ * requests that it completes, 0 or 1.
+ */
 static uint32_t
 completed(struct bb_blk *b, const struct bb_wc *wc, struct bb_blk_done *done)
 {
@@ -339,9 +350,9 @@ completed(struct bb_blk *b, const struct bb_wc *wc, struct bb_blk_done *done)
 }
 
 /*
- * The queue pair must be in ERR before the caller gets its memory back: until then the target's
- * READs and WRITEs may still come. A connection that is over has it there, and one that is told to
- * end has it at once: the target's answer, which may never come, is not waited for.
+ * Disconnects if necessary. Returns true if the queue pair is in ERR, so that the target cannot
+ * access the caller's memory any more. bb_conn_disconnect() moves the queue pair to ERR at once. So
+ * this function does not wait for the target's answer, which may never arrive.
  */
 static bool
 quiet(struct bb_blk *b)
@@ -404,7 +415,7 @@ bb_blk_poll(struct bb_blk *b, struct bb_blk_done *done, uint32_t n)
 	b->empty = got == 0 ? b->empty + 1 : 0;
 	if (b->empty % LOOK_EVERY == LOOK_EVERY - 1)
 		look(b);
-	/* An access that was refused is in no event of the connection. */
+	/* If the target's access was rejected, the connection reports no event. */
 	if (b->failed != 0 && rte_get_tsc_cycles() - b->failed > WHY_S * rte_get_tsc_hz())
 		broke(b, b->status != BB_WC_WR_FLUSH_ERR
 				 ? bb_wc_status_name(b->status)

@@ -58,7 +58,7 @@ get64(const uint8_t *p)
 uint32_t
 blk_crc(const void *data, uint32_t len)
 {
-	/* ISA-L's parameter is not const, and its length an int. */
+	/* The data parameter of ISA-L is not const, and the length is an int. */
 	return len > INT_MAX ? 0 : ~crc32_iscsi((unsigned char *)(uintptr_t)data, (int)len, ~0u);
 }
 
@@ -94,7 +94,7 @@ blk_status_errno(enum blk_status status)
 	return (unsigned int)status < BLK_STATUSES ? errnos[status] : -EPROTO;
 }
 
-/* ---- The frame of all messages: magic, version, and a CRC at the end */
+/* ---- Fields that each message has: magic number, version, and a CRC at the end */
 
 static void
 begin(uint8_t *msg, uint32_t magic, uint32_t len)

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * storage_client: load for storage_target, and checks.
+ * storage_client: generates load for storage_target, and checks the target's data.
  *
  * Read next: bb_blk.h (the library), client.h (jobs), client_run.c (the loop of a job).
  */
@@ -65,7 +65,10 @@ open_devices(const struct options *o, struct job *jobs, uint32_t n)
 	return 0;
 }
 
-/* A step of all jobs, each on its lcore. 0, or what the first that failed says. */
+/*
+ * Calls @fn for each job on the job's lcore, and waits for all. Returns 0, or the error of the
+ * first job that failed.
+ */
 static int
 step(struct job *jobs, uint32_t n, int (*fn)(void *))
 {
@@ -126,7 +129,7 @@ main(int argc, char **argv)
 	rc = program_args(&program, &o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
-	/* Not to find out behind the work. */
+	/* Check now that the files can be written, not after the run. */
 	if (!output_try("json", o.json) || !output_try("journal", o.journal))
 		return EXIT_USAGE;
 	if (program_start(eal_argc, argv) != 0)

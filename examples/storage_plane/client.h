@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * storage_client: load for a target, and checks of what it does. Each lcore is a job with a device,
- * a connection to a queue of the target, and a part of the device that no other job touches.
+ * storage_client: generates load for a target, and checks the target's data. Each lcore runs a job.
+ * A job has a device, a connection to a queue of the target, and a range of blocks that no other
+ * job accesses.
  */
 #ifndef CLIENT_H
 #define CLIENT_H
@@ -33,29 +34,29 @@ struct options {
 	const char *connect;
 	enum rw rw;
 	uint32_t bs, depth, wait_s;
-	uint64_t ios; /* of each job; 0: as many as blocks, or --seconds */
+	uint64_t ios; /* requests per job; 0: one per block, or until seconds have passed */
 	uint64_t seconds;
-	uint64_t offset, size; /* 0: all */
+	uint64_t offset, size; /* range in bytes; size 0: up to the end of the device */
 	uint64_t seed;
-	uint64_t flush_every; /* writes; 0: only at the end */
+	uint64_t flush_every; /* number of writes before each flush; 0: one flush at the end */
 	bool fua, verify;
-	const char *journal; /* file to write */
-	const char *check;   /* a journal to check what is there against */
+	const char *journal; /* journal to write; NULL if none */
+	const char *check;   /* journal whose blocks are read and checked; NULL if none */
 	const char *json;
 };
 
-/* What is known of a block of bs bytes: numbers of writes to it, 0: none. */
+/* State of a block of bs bytes. The numbers of writes are 0 if there was none. */
 struct block {
-	uint32_t acked; /* the last one completed */
-	uint32_t sent;  /* the last one sent */
-	bool busy;      /* a request of it is under way */
+	uint32_t acked; /* number of the last completed write */
+	uint32_t sent;  /* number of the last write sent */
+	bool busy;      /* a request for the block is outstanding */
 };
 
 struct request {
 	uint8_t *mem;
 	uint64_t block;
 	uint64_t began;
-	uint32_t seq; /* of a write */
+	uint32_t seq; /* number of the write; not used for other operations */
 	enum bb_blk_op op;
 	struct request *next;
 };
@@ -68,20 +69,23 @@ struct job {
 	uint8_t *mem;
 	struct bb_mr *mr;
 	struct request *requests, *free;
-	uint64_t first, blocks; /* its part, in units of bs */
-	uint64_t ios;           /* to do; 0: until --seconds are over, with --check: none */
-	struct block *table;    /* of blocks */
+	uint64_t first, blocks; /* first block and number of blocks of the job, in units of bs */
+	/* requests to execute; 0 means until --seconds have passed, or none with --check */
+	uint64_t ios;
+	struct block *table; /* one entry per block */
 	uint64_t random;
-	uint64_t cursor; /* of sequential ones */
-	uint32_t seq;    /* of the last write */
+	uint64_t cursor; /* next block of sequential requests */
+	uint32_t seq;    /* number of the last write */
 	uint32_t unflushed;
 	bool flushing;
 	/* The result. */
 	uint64_t begun, reads, writes, flushes, verified, wrong, failed, unwritten;
-	uint64_t foreign; /* blocks with data of an earlier run, whose write was not acknowledged */
+	/* blocks that have data of an earlier run, where no write of the journal was acknowledged
+	 */
+	uint64_t foreign;
 	uint64_t cycles;
 	struct hist latency; /* ns */
-	int rc;              /* 0 or -errno: it could not be set up, or the connection broke */
+	int rc; /* 0, or a negative errno if the job could not start or the connection broke */
 	char why[256];
 };
 
@@ -89,19 +93,19 @@ struct job {
 int client_options_parse(void *o, int argc, char **argv);
 void client_help(FILE *out);
 
-/* client_run.c; by the job's own lcore, as its queues are that one's */
+/* client_run.c. Only the job's lcore may call these, because it owns the queues. */
 int job_open(void *job);
 int job_run(void *job);
 int job_close(void *job);
 
-/* journal.c: what was acknowledged, as a file */
+/* journal.c: lists of acknowledged writes. Return 0, or a negative number and print the error. */
 int journal_write(const struct options *o, const struct job *jobs, uint32_t n);
 /*
  * Fills the tables of open jobs from the journal, and limits the jobs to the blocks that it names.
  */
 int journal_read(const struct options *o, struct job *jobs, uint32_t n);
 
-/* client_report.c: the exit status */
+/* client_report.c: prints the results, and returns the exit status. */
 int client_report(const struct options *o, const struct job *jobs, uint32_t n);
 
 #endif

@@ -24,7 +24,7 @@ static const struct {
 	      {"p99", "p99", 990000},
 	      {"p99.9", "p99_9", 999000}};
 
-/* Returns @ios a second, 0 if no time has passed. */
+/* Returns the number of requests per second for @ios requests; 0 if no time has passed. */
 static double
 rate(const struct sums *s, uint64_t ios)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A job: keep the depth full, and hold what comes back against what is known. */
+/* The loop of a job: keeps as many requests as the depth outstanding, and checks the data read. */
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -49,7 +49,7 @@ connect_queue(struct job *j)
 	bool six;
 	int rc;
 
-	/* The queues of a target have ports that follow each other. */
+	/* The queues of a target have consecutive port numbers. */
 	bb_cm_addr(o->connect, &addr);
 	six = addr.ss_family == AF_INET6;
 	inet_ntop(addr.ss_family,
@@ -67,7 +67,10 @@ connect_queue(struct job *j)
 	return rc;
 }
 
-/* The part of this job: as many blocks as every other one. */
+/*
+ * Sets the range of blocks of this job. All jobs have the same number of blocks. Returns 0 or a
+ * negative errno.
+ */
 static int
 cut(struct job *j)
 {
@@ -147,7 +150,7 @@ job_close(void *job)
 	return 0;
 }
 
-/* ---- What comes back */
+/* ---- Completed requests */
 
 static void
 check_read(struct job *j, const struct request *r)
@@ -158,8 +161,9 @@ check_read(struct job *j, const struct request *r)
 
 	wrong = pattern_check(r->mem, j->o->bs, (j->first + r->block) * j->o->bs, j->o->seed, &seq);
 	/*
-	 * Where no write was acknowledged, what was there before may be there still: one that was
-	 * sent to a target that is gone may never have arrived. A journal says nothing of that.
+	 * If no write to the block was acknowledged, the block may still have older data: the write
+	 * may never have reached a target that died. The journal does not contain that data, so it
+	 * is only counted.
 	 */
 	if (wrong != NULL && j->o->check != NULL && b->acked == 0 &&
 	    pattern_foreign(r->mem, j->o->bs, j->o->seed)) {
@@ -171,7 +175,10 @@ check_read(struct job *j, const struct request *r)
 	if (wrong == NULL && seq < b->acked)
 		wrong = seq == 0 ? "what was acknowledged is not there"
 				 : "what was acknowledged is not there, but an older write";
-	/* Of this run, or of the journal's; else it may be of one before that had the same seed. */
+	/*
+	 * An acknowledged write belongs to this run or to the journal's, so @seq must be one that
+	 * was sent. Without one, the data may be that of an earlier run with the same seed.
+	 */
 	if (wrong == NULL && b->acked != 0 && seq > b->sent)
 		wrong = "is of a write that was never sent";
 	if (wrong != NULL)
@@ -210,7 +217,8 @@ done_one(struct job *j, const struct bb_blk_done *d)
 	}
 	if (r->op == BB_BLK_FLUSH) {
 		j->flushes++;
-		/* Nothing else was under way: all that was acknowledged was so before it. */
+		/* No other request was outstanding, so the flush covered all acknowledged writes.
+		 */
 		j->unflushed = 0;
 	} else if (r->op == BB_BLK_WRITE) {
 		j->writes++;
@@ -223,7 +231,7 @@ done_one(struct job *j, const struct bb_blk_done *d)
 	}
 }
 
-/* ---- What goes out */
+/* ---- New requests */
 
 static uint64_t
 next_random(struct job *j)
@@ -235,7 +243,10 @@ next_random(struct job *j)
 	return j->random * 0x2545f4914f6cdd1dull;
 }
 
-/* A block that no request of ours is on: what would come of two is not defined. */
+/*
+ * Returns the block for the next request. Returns UINT64_MAX if that block has an outstanding
+ * request, because the order of two requests for one block is not defined.
+ */
 static uint64_t
 pick(struct job *j)
 {
@@ -243,8 +254,8 @@ pick(struct job *j)
 
 	if (j->o->rw == RW_READ || j->o->rw == RW_WRITE) {
 		/*
-		 * --check reads only blocks that the journal names; fill() knows that at least one
-		 * of them was not read yet.
+		 * --check reads only blocks of the journal. fill() calls this function only if at
+		 * least one of them was not read yet, so the loop ends.
 		 */
 		while (j->o->check != NULL && j->table[j->cursor].sent == 0)
 			j->cursor = j->cursor + 1 == j->blocks ? 0 : j->cursor + 1;
@@ -300,14 +311,14 @@ submit(struct job *j, struct request *r)
 	return 0;
 }
 
-/* A flush is due, when what is under way is done. */
+/* Returns true if a flush is due after the outstanding requests have completed. */
 static bool
 flush_due(const struct job *j)
 {
 	return j->o->flush_every > 0 && j->unflushed + bb_blk_pending(j->blk) >= j->o->flush_every;
 }
 
-/* Begin what may begin. Returns how many, or -errno. */
+/* Submits as many requests as possible. Returns their number or a negative errno. */
 static int
 fill(struct job *j, bool over)
 {
@@ -316,7 +327,7 @@ fill(struct job *j, bool over)
 
 	if (j->flushing)
 		return 0;
-	/* A flush is for what was completed before it: so let it be all. */
+	/* A flush covers only completed writes, so wait until all have completed. */
 	if (flush) {
 		if (bb_blk_pending(j->blk) > 0)
 			return 0;
@@ -366,7 +377,8 @@ job_run(void *job)
 			done_one(j, &done[i]);
 		if (n > 0 || bb_blk_pending(j->blk) == 0)
 			heard = rte_get_tsc_cycles();
-		/* The caller deregisters the memory before anything else may use it. */
+		/* Safe with outstanding requests, because job_close() deregisters the memory first.
+		 */
 		if (rte_get_tsc_cycles() - heard > wait) {
 			snprintf(why, sizeof(why), "the target has not answered for %u s",
 				 j->o->wait_s);

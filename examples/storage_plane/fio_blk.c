@@ -32,7 +32,10 @@ struct fio_blk {
 static pthread_mutex_t eal_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool eal_runs, eal_stays;
 
-/* EAL takes one processor for its main lcore; where a job runs is fio's to say. */
+/*
+ * Starts EAL with one lcore on the first CPU of the thread's affinity mask. Restores the mask
+ * afterwards, because fio decides on which CPUs a job runs.
+ */
 static int
 start_eal(const char *args)
 {
@@ -58,7 +61,10 @@ start_eal(const char *args)
 	return 0;
 }
 
-/* The first job of a process is EAL's main thread, others are registered. */
+/*
+ * Makes the calling thread an EAL thread. The first job of a process starts EAL and is its main
+ * thread; other jobs register their threads.
+ */
 static int
 join_eal(const char *args)
 {
@@ -76,7 +82,10 @@ join_eal(const char *args)
 	return rc;
 }
 
-/* Give back what join_eal() took: lcore ids are few. EAL's main thread keeps its own. */
+/*
+ * Unregisters a thread that join_eal() registered, because there are few lcore ids. EAL's main
+ * thread stays.
+ */
 static void
 leave_eal(void)
 {
@@ -98,7 +107,7 @@ fio_blk_open(const struct fio_blk_attr *attr, struct fio_blk **out, uint64_t *ca
 		return rc;
 	}
 	f->threads = attr->threads;
-	/* Objects of devices are made by one thread at a time. */
+	/* Only one thread at a time may create objects of devices. */
 	pthread_mutex_lock(&eal_lock);
 	rc = bb_dev_open(attr->device, &f->dev);
 	if (rc != 0)
@@ -128,7 +137,7 @@ fio_blk_close(struct fio_blk *f)
 	pthread_mutex_lock(&eal_lock);
 	bb_blk_close(f->blk);
 	bb_dev_close(f->dev);
-	/* Threads may come that need it still; EAL starts once in a process. */
+	/* If jobs are threads, a later one may need EAL, which can start only once in a process. */
 	if (!threads && !eal_stays)
 		rte_eal_cleanup();
 	else

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the engine for fio needs of bb_blk.h, without a header of DPDK: those and fio's do not
- * go into one file.
+ * Wrapper of bb_blk.h for the I/O engine of fio. It includes no header of DPDK, because these
+ * headers and those of fio cannot be included in one source file.
  */
 #ifndef FIO_BLK_H
 #define FIO_BLK_H
@@ -15,11 +15,11 @@
 struct fio_blk;
 
 struct fio_blk_attr {
-	const char *eal; /* EAL's arguments, between spaces */
+	const char *eal; /* EAL's arguments, separated by spaces */
 	const char *device;
 	const char *addr;
 	uint32_t depth;
-	bool threads; /* jobs are threads of one process */
+	bool threads; /* jobs are threads of one process, not processes */
 };
 
 enum fio_blk_op {
@@ -34,12 +34,15 @@ struct fio_blk_done {
 	int error; /* 0 or -errno */
 };
 
-/* By the thread of the job: start EAL if this process has none, and connect. 0 or -errno. */
+/*
+ * Starts EAL if the process has not, and connects. Call it from the thread of the job. Returns 0,
+ * or a negative errno and the cause in @why.
+ */
 int fio_blk_open(const struct fio_blk_attr *attr, struct fio_blk **f, uint64_t *capacity,
 		 uint32_t *depth, char *why, size_t len);
 void fio_blk_close(struct fio_blk *f);
 
-/* Memory of all data of the job, once; NULL: there is none. */
+/* Allocates and registers the memory of the job's data. Call it once. Returns NULL on an error. */
 void *fio_blk_alloc(struct fio_blk *f, size_t len);
 void fio_blk_free(struct fio_blk *f);
 

@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * An I/O engine for fio (its engines/skeleton_external.c says what one must have):
+ * An I/O engine for fio. fio's engines/skeleton_external.c describes the functions of an engine.
  *
  *   fio --ioengine=external:.../storage_fio.so --device=soft0,shm=desk,ip=192.0.2.2/24
  *     --target=127.0.0.1:18700 --size=1G --rw=randread --bs=4k --iodepth=32 --name=test
  *
- * A commit is a doorbell. fsync= is a flush, sync=1 makes each write a FUA one.
+ * A commit of fio rings the doorbell. fio's fsync= sends a flush, and sync=1 makes each write a FUA
+ * write.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #include "fio_blk.h"
 
 struct storage_options {
-	void *pad; /* fio takes an offset of 0 for none */
+	void *pad; /* no option may have offset 0, which fio interprets as "no offset" */
 	char *device;
 	char *target;
 	char *eal;
@@ -68,7 +69,8 @@ static struct fio_option options[] = {
 	{.name = NULL},
 };
 
-/* In fio's first process, before jobs are forked: EAL does not live through that. */
+/* Runs in fio's first process before it forks the jobs. EAL does not survive a fork, so do not
+ * start it. */
 static int
 storage_setup(struct thread_data *td)
 {
@@ -243,7 +245,7 @@ storage_nothing(struct thread_data *td, struct fio_file *f)
 	return 0;
 }
 
-/* fio looks for this name. */
+/* fio looks up this name in the shared library. */
 extern struct ioengine_ops ioengine;
 struct ioengine_ops ioengine = {
 	.name = "storage",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Requests to a backing: by io_uring, or one after the other by preadv2() and pwritev2(). */
+/* Requests to a backing: by io_uring, or one at a time by preadv2() and pwritev2(). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ struct request {
 	uint8_t *buf;
 	uint64_t offset;
 	uint64_t tag;
-	uint32_t left; /* bytes still to do: a request may be done in parts */
-	uint32_t next; /* free one */
+	uint32_t left; /* bytes not yet transferred; the kernel may execute a request in parts */
+	uint32_t next; /* index of the next free request */
 	enum io_op op;
 };
 
@@ -27,16 +27,17 @@ struct io_queue {
 	struct io_uring ring;
 	bool uring, fixed_mem, fixed_file;
 	uint32_t depth;
-	uint32_t free; /* first free request; depth: none */
+	uint32_t free; /* index of the first free request; depth if there is none */
 	uint32_t unsubmitted;
-	struct io_done *done; /* of plain calls, and of requests that need no call */
+	struct io_done *done; /* requests that completed in io_start() */
 	uint32_t ndone;
 	struct request req[];
 };
 
 /*
- * A worker polls, so the kernel need not interrupt it for what is done: it sets a flag, and is
- * asked for the rest (io_reap()). Kernels from 6.1 and 5.19 on; older ones refuse the flags.
+ * Creates the io_uring. A worker polls, so the kernel need not interrupt it. With the first two
+ * sets of flags, the kernel only sets a flag, and io_reap() then calls the kernel. They need
+ * Linux 6.1 and 5.19; an older kernel returns EINVAL.
  */
 static int
 init_ring(struct io_queue *q)
@@ -71,7 +72,10 @@ open_ring(struct io_queue *q, void *mem, size_t len)
 		say("io_uring cannot be set up for %u requests: %s", q->depth, strerror(-rc));
 		return rc;
 	}
-	/* Both only save the kernel work for each request; locked memory may be short. */
+	/*
+	 * Both calls only make requests cheaper. They may fail, for instance at the limit of locked
+	 * memory.
+	 */
 	q->fixed_file = io_uring_register_files(&q->ring, &q->b->fd, 1) == 0;
 	q->fixed_mem = io_uring_register_buffers(&q->ring, &iov, 1) == 0;
 	return 0;
@@ -124,7 +128,10 @@ io_queue_way(const struct io_queue *q)
 			    : "io_uring, buffers not registered (ulimit -l)";
 }
 
-/* Whether data that was taken may be lost. A write for which there is no room has lost nothing. */
+/*
+ * Returns true if data of acknowledged writes may be lost. A FUA write that failed for lack of
+ * space has lost nothing.
+ */
 static bool
 lost(const struct request *r, int res)
 {
@@ -133,7 +140,7 @@ lost(const struct request *r, int res)
 	return res < 0 && r->op == IO_SYNC;
 }
 
-/* A request that is done, with or without success. */
+/* Fills @done for a completed or failed request, and frees the request. */
 static void
 finish(struct io_queue *q, struct request *r, int res, struct io_done *done)
 {
@@ -147,8 +154,9 @@ finish(struct io_queue *q, struct request *r, int res, struct io_done *done)
 }
 
 /*
- * What the kernel said of a part. True: the request is done. A short count asks for the rest, and
- * that says why it was short; nothing at all is a file that was cut off under us.
+ * Handles @res, the kernel's result for a part of a request. Returns true if the request has
+ * completed. If @res is smaller than the request, the caller must submit the rest, whose result
+ * shows the cause. A @res of 0 means that another process has truncated the file.
  */
 static bool
 account(struct request *r, int res, int *result)
@@ -172,7 +180,7 @@ queue(struct io_queue *q, struct request *r)
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
 	int fd = q->fixed_file ? 0 : q->b->fd;
 
-	/* The ring has as many entries as there are requests, and each is there once. */
+	/* @sqe is not NULL, because the ring has an entry for each request. */
 	switch (r->op) {
 	case IO_READ:
 		if (q->fixed_mem)
@@ -245,7 +253,7 @@ io_submit(struct io_queue *q)
 	if (q->unsubmitted == 0)
 		return 0;
 	rc = io_uring_submit(&q->ring);
-	/* The kernel is short of something: what it has left comes again with the next call. */
+	/* The kernel has too few resources now. The next call submits the remaining requests. */
 	if (rc == -EAGAIN || rc == -EBUSY || rc == -EINTR)
 		return 0;
 	if (rc < 0)

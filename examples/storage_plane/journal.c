@@ -2,11 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A journal: which writes a target has acknowledged, so that another run can tell whether they are
- * there. Text: a line of parameters, then a line for each block that was written.
+ * Journal: a text file that lists the writes that a target has acknowledged. With it another run
+ * checks that their data is still there. The first line has parameters. Then there is a line for
+ * each written block: its offset, the number of the last acknowledged write, and the number of the
+ * last write sent. The last line has the number of blocks.
  *
  *   storage_client 1 bs 4096 seed 1
- *   12288 17 19          offset, and numbers of writes: the last one acknowledged, and sent
+ *   12288 17 19
  *   end 1
  */
 #include <errno.h>

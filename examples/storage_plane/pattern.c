@@ -8,7 +8,7 @@
 #define WORDS (PATTERN_UNIT / 8)
 #define MAGIC 0x6d7453656c754242ull /* "BBluestm" */
 
-/* The finalizer of splitmix64. */
+/* Mixes the bits of a number: the last step of splitmix64. */
 static uint64_t
 mix(uint64_t v)
 {

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What is written, so that what is read tells whether it is right: each piece of PATTERN_UNIT bytes
- * begins with a stamp (its place, a number of the write, a seed), and the rest follows from it.
- * So a piece that is stale, at a wrong place, torn or damaged is seen without a copy.
+ * Test data that can be checked without a copy. Each piece of PATTERN_UNIT bytes begins with a
+ * stamp: the offset, the number of the write and the seed. The other bytes are computed from the
+ * stamp. So a check detects data that is stale, at a wrong offset, mixed from two writes, or
+ * damaged.
  */
 #ifndef PATTERN_H
 #define PATTERN_H
@@ -15,18 +16,22 @@
 
 #define PATTERN_UNIT 512u
 
-/* @p len bytes, a multiple of PATTERN_UNIT, that go to @p offset by the @p seq-th write. */
+/*
+ * Fills @p mem with the data of write number @p seq, which goes to @p offset. @p len must be a
+ * multiple of PATTERN_UNIT.
+ */
 void pattern_fill(void *mem, uint32_t len, uint64_t offset, uint64_t seq, uint64_t seed);
 
 /*
- * Look at what was read.
- * @param seq the number of the write it is of; 0: never written, all of it is zeros
- * @return NULL, or what is wrong as a piece of a sentence
+ * Checks data that was read from @p offset.
+ * @param seq set to the number of the write that the data belongs to; 0 if all bytes are 0, so that
+ * the block was never written
+ * @return NULL if the data is valid, otherwise the error as the end of a sentence
  */
 const char *pattern_check(const void *mem, uint32_t len, uint64_t offset, uint64_t seed,
 			  uint64_t *seq);
 
-/* No piece of it was written with @seed: it is of another run, or of another program. */
+/* Returns true if no piece was written with @seed: the data is from another run or program. */
 bool pattern_foreign(const void *mem, uint32_t len, uint64_t seed);
 
 #endif

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * storage_target: a file, served over RDMA.
+ * storage_target: serves a file or a block device over RDMA.
  *
- * Read next: blk_proto.h (what is said), target.h (workers, clients, slots), target_io.c (the way
- * of a command).
+ * Read next: blk_proto.h (the protocol), target.h (workers, clients, slots), target_io.c (the
+ * execution of a command).
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -51,7 +51,10 @@ ends(void)
 	return stop_signal != 0 || __atomic_load_n(&target_failed, __ATOMIC_RELAXED) != 0;
 }
 
-/* One doorbell, one system call for all that a turn has brought about. */
+/*
+ * Rings the doorbells of all clients that have new requests, and starts all new requests to the
+ * backing by one system call. Returns 0 or a negative errno.
+ */
 static int
 flush(struct worker *w)
 {
@@ -87,7 +90,7 @@ turn(struct worker *w)
 	return n + m;
 }
 
-/* The kernel is still reading and writing what is to be freed. */
+/* Waits until the kernel has ended all requests, because they use memory that is freed next. */
 static void
 drain(struct worker *w)
 {
@@ -122,7 +125,7 @@ worker_main(void *arg)
 		w->rc = flush(w);
 		if (w->rc != 0)
 			say("io_uring takes nothing more: %s", strerror(-w->rc));
-		/* It has a clock of its own. */
+		/* bb_cm_poll() itself limits how often it checks the sockets (poll_us). */
 		if (idle % 16 == 0)
 			clients_watch(w);
 	}
@@ -213,7 +216,7 @@ main(int argc, char **argv)
 	rc = program_args(&program, &o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
-	/* A file that may not grow (ulimit -f) is a status, not the end. */
+	/* Without this, a write above the limit of ulimit -f would kill the process. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (backing_open(&b, &o.file) != 0)
 		return EXIT_FAILED;

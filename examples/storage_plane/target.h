@@ -4,10 +4,10 @@
 /*
  * The target: workers, clients and slots.
  *
- * A worker is an lcore with a device, a port it listens at, a CQ and an io_uring of its own; it
- * shares nothing with others but the backing. A client of it is a connection with a PD of its own,
- * and as many slots as the depth it was granted: command N of the client is in slot N, with a
- * piece of memory of max_io bytes.
+ * A worker is an lcore with its own device, listening port, CQ and io_uring. Workers share only the
+ * backing, the file that the target serves. A client is a connection with its own PD. It has as
+ * many slots as the depth that the target granted. The command with id N uses slot N, which has a
+ * buffer of max_io bytes. These are the states of a slot for each operation:
  *
  *   free --read--> IO ----------> SENDING (WRITE + SEND) --> free
  *   free --write-> PULLING -> IO -> SENDING (SEND) --------> free
@@ -26,14 +26,15 @@
 #define EXIT_USAGE  2
 
 #define MAX_WORKERS 16u
-#define CAPSULE     64u /* bytes of a receive: longer than a command, to see longer ones */
+#define CAPSULE     64u /* bytes of a receive: more than a command, so that longer ones are detected \
+			 */
 
-/* What a target does wrong, for tests of tests. */
+/* Deliberate defects, which the checks of storage_client must find. */
 enum defect {
 	DEFECT_NONE,
-	DEFECT_ACK_ONLY,   /* acknowledges writes and does not do them */
-	DEFECT_FLIP_READ,  /* flips a bit of what was read, behind its checksum */
-	DEFECT_FLIP_WRITE, /* flips a bit of what is written, behind the check */
+	DEFECT_ACK_ONLY,   /* acknowledges writes without executing them */
+	DEFECT_FLIP_READ,  /* flips a bit of the data read, after the checksum was computed */
+	DEFECT_FLIP_WRITE, /* flips a bit of the data to write, after the checksum was checked */
 };
 
 struct options {
@@ -42,21 +43,23 @@ struct options {
 	const char *listen;
 	struct backing_attr file;
 	uint32_t depth, max_io, clients;
-	uint32_t idle_s, per_address; /* per_address 0: no limit */
+	uint32_t idle_s; /* seconds without a command after which a client may lose its place */
+	uint32_t per_address; /* maximum number of clients per address; 0: no limit */
 	bool uring;
 	enum defect defect;
 };
 
 enum slot_state {
 	SLOT_FREE,
-	SLOT_PULLING, /* RDMA READ of the data of a write */
-	SLOT_IO,
-	SLOT_SENDING, /* the completion, and the data of a read before it */
+	SLOT_PULLING, /* an RDMA READ gets the data of a write from the client */
+	SLOT_IO,      /* the kernel executes the request */
+	SLOT_SENDING, /* the target sends the completion, and the data of a read before it */
 };
 
 struct slot {
 	struct blk_command cmd;
-	struct blk_command next; /* has_next: came while our SEND's completion was on its way */
+	/* valid if has_next: a command that arrived before the CQE of the last completion's SEND */
+	struct blk_command next;
 	uint8_t state;
 	bool has_next;
 };
@@ -64,18 +67,18 @@ struct slot {
 struct client {
 	struct worker *w;
 	uint32_t index;
-	struct bb_conn *conn; /* NULL: free, once nothing of it is under way */
+	struct bb_conn *conn; /* NULL: the entry is free if under_way is 0 */
 	struct bb_qp *qp;
 	struct bb_pd *pd;
 	struct bb_mr *mr, *capsule_mr;
-	uint8_t *mem; /* slots times max_io, in the worker's */
+	uint8_t *mem; /* part of worker.mem: max_io bytes for each slot */
 	uint8_t *capsules;
 	struct slot *slots;
 	uint32_t depth;
-	uint32_t under_way; /* requests to the backing */
+	uint32_t under_way; /* number of outstanding requests to the backing */
 	bool ending, ring_send, ring_recv;
-	bool active;   /* it has sent a command */
-	uint64_t last; /* TSC of its last command, or of when it came */
+	bool active;   /* the client has sent a command */
+	uint64_t last; /* TSC of the last command, or of the connection if there was none */
 	char name[64];
 	uint64_t reads, writes, flushes, fuas, refused;
 };
@@ -92,12 +95,12 @@ struct worker {
 	struct bb_blk_shape shape;
 	struct client *clients;
 	uint8_t *mem;
-	size_t slice; /* bytes of a client */
+	size_t slice; /* bytes of mem for each client */
 	uint64_t reads, writes, flushes, fuas, refused, served;
 	int rc;
 };
 
-extern int target_failed; /* a worker cannot go on; __atomic */
+extern int target_failed; /* 1 if a worker cannot continue. Accessed with __atomic */
 
 /* target_options.c */
 int target_options_parse(void *o, int argc, char **argv);
@@ -107,9 +110,15 @@ void target_help(FILE *out);
 int clients_open(struct worker *w);
 void clients_close(struct worker *w);
 void clients_watch(struct worker *w);
-/* It did what it must not: end its connection, and tell it and the log why. */
+/*
+ * Disconnects a client that violated the protocol or was idle too long. Sends the reason to the
+ * client, and prints it.
+ */
 void client_drop(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What of it is under way has ended. */
+/*
+ * Frees the queues and memory of a client without a connection. If the kernel still uses the
+ * memory, frees only the QP; worker_done() then calls the function again.
+ */
 void client_release(struct client *c);
 int client_post_receive(struct client *c, uint32_t i);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Clients of a worker: come, are granted a depth, and go. */
+/* Clients of a worker: accepts, refuses and releases them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -14,9 +14,9 @@
 
 #include "target.h"
 
-/* READ, or WRITE and SEND, of each slot. */
+/* Sends per slot: an RDMA WRITE and a SEND, or an RDMA READ before the SEND. */
 #define SQ_PER_SLOT 2u
-/* Seconds in which a client sends its first command, if others need its place. */
+/* Seconds after which a client without a first command may lose its place to another client. */
 #define FIRST_S 2u
 
 int
@@ -64,7 +64,7 @@ clients_open(struct worker *w)
 		return rc;
 	}
 	bb_cm_addr(o->listen, &addr);
-	/* IPv4 and IPv6 have the port in the same place. */
+	/* The port has the same offset in the addresses of IPv4 and IPv6. */
 	if (in->sin_port != 0)
 		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + w->index));
 	rc = bb_listener_create(w->cm, (struct sockaddr *)&addr, &w->listener);
@@ -73,7 +73,10 @@ clients_open(struct worker *w)
 	return rc;
 }
 
-/* Its memory, registered for it alone: no key of this PD is of use to another client. */
+/*
+ * Registers the memory of a client in a PD of its own, so that no other client can use its keys.
+ * Returns 0 or a negative errno.
+ */
 static int
 client_memory(struct client *c)
 {
@@ -123,7 +126,7 @@ refuse(struct bb_conn *conn, const char *why)
 	bb_conn_destroy(conn);
 }
 
-/* Do both come from one address? Their names are ADDRESS:PORT. */
+/* Returns true if two clients, which are named ADDRESS:PORT, have the same address. */
 static bool
 same_address(const char *a, const char *b)
 {
@@ -133,7 +136,7 @@ same_address(const char *a, const char *b)
 	       memcmp(a, b, (size_t)(end_a - a)) == 0;
 }
 
-/* Takes the place of a client that has been idle too long. */
+/* Disconnects a client that has been idle too long, and frees its entry. */
 static void
 evict(struct client *c)
 {
@@ -145,7 +148,7 @@ evict(struct client *c)
 	client_release(c);
 }
 
-/* A place for the client at @name; NULL, and *why: there is none now. */
+/* Returns a free entry for the client @name. If there is none, returns NULL and sets *@why. */
 static struct client *
 place(struct worker *w, const char *name, const char **why)
 {
@@ -210,7 +213,8 @@ accept_client(struct worker *w, const struct bb_cm_event *ev)
 	bb_conn_param_init(&param);
 	param.private_data = welcome;
 	param.private_len = sizeof(welcome);
-	param.ack_timeout = 18; /* 1 s: who pauses is not gone; who is gone breaks the connection */
+	/* 1 s: a short pause of the client breaks nothing, but its end breaks the connection. */
+	param.ack_timeout = 18;
 	rc = client_memory(c);
 	if (rc == 0)
 		rc = client_queues(c);
@@ -256,7 +260,7 @@ client_release(struct client *c)
 	if (c->qp != NULL)
 		bb_qp_destroy(c->qp);
 	c->qp = NULL;
-	/* The kernel still reads or writes its memory: worker_done() comes back. */
+	/* The kernel still accesses the client's memory. worker_done() calls this again. */
 	if (c->under_way > 0)
 		return;
 	if (c->mr != NULL)
@@ -305,7 +309,7 @@ clients_watch(struct worker *w)
 			w->served++;
 			say("client %s: connected, depth %u", c->name, c->depth);
 		} else {
-			/* Over, or never made: it may say no in place of its last word, too. */
+			/* The connection ended or failed. */
 			client_over(c, &ev);
 		}
 	}
@@ -319,7 +323,7 @@ clients_close(struct worker *w)
 	for (i = 0; w->clients != NULL && i < w->o->clients; i++) {
 		struct client *c = &w->clients[i];
 
-		/* Memory was over before it was made. */
+		/* clients_open() ran out of memory before this entry. */
 		if (c->slots == NULL)
 			break;
 		if (c->conn != NULL) {

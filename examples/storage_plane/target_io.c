@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Commands: from the receive to the completion. */
+/* Executes commands, from the receive to the completion. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +10,10 @@
 
 #include "target.h"
 
-/* wr_id of sends: a slot, and what was sent. Receives have the number of their capsule. */
+/*
+ * wr_id of a send: the number of its slot and one of these values. The wr_id of a receive is the
+ * number of its buffer.
+ */
 #define WR_PULL 0x10000u /* RDMA READ */
 #define WR_PUSH 0x20000u /* RDMA WRITE */
 #define WR_DONE 0x30000u /* SEND */
@@ -26,7 +29,7 @@ static void
 posted(struct client *c, int rc)
 {
 	c->ring_send = true;
-	/* The send queue has room for all that the slots can want. */
+	/* The send queue has room for the requests of all slots, so the post does not fail. */
 	if (rc != 0)
 		client_drop(c, "its send queue takes nothing more (%d)", rc);
 }
@@ -97,7 +100,7 @@ received(struct client *c, const struct bb_wc *wc)
 		client_drop(c, "a command has id %u, and its depth is %u", cmd.id, c->depth);
 		return;
 	}
-	/* Decoded into our memory: the capsule can take the next one. */
+	/* @cmd is a copy, so the receive buffer can be posted again. */
 	(void)client_post_receive(c, (uint32_t)wc->wr_id);
 	c->active = true;
 	c->last = rte_get_tsc_cycles();
@@ -107,8 +110,9 @@ received(struct client *c, const struct bb_wc *wc)
 		start(c, cmd.id);
 	} else if (s->state == SLOT_SENDING && !s->has_next) {
 		/*
-		 * It has our SEND, and we do not know yet: ACKs and data of one queue pair are
-		 * not ordered. The slot's memory is ours again when we do.
+		 * The client has received the completion, but the CQE of its SEND has not arrived,
+		 * because ACKs and data of a queue pair are not ordered. Start the command when the
+		 * CQE arrives: until then the device may read the slot's memory.
 		 */
 		s->next = cmd;
 		s->has_next = true;
@@ -159,7 +163,7 @@ worker_wc(struct worker *w, const struct bb_wc *wc)
 	if (c->ending)
 		return;
 	if (wc->status != BB_WC_SUCCESS) {
-		/* A key or an address that is none of its memory ends here, too. */
+		/* An invalid key or address in a command causes such an error, too. */
 		if (wc->status != BB_WC_WR_FLUSH_ERR)
 			client_drop(c, "a request of the target to it failed: %s",
 				    bb_wc_status_name(wc->status));

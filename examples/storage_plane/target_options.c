@@ -24,7 +24,7 @@ static const struct option longopts[] = {
 	{"per-address", required_argument, NULL, 'A'},
 	{"help", no_argument, NULL, 'h'},
 	{"wait", required_argument, NULL, 'W'},
-	{"defect", required_argument, NULL, 'D'}, /* for tests: not in the help */
+	{"defect", required_argument, NULL, 'D'}, /* only for tests, so not in the help text */
 	{NULL, 0, NULL, 0},
 };
 

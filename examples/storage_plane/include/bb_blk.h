@@ -3,24 +3,26 @@
  */
 /**
  * @file
- * A client of storage_target, the block target of examples/storage_plane: open, register memory,
- * submit, ring, poll, close. A library of its own, libbluebell_blk.a, which is linked into the
- * program by "pkg-config bluebell_blk"; storage_client and the engine for fio use nothing else.
+ * Client library of storage_target, the block target of examples/storage_plane: open a connection,
+ * register memory, submit requests, ring, poll, close. The library is libbluebell_blk.a;
+ * "pkg-config bluebell_blk" has the flags to link it. storage_client and the I/O engine for fio use
+ * this library.
  *
- * A connection is one queue pair to one queue of the target (a port). It belongs to the thread that
- * opened it, an lcore or one of rte_thread_register(): all calls with it are that thread's. Use one
- * connection for each thread, each on a device of its own, since the calls of a device that make
- * and unmake objects must not overlap. Nothing but open and close waits; submit, ring and poll take
- * no lock, call no allocator, and the kernel only to look after the connection, once in many polls
- * that find nothing.
+ * A connection is one queue pair, which is connected to one queue of the target. Each queue of the
+ * target has a port of its own. Thread rule: only the thread that opened a connection may use it.
+ * The thread must be an lcore or registered by rte_thread_register(). Use one connection per
+ * thread, each on its own device, because calls that create or destroy objects of one device must
+ * not overlap. Only bb_blk_open() and bb_blk_close() wait. bb_blk_submit(), bb_blk_ring() and
+ * bb_blk_poll() take no lock and allocate no memory. bb_blk_poll() calls the kernel only after many
+ * polls without a result, to check the connection.
  *
- * Data is the caller's memory, registered by bb_blk_reg(); the target reads and writes it by the
- * key that goes with each command, and nothing else of the process. From bb_blk_submit() until
- * bb_blk_poll() has given the request back, or bb_blk_close() has returned, it is the target's,
- * whatever has become of the connection.
+ * The caller's memory must be registered by bb_blk_reg(). The target reads and writes it by the key
+ * in each command, and has access to no other memory of the process. The target may access the
+ * memory of a request from bb_blk_submit() until bb_blk_poll() returns the request or
+ * bb_blk_close() returns, even if the connection breaks meanwhile.
  *
- * Neither side trusts the other one: what the target sends is checked, and a checksum goes with all
- * data (CRC32C), which costs the processor a pass over it.
+ * Client and target do not trust each other. The library checks each message of the target. A
+ * CRC32C protects all data, which costs the CPU one pass over the data.
  */
 #ifndef BB_BLK_H
 #define BB_BLK_H
@@ -36,124 +38,134 @@ extern "C" {
 struct bb_dev;
 struct bb_mr;
 
-/** A connection, opaque. */
+/** A connection. */
 struct bb_blk;
 
-/** Most requests of a connection at a time. */
+/** Maximum number of outstanding requests of a connection. */
 #define BB_BLK_MAX_DEPTH 256u
-/** Most bytes of a request of any target. */
+/** Maximum length of a request in bytes. A target may permit less. */
 #define BB_BLK_MAX_IO (1u << 20)
 
-/** What a connection is to be like. */
+/** Attributes of a connection. */
 struct bb_blk_attr {
-	const char *addr; /**< a queue of the target: "192.0.2.1:18700", "[2001:db8::1]:18700" */
-	uint32_t depth;   /**< requests at a time that are wanted, from 1; fewer may be granted */
-	uint32_t timeout_ms; /**< of open and close, each step; not 0 */
+	const char *addr; /**< queue of the target: "192.0.2.1:18700", "[2001:db8::1]:18700" */
+	uint32_t depth; /**< outstanding requests wanted, at least 1; the target may grant fewer */
+	uint32_t timeout_ms; /**< time limit of each step of open and close, in ms; not 0 */
 };
 
-/** What a target serves. */
+/** Properties of a target. */
 struct bb_blk_shape {
 	uint64_t capacity; /**< bytes, a multiple of block */
-	uint32_t block;    /**< bytes, a power of two */
-	uint32_t max_io;   /**< bytes of a request at most, a multiple of block */
-	uint32_t queues;   /**< it listens at as many ports, each served by an lcore */
-	uint16_t depth;    /**< requests of this connection at a time, as granted */
-	bool read_only;    /**< takes no writes */
+	uint32_t block;    /**< bytes of a block, a power of two */
+	uint32_t max_io;   /**< maximum bytes of a request, a multiple of block */
+	uint32_t queues;   /**< number of queues, each with a port and an lcore of its own */
+	uint16_t depth;    /**< outstanding requests that the target grants to this connection */
+	bool read_only;    /**< the target rejects writes */
 };
 
-/** What is asked of the target. */
+/** Operations of the target. */
 enum bb_blk_op {
 	BB_BLK_READ = 1,
 	BB_BLK_WRITE = 2,
-	BB_BLK_FLUSH = 3, /**< all writes that were completed before it are on the medium then */
+	BB_BLK_FLUSH = 3, /**< moves all writes that have completed before to the medium */
 };
 
 /** Flags of a request. */
 enum bb_blk_flag {
-	BB_BLK_FUA = 1, /**< of a write: it is on the medium before it completes */
+	BB_BLK_FUA = 1, /**< for a write: it completes only when the data is on the medium */
 };
 
-/** A request; the struct itself may go when bb_blk_submit() has returned. */
+/** A request. bb_blk_submit() copies the struct. */
 struct bb_blk_request {
 	enum bb_blk_op op;
 	uint16_t flags;   /**< enum bb_blk_flag */
-	uint32_t length;  /**< bytes, and */
-	uint64_t offset;  /**< where, in bytes: multiples of the block; both 0 of a flush */
-	void *mem;        /**< inside of mr; not of a flush */
-	struct bb_mr *mr; /**< of bb_blk_reg(); not of a flush */
-	void *user;       /**< comes back */
+	uint32_t length;  /**< bytes, a multiple of the block; 0 for a flush */
+	uint64_t offset;  /**< bytes, a multiple of the block; 0 for a flush */
+	void *mem;        /**< memory of the data, inside @ref mr; not used for a flush */
+	struct bb_mr *mr; /**< result of bb_blk_reg(); not used for a flush */
+	void *user;       /**< value that bb_blk_poll() returns with the request */
 };
 
-/** A request that is done. */
+/** A completed request. */
 struct bb_blk_done {
-	void *user; /**< of the request */
+	void *user; /**< bb_blk_request.user */
 	/**
-	 * 0, or what the target said: -EINVAL, -ERANGE, -EROFS as of bb_blk_submit(); -EBADMSG data
-	 * whose checksum was wrong there, or here behind a read; -ENOSPC no space left; -EIO the
-	 * medium failed, or an earlier flush did. Or -ECONNRESET: the connection broke before it
-	 * was completed, and the target may have done it or not.
+	 * 0 or an error. -EINVAL, -ERANGE, -EROFS: the target rejected the request, for the causes
+	 * of bb_blk_submit(). -EBADMSG: wrong checksum of the data of a write at the target, or of
+	 * a read here. -ENOSPC: no space left. -EIO: the medium or an earlier flush failed.
+	 * -ECONNRESET: the connection broke before the request completed, and the target may have
+	 * executed the request or not.
 	 */
 	int error;
 };
 
 /**
- * Connect, and wait for it. The device and the connection are then this thread's. Control path.
- * A target that has no place for a client now is asked again until timeout_ms is over.
- * @param dev stays the caller's, and open until bb_blk_close().
- * @param attr read during the call only, its addr too.
- * @param why gets one sentence when it fails, cut off at @p len; NULL with a @p len of 0: none.
- * @return 0; -EINVAL something of @p attr; -ECONNREFUSED the target refused, or nobody is there;
- *   -EPROTO it is no target; -ETIMEDOUT; -ENOMEM; errors of bb_ep_create(), bb_ep_connect().
+ * Connects to a target and waits for the result. From then on only the calling thread may use the
+ * device and the connection. If the target has its maximum number of clients, tries again until
+ * timeout_ms has passed. Control path.
+ * @param dev must stay open until bb_blk_close(). The caller closes it.
+ * @param attr not used after the call.
+ * @param why receives one sentence on an error, truncated to @p len bytes. May be NULL if @p len
+ *   is 0.
+ * @return 0; -EINVAL invalid @p attr; -ECONNREFUSED the target refused, or nothing listens at the
+ *   address; -EPROTO the peer is not a target; -ETIMEDOUT; -ENOMEM; errors of bb_ep_create() and
+ *   bb_ep_connect().
  */
 int bb_blk_open(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk **blk, char *why,
 		size_t len);
 
 /**
- * Disconnect, wait for it at most timeout_ms, and free. Requests under way do not come back; the
- * target may have done them or not, and reaches for no memory any more. Control path.
- * @return 0; -EBUSY memory is registered still, and nothing was done.
+ * Disconnects, waits for the result at most timeout_ms, and frees the connection. Outstanding
+ * requests are not returned; the target may have executed them or not. After the call the target
+ * cannot access the memory. Control path.
+ * @return 0, or -EBUSY if memory is still registered; the connection is then unchanged.
  */
 int bb_blk_close(struct bb_blk *blk);
 
-/** What the target serves, and the depth it has granted; valid until bb_blk_close(). */
+/** Returns the properties of the target, and the granted depth. Valid until bb_blk_close(). */
 const struct bb_blk_shape *bb_blk_shape(const struct bb_blk *blk);
 
 /**
- * Register memory for data, which stays the caller's. Control path.
- * @param mr memory of as many requests as one likes; of this connection only.
- * @return as of bb_mr_reg().
+ * Registers memory for data. The caller remains its owner. Control path.
+ * @param mr the result, for any number of requests of this connection.
+ * @return as bb_mr_reg().
  */
 int bb_blk_reg(struct bb_blk *blk, void *mem, size_t len, struct bb_mr **mr);
 
 /**
- * Undo it. With requests of that memory under way the connection breaks. Control path.
- * @return as of bb_mr_dereg().
+ * Deregisters memory. If outstanding requests use the memory, the connection breaks. Control path.
+ * @return as bb_mr_dereg().
  */
 int bb_blk_dereg(struct bb_blk *blk, struct bb_mr *mr);
 
 /**
- * Begin a request; bb_blk_ring() sends it. Requests may be carried out in any order: one that is
- * to follow another one is submitted when that is done.
- * @return 0; -EAGAIN as many as the depth are under way: poll; -EINVAL it is no request, no
- * multiple of the block or too long, or the memory is outside of mr; -ERANGE it ends behind the
- * capacity; -EROFS a write, and the target takes none; -ENOTCONN the connection is over.
+ * Adds a request, which the next bb_blk_ring() sends. The target executes requests in any order. If
+ * a request must follow another one, submit it after the other one has completed.
+ * @return 0; -EAGAIN as many requests as the depth are outstanding: poll; -EINVAL invalid request,
+ * length or offset is not a multiple of the block, too long, or the memory is outside of mr;
+ * -ERANGE the range ends after the capacity; -EROFS write to a read-only target; -ENOTCONN the
+ * connection has ended.
  */
 int bb_blk_submit(struct bb_blk *blk, const struct bb_blk_request *req);
 
-/** Send what was submitted since: one doorbell. */
+/** Sends all requests that were submitted since the last call, with one doorbell. */
 void bb_blk_ring(struct bb_blk *blk);
 
 /**
- * Take up to @p n that are done, in any order. It also runs a device with inline progress, so call
- * it again and again. When the connection breaks all that were under way come with -ECONNRESET.
- * @return how many.
+ * Writes up to @p n completed requests to @p done, in any order. Call it in a loop, because it also
+ * runs a device with progress=inline. If the connection breaks, returns all outstanding requests
+ * with the error -ECONNRESET.
+ * @return number of completed requests.
  */
 uint32_t bb_blk_poll(struct bb_blk *blk, struct bb_blk_done *done, uint32_t n);
 
-/** Requests under way. */
+/** Returns the number of outstanding requests. */
 uint32_t bb_blk_pending(const struct bb_blk *blk);
 
-/** NULL while it stands, else one sentence that says why not; valid until bb_blk_close(). */
+/**
+ * Returns NULL while the connection works, otherwise the cause as one sentence, which is valid
+ * until bb_blk_close().
+ */
 const char *bb_blk_broken(const struct bb_blk *blk);
 
 #ifdef __cplusplus
