@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 /*
- * Total time in ns that other work took from the threads, since they started, and from the CPUs,
- * since the machine started.
+ * CPU time that this program lost to other work, in ns. waited counts from the start of the
+ * threads, stolen from the start of the machine.
  */
 struct shared_time {
 	uint64_t waited; /* time that this program's threads were ready but waited for a CPU */

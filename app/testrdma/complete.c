@@ -110,7 +110,10 @@ last_help(struct cmdline_token_hdr *hdr, char *dst, unsigned int size)
 	return 0;
 }
 
-/* free_text_ops: rte_cmdline prints the help. line_end_ops: it prints [RETURN]. */
+/*
+ * Two kinds of last tokens. For free_text_ops rte_cmdline prints the help text, for line_end_ops it
+ * prints "[RETURN]".
+ */
 static struct cmdline_token_ops free_text_ops = {never_parse, NULL, NULL, last_help};
 static struct cmdline_token_ops line_end_ops = {never_parse, NULL, NULL, NULL};
 

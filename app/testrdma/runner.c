@@ -333,7 +333,7 @@ test_end(struct runner *r)
 	test_finish(r->t, sum);
 	*r->last = *sum;
 	r->have_last = true;
-	/* r->past then includes the counts of the workers, so clears these counts. */
+	/* Clears the counts of the workers, because r->past includes them now. */
 	r->past = totals;
 	for (i = 0; i < r->n; i++)
 		memset(&r->workers[i].live, 0, offsetof(struct live, request));
@@ -507,8 +507,8 @@ runner_clear(struct runner *r)
 	uint32_t i;
 
 	/*
-	 * Sets past to the negative of the workers' counters, because only the workers can clear
-	 * these.
+	 * Only a worker may clear its counters. So subtracts their present values by past, and the
+	 * totals become 0.
 	 */
 	memset(&r->past, 0, sizeof(r->past));
 	runner_totals(r, &totals);

@@ -371,8 +371,8 @@ responder_poll(struct responder *responder)
 		if (responder->forward.recv_posted < responder->forward.end && !t->fatal)
 			flow_post(t, &responder->forward);
 		/*
-		 * Counts the messages that this process has sent as received by the peer: the peer
-		 * sends its next message only after it has received the returned one.
+		 * The peer has received all messages that this process has sent back, because it
+		 * sends its next message only after that. So counts them as received.
 		 */
 		responder->reverse.recv_done = responder->reverse.done;
 		if (t->nflows == 2 && !t->fatal && !flow_finished(&responder->reverse))

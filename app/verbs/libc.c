@@ -181,8 +181,8 @@ closefrom(int first)
 /* ---- Sockets */
 
 /*
- * RDMA devices that are really there are not listed: libibverbs and librdmacm look into /sys if
- * there is no netlink for RDMA.
+ * Replaces socket(). Rejects RDMA netlink, so that libibverbs and librdmacm look for devices in
+ * /sys, where they find only the software device and not the machine's own RDMA devices.
  */
 PUBLIC int
 socket(int domain, int type, int protocol)

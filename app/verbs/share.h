@@ -48,8 +48,8 @@ struct share_file {
 
 struct share_found {
 	enum share_kind kind;
-	const struct share_file *file; /* SHARE_OURS */
-	uint64_t off;                  /* SHARE_OURS: offset of the start in the file */
+	const struct share_file *file; /* file of the mapping; valid if kind is SHARE_OURS */
+	uint64_t off;                  /* offset of the start in that file */
 };
 
 /* Looks up the mappings of [from, end), whole pages, and updates the @n files at @files. */

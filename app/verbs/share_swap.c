@@ -20,9 +20,14 @@
 
 #include "share.h"
 
-/* Bytes that are replaced at once: the longest time for which a writer waits is that of a copy. */
+/*
+ * Maximum number of bytes that are replaced in one step. A thread that writes to them waits while
+ * they are copied, so a smaller number means a shorter wait.
+ */
 #define BLOCK ((size_t)1 << 20)
-/* Of Linux 6.4; headers of older distributions lack it: protects pages that are not present, too.
+/*
+ * Flag of Linux 6.4 that also protects pages that are not present. The headers of older
+ * distributions do not define it.
  */
 #define FEATURE_UNPOPULATED ((uint64_t)1 << 13)
 #define POPULATE_READ       22                  /* MADV_POPULATE_READ of Linux 5.14 */

@@ -20,7 +20,7 @@
 
 /* Maximum pending requests of the process. Each request has a thread. */
 #define THREADS 16u
-/* Maximum addresses that are being resolved, plus those with a cached result. */
+/* Maximum number of addresses that are being resolved or whose result is cached. */
 #define MAX_QUERIES 256u
 /*
  * Seconds for which a successful result is cached. While a neighbour's entry exists, the kernel

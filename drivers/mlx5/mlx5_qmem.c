@@ -26,8 +26,8 @@
 
 #define SLAB_SIZE ((size_t)2 << 20)
 /*
- * Bytes of the largest usable umem page: 1/64 of this page is 4 KiB, so firmware can name every 4
- * KiB boundary in it.
+ * Largest usable page size of a umem, in bytes. Firmware names an offset in units of 1/64 of the
+ * page. With this page size the unit is 4 KiB, so a queue may start at each 4 KiB boundary.
  */
 #define MAX_UMEM_PAGE (UINT64_C(64) * MLX5_QMEM_PAGE)
 

@@ -316,7 +316,7 @@ request(const struct bb_sq *sq, uint16_t idx, struct bb_wqe_piece *pieces, uint3
 	int i;
 
 	/*
-	 * A QP with ibv_wr_*() posts most requests by it, and their slots have no copy of the SGEs.
+	 * If the QP posts by ibv_wr_*(), the slots of most requests do not contain their SGEs.
 	 */
 	if (q->ex != NULL || sq->wqes[idx & sq->mask].mark == VERBS_OWN)
 		return 0;

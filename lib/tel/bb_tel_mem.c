@@ -17,8 +17,8 @@ each_mr(const struct bb_dev *dev, struct bb_tel_page *page)
 	const struct bb_pd *pd;
 
 	/*
-	 * An MR may have only an lkey or only an rkey, so the list has the key that identifies it
-	 * in logs.
+	 * An MR may have only an lkey or only an rkey. So the list contains the key by which log
+	 * lines name the MR, bb_mr_name().
 	 */
 	LIST_FOREACH(pd, &dev->pd_list, link)
 		LIST_FOREACH(mr, &pd->mr_list, link)

@@ -73,8 +73,8 @@ raw_close(struct raw *raw)
 }
 
 /*
- * Sends pings 1 to half - 1 and times them together. Then times the other pings one by one. Sets
- * *@ns to the time of the first group.
+ * Sends the pings in two groups of equal size. Times the first group as a whole, and writes that
+ * time to *@ns. Times each ping of the second group.
  */
 static int
 pings(struct baseline_net *net, const struct raw_run *r, double *ns)
@@ -94,8 +94,8 @@ pings(struct baseline_net *net, const struct raw_run *r, double *ns)
 }
 
 /*
- * Returns the time in ns that all packets took. With @ping returns the time of the pings 1 to half
- * - 1. Returns a negative number on an error.
+ * Returns the time in ns that all packets took. With @ping returns the time of the first half of
+ * the pings. Returns a negative number on an error.
  */
 static double
 run(const struct raw_run *r, bool ping)

@@ -381,7 +381,7 @@ struct soft_dev {
 	const struct soft_link_ops *link; /* link that sends packets, NULL if none */
 	struct soft_shm *shm; /* set with option shm while there is an engine, else NULL */
 	const struct soft_share_ops *share; /* publishes keys to processes, NULL if not shared */
-	/* finds files of the program's memory: soft_share_by(); NULL if there is none */
+	/* function given to soft_share_by(), which finds the file behind memory; NULL if none */
 	bool (*memory)(const uint8_t *addr, uint64_t len, struct soft_memory *m);
 	struct soft_netif *netif; /* set with option port */
 	struct soft_mcgs *mcgs;   /* multicast groups: soft_mcg.h; __atomic */

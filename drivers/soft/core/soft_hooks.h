@@ -57,10 +57,10 @@ typedef bool soft_memory_fn(const uint8_t *addr, uint64_t len, struct soft_memor
  */
 void soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn);
 /*
- * Ends access by peers to all regions of the device: after the return they reach them by packets.
- * soft_share_resume() asks the function of soft_share_by() for each region again. Between the calls
- * the caller holds the device's lock: no other thread registers memory, and the caller must not
- * call other functions of the device.
+ * Ends direct access by peers to all regions of the device. From the return on, peers access the
+ * regions by packets. soft_share_resume() calls the function given to soft_share_by() again for
+ * each region. Between the two calls the caller holds the device's lock, so that no other thread
+ * registers memory. The caller must not call other functions of the device meanwhile.
  */
 void soft_share_pause(struct mlx5_ctx *ctx);
 void soft_share_resume(struct mlx5_ctx *ctx);

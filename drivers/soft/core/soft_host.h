@@ -43,7 +43,8 @@ enum soft_role {
 	SOFT_ROLE_USER,   /* objects of contexts with SOFT_ROLE_SHARED */
 	SOFT_ROLE_KERNEL, /* objects of every context (uid 0) */
 	/*
-	 * none; but every context with the same host may use the objects of this one (uid 0xffff)
+	 * No other context's objects. But every context with the same host may use the objects of
+	 * this context (uid 0xffff).
 	 */
 	SOFT_ROLE_SHARED,
 };

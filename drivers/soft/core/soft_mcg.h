@@ -14,7 +14,7 @@
 #include "soft.h"
 
 #define SOFT_LOG_MAX_MCG 8  /* log2 of the maximum number of multicast groups of a device */
-#define SOFT_MAX_QP_MCG  32 /* most members of a group, so most copies of a datagram on a device */
+#define SOFT_MAX_QP_MCG  32 /* maximum members of a group: each gets a copy of a datagram */
 #define SOFT_MCG_BUCKETS 64 /* power of two */
 
 struct soft_mcg {

@@ -64,7 +64,7 @@ struct soft_net_state {
 	uint64_t full_until[2]; /* ticks; until then the link accepts no packet; 0 if never;
 				   __atomic */
 	bool busy; /* delayed packets exist, so soft_net_run() must run in every poll */
-	/* the next packet out was tried before and not lost: its loss is not decided again */
+	/* the next packet to send was already chosen not to be lost, but could not be sent yet */
 	bool spared;
 	bool loses; /* soft_net_loses() must decide on the loss of each packet out */
 };

@@ -186,8 +186,9 @@ struct soft_shm_wire {
 	uint32_t deaths;
 	struct soft_shm_direct direct;
 	/*
-	 * True after the first packet of the connection, which raises COMM_EST. From then on peers
-	 * find the QP in the directory even in RTR, where a target that never sends stays. __atomic
+	 * True after the first packet of the connection, which raises COMM_EST. The QP is then in
+	 * the directory for peers even if its state is RTR. A QP that never sends stays in RTR.
+	 * __atomic
 	 */
 	bool established;
 	/* Direct accesses of the peer that the counters already include. */
