@@ -161,34 +161,38 @@ def check(text, positions):
     return c.header(text), len(c.checked)
 
 
-def spans(text):
-    """Yields the positions of the values: (start, end) of each literal."""
+def definitions(text):
+    """Yields each definition of a value, and the spans of its literals there: (start, end)."""
     for m in FIELD.finditer(text):
-        for g in (2, 3, 4):
-            yield m.span(g)
+        yield m.group(0), [(m.start(g) - m.start(), m.end(g) - m.start()) for g in (2, 3, 4)]
     for rule in (VALUE, ENUM):
         for m in rule.finditer(text):
-            yield m.span(2)
+            yield m.group(0), [(m.start(2) - m.start(), m.end(2) - m.start())]
+
+
+def digits_of(literal):
+    """Returns the indexes of the digits that change the value of a literal."""
+    first = len('(1u << ') if literal.startswith('(1u << ') else 0
+    return [i for i, ch in enumerate(literal)
+            if i >= first and ch in '0123456789abcdef' and not literal[i:].startswith('0x')]
 
 
 def selftest(text, positions):
     """Returns the changes that were not detected."""
     missed = []
     tried = 0
-    for start, end in spans(text):
-        literal = text[start:end]
-        digits = [start + i for i, ch in enumerate(literal)
-                  if ch in '0123456789abcdef' and not literal[i:].startswith('0x')]
-        if literal.startswith('(1u << '):
-            digits = [d for d in digits if d >= start + len('(1u << ')]
-        line_end = text.index('\n', end)
-        line_start = max(text.rfind('\n', 0, start), 0)
-        for d in digits:
-            new = '1' if text[d] != '1' else '2'
-            mutant = text[:d] + new + text[d + 1:]
-            tried += 1
-            if not check(mutant, positions)[0]:
-                missed.append('digit %d of: %s' % (d - start, text[line_start:line_end].strip()))
+    # A definition is checked without the others, but with the comment that lists sizes.
+    sizes = ''.join('\n/* %s */' % m.group(0) for m in SIZES.finditer(text))
+    for line, literals in definitions(text):
+        if check(line + sizes, positions)[0]:
+            missed.append('alone it is wrong: ' + line.strip())
+        for start, end in literals:
+            for d in digits_of(line[start:end]):
+                new = '1' if line[start + d] != '1' else '2'
+                mutant = line[:start + d] + new + line[start + d + 1:]
+                tried += 1
+                if not check(mutant + sizes, positions)[0]:
+                    missed.append('digit %d of: %s' % (d, line.strip()))
     # A macro with an unknown position, or without a comment.
     first = FIELD.search(text)
     extra = text.replace(first.group(0),
