@@ -320,6 +320,8 @@ int cases_run_config(const struct bench_config *config);
 
 /* ---- count.c */
 int count_list(void);
-int count_run(const char *kernel, const char *side, uint64_t n);
+/* Runs the loops @names, separated by commas, @n times each. Returns 0, or -errno of the first that
+ * fails. */
+int count_run(const char *names, const char *side, uint64_t n);
 
 #endif
