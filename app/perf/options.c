@@ -296,8 +296,8 @@ check_together(struct options *o, int type)
 static const char short_options[] = "P:d:s:n:abD:q:Rm:g:x:p:h";
 
 /*
- * Finds the server in the arguments after an invalid option, because the server is waiting for this
- * client.
+ * Handles an invalid option. Parses the other arguments only to find the server's address and port:
+ * the server already waits for this client, which then connects and reports the error.
  */
 static int
 refused(struct options *o, int argc, char **argv)

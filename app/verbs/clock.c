@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The device's clock. libmlx5 reads the clock of a card in two pages that it maps: a register, and
- * the page in which the kernel keeps the relation of the clock to the time of day. Pages of memory
- * do not count, so this file answers the calls that read them.
+ * The device's clock. libmlx5 maps two pages of a card and reads them: a clock register, and a page
+ * in which the kernel relates the clock to the time of day. The software device's pages are plain
+ * memory without a running clock. So this file replaces the calls that read these pages.
  */
 #define _GNU_SOURCE
 #include <errno.h>

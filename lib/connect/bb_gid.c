@@ -257,8 +257,9 @@ refusal_hash(int ret, const struct bb_gid_want *want, const struct bb_gid_entry 
 }
 
 /*
- * @what: hash of a failed choice of a GID; 0 if the choice succeeded. Returns true if @what differs
- * from @last, the value of the last choice. In this case stores @what in @last.
+ * Returns true if the outcome of choosing a GID differs from that of the last choice, and so must
+ * be logged. @what: hash of the failure, or 0 after success. @last: outcome of the last choice,
+ * which is updated.
  */
 static bool
 outcome_changed(struct bb_dev *dev, uint32_t port, struct bb_gid_last_log *last, uint64_t what)

@@ -35,7 +35,10 @@ struct field {
 		byte_, bit_, width_, offsetof(struct bb_ibcm_msg, member_)                         \
 	}
 
-/* Path of 44 bytes that starts at byte @b_. A LAP has another order. */
+/*
+ * Fields of a path in a REQ: 44 bytes from byte @b_ on. In a LAP message the fields of a path have
+ * another order.
+ */
 #define REQ_PATH(b_, path_)                                                                        \
 	F(b_, 0, 16, req.path_.local_lid), F((b_) + 2, 0, 16, req.path_.remote_lid),               \
 		F((b_) + 4, 0, 128, req.path_.local_gid),                                          \

@@ -107,7 +107,7 @@ first_rep(struct bb_ibcm *cm, struct bb_ibcm_conn *c, const struct bb_ibcm_gmp *
 	c->state = BB_IBCM_REP_RCVD;
 	bb_ibcm_insert(cm, c, BB_IBCM_BY_ID);
 	bb_ibcm_insert(cm, c, BB_IBCM_BY_QPN);
-	/* The caller has the time in which the peer repeats its REP. */
+	/* The application must accept or reject before the peer stops repeating its REP. */
 	bb_ibcm_clock_set(cm, c, now + (c->cm_retries + 1u) * c->interval);
 	c->mra = false;
 	bb_ibcm_report(cm, c, BB_IBCM_EV_REP, 0, msg, NULL, false);
