@@ -88,6 +88,8 @@ open_base(void)
 	owner = getpid();
 	if (ret == 0) {
 		soft_share_by(base, share_memory);
+		doorbell_file(soft_node_fd(base));
+		soft_sleep_by(base, &doorbell_ops);
 		(void)pthread_atfork(before_fork, in_parent, in_child);
 	}
 	return ret;
@@ -156,6 +158,22 @@ node_clock(uint64_t *cycles, uint32_t *khz)
 	return base != NULL ? base->cmd->clock(base, cycles) : -ENODEV;
 }
 
+/* Prints how the device's thread was woken, for a person who asks why the program is slow. */
+static void
+report_sleeps(void)
+{
+	uint64_t n[SOFT_WAKES];
+
+	if (getenv(VERBS_ENV_TRACE) == NULL)
+		return;
+	soft_sleep_counts(base, n);
+	fprintf(stderr,
+		"verbs: the device's thread was woken %llu times by doorbells, %llu by peers, %llu "
+		"by commands, %llu by timers\n",
+		(unsigned long long)n[SOFT_WAKE_DOORBELL], (unsigned long long)n[SOFT_WAKE_PEER],
+		(unsigned long long)n[SOFT_WAKE_COMMAND], (unsigned long long)n[SOFT_WAKE_TIME]);
+}
+
 /*
  * Closes the device when the process exits, so that peers are informed. If the program has not
  * closed its contexts, other threads may still use them. The device then stays open, and this
@@ -167,6 +185,7 @@ static void __attribute__((destructor)) stop(void)
 
 	if (base == NULL || getpid() != owner)
 		return;
+	report_sleeps();
 	if (!fds_any_node()) {
 		(void)base->cmd->close(base);
 		return;

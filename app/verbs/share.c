@@ -192,8 +192,9 @@ share_memory(const uint8_t *addr, uint64_t len, struct soft_memory *m)
 /* ---- The end of sharing */
 
 static bool
-make_private(const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
+make_private(void *arg, const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
 {
+	(void)arg;
 	(void)file;
 	(void)off;
 	(void)share_swap((uint8_t *)at, len, -1, 0);
@@ -206,7 +207,7 @@ share_end(void)
 	prune(false);
 	if (n_files == 0)
 		return;
-	share_each(0, UINTPTR_MAX, files, n_files, make_private);
+	share_each(0, UINTPTR_MAX, files, n_files, make_private, NULL);
 	(void)share_scan(0, PAGE, files, n_files);
 	prune(true);
 }
@@ -227,8 +228,9 @@ share_unlock(void)
 
 /* Discards pages: the program then reads zeros, as in private memory. */
 static bool
-discard(const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
+discard(void *arg, const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
 {
+	(void)arg;
 	(void)at;
 	(void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
 			(off_t)len);
@@ -236,8 +238,9 @@ discard(const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
 }
 
 static bool
-not_to_child(const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
+not_to_child(void *arg, const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
 {
+	(void)arg;
 	(void)file;
 	(void)off;
 	(void)syscall(SYS_madvise, at, len, MADV_DONTFORK);
@@ -263,7 +266,7 @@ madvise(void *addr, size_t len, int advice)
 		return rc;
 	pthread_mutex_lock(&lock);
 	share_each((uintptr_t)addr, end, files, n_files,
-		   advice == MADV_DOFORK ? not_to_child : discard);
+		   advice == MADV_DOFORK ? not_to_child : discard, NULL);
 	pthread_mutex_unlock(&lock);
 	/* The kernel frees only private pages by MADV_FREE; shared pages are discarded above. */
 	if (rc != 0 && advice == MADV_FREE) {

@@ -59,8 +59,10 @@ struct share_found share_scan(uintptr_t from, uintptr_t end, struct share_file *
  * Calls @fn for each part of [from, end) that is a mapping of one of the files, until it returns
  * false.
  */
+typedef bool share_each_fn(void *arg, const struct share_file *file, uintptr_t at, size_t len,
+			   uint64_t off);
 void share_each(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int n,
-		bool (*fn)(const struct share_file *file, uintptr_t at, size_t len, uint64_t off));
+		share_each_fn *fn, void *arg);
 /* Returns text for a person: the reason why peers reach memory by packets. */
 const char *share_why(enum share_kind kind);
 
@@ -75,9 +77,21 @@ enum share_guard {
 
 enum share_guard share_guard(void);
 /*
+ * Opens a userfaultfd that can protect private and shared pages from writes, or returns -1. Sets
+ * *guard, unless it is NULL, to how system calls that write are handled.
+ */
+int share_uffd(enum share_guard *guard);
+/* Protects pages from writes by @uffd. Returns 0 or an errno. */
+int share_protect(int uffd, void *at, size_t len);
+/*
  * Replaces the pages [at, at + len) by pages with the same content: of the file @fd from @off on,
  * or private pages if @fd is -1. Returns 0 or an errno; a part of the pages may then be replaced.
  */
 int share_swap(uint8_t *at, size_t len, int fd, uint64_t off);
+
+/* ---- doorbell.c */
+extern const struct soft_doorbell_ops doorbell_ops;
+/* Sets the device's file of pages, whose mappings are watched. */
+void doorbell_file(int node_fd);
 
 #endif

@@ -200,7 +200,7 @@ share_scan(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int
 
 void
 share_each(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int n,
-	   bool (*fn)(const struct share_file *file, uintptr_t at, size_t len, uint64_t off))
+	   share_each_fn *fn, void *arg)
 {
 	const struct share_file *file;
 	uintptr_t at, stop;
@@ -214,7 +214,7 @@ share_each(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int
 		at = l.from > from ? l.from : from;
 		stop = l.end < end ? l.end : end;
 		if (file != NULL && at < stop)
-			more = fn(file, at, stop - at, l.off + (at - l.from));
+			more = fn(arg, file, at, stop - at, l.off + (at - l.from));
 	}
 	reader_close(&r);
 }

@@ -58,20 +58,41 @@ open_uffd(int flags)
 	return fd >= 0 ? fd : open_with(flags, features);
 }
 
+int
+share_uffd(enum share_guard *guard)
+{
+	int fd = open_uffd(0);
+
+	if (guard != NULL)
+		*guard = fd >= 0 ? SHARE_FULL_GUARD : SHARE_USER_GUARD;
+	if (fd < 0)
+		fd = open_uffd(USER_MODE_ONLY);
+	if (guard != NULL && fd < 0)
+		*guard = SHARE_NO_GUARD;
+	return fd;
+}
+
 enum share_guard
 share_guard(void)
 {
-	enum share_guard guard = SHARE_FULL_GUARD;
-	int fd = open_uffd(0);
+	enum share_guard guard;
+	int fd = share_uffd(&guard);
 
-	if (fd < 0) {
-		guard = SHARE_USER_GUARD;
-		fd = open_uffd(USER_MODE_ONLY);
-	}
-	if (fd < 0)
-		return SHARE_NO_GUARD;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return guard;
+}
+
+int
+share_protect(int uffd, void *at, size_t len)
+{
+	const struct uffdio_range range = {.start = (uintptr_t)at, .len = len};
+	struct uffdio_register reg = {.range = range, .mode = UFFDIO_REGISTER_MODE_WP};
+	struct uffdio_writeprotect wp = {.range = range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+
+	if (ioctl(uffd, UFFDIO_REGISTER, &reg) != 0)
+		return errno;
+	return ioctl(uffd, UFFDIO_WRITEPROTECT, &wp) != 0 ? errno : 0;
 }
 
 static void *
@@ -98,37 +119,29 @@ static int
 swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
 {
 	struct uffdio_range range = {.start = (uintptr_t)at, .len = len};
-	struct uffdio_register reg = {.range = range, .mode = UFFDIO_REGISTER_MODE_WP};
-	struct uffdio_writeprotect wp = {.range = range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
 	void *to = new_pages(len, fd, off);
-	int rc = 0;
+	int rc;
 
 	if (to == NULL)
 		return ENOMEM;
 	(void)madvise(at, len, POPULATE_READ);
-	if (uffd >= 0 && ioctl(uffd, UFFDIO_REGISTER, &reg) != 0) {
-		rc = errno;
+	rc = uffd >= 0 ? share_protect(uffd, at, len) : 0;
+	if (rc != 0)
 		goto unmap;
-	}
-	if (uffd >= 0 && ioctl(uffd, UFFDIO_WRITEPROTECT, &wp) != 0) {
-		rc = errno;
-		goto unregister;
-	}
 	memcpy(to, at, len);
 	if (mremap(to, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
 		rc = errno;
-		goto unregister;
+		goto unmap;
 	}
 	/* The threads that wait for the old pages continue with the new pages. */
 	if (uffd >= 0)
 		(void)ioctl(uffd, UFFDIO_WAKE, &range);
 	return 0;
 
-unregister:
+unmap:
 	/* Also ends the write protection and wakes the threads that wait. */
 	if (uffd >= 0)
 		(void)ioctl(uffd, UFFDIO_UNREGISTER, &range);
-unmap:
 	(void)munmap(to, len);
 	return rc;
 }
@@ -136,12 +149,10 @@ unmap:
 int
 share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
 {
-	int uffd = open_uffd(0), rc = 0;
+	int uffd = share_uffd(NULL), rc = 0;
 	sigset_t all, before;
 	size_t n, done;
 
-	if (uffd < 0)
-		uffd = open_uffd(USER_MODE_ONLY);
 	/* A handler in this thread would wait for pages that only this thread replaces. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

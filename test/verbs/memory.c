@@ -6,6 +6,7 @@
  * meanwhile. Each case ends with "right" and exit status 0.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -458,6 +459,59 @@ heap(void)
 	free(p);
 }
 
+/* ---- Sleep */
+
+/* Waits until a thread is in poll(): the device's thread, which sleeps. */
+static void
+wait_asleep(void)
+{
+#ifdef SYS_poll
+	const long want = SYS_poll;
+#else
+	const long want = SYS_ppoll;
+#endif
+	bool asleep = false;
+	struct dirent *d;
+	char path[300];
+	long number;
+	FILE *f;
+	DIR *dir;
+
+	while (!asleep) {
+		dir = opendir("/proc/self/task");
+		CHECK(dir != NULL);
+		while ((d = readdir(dir)) != NULL) {
+			snprintf(path, sizeof(path), "/proc/self/task/%s/syscall", d->d_name);
+			f = fopen(path, "r");
+			if (f == NULL)
+				continue;
+			asleep |= fscanf(f, "%ld", &number) == 1 && number == want;
+			fclose(f);
+		}
+		closedir(dir);
+	}
+}
+
+/* An idle device sleeps; a doorbell, a packet of the peer and a command wake it. */
+static void
+woken(void)
+{
+	uint8_t on_stack[64];
+	struct ibv_mr *mr = reg(on_stack, sizeof(on_stack));
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		wait_asleep();
+		CHECK(post_empty() == IBV_WC_SUCCESS);
+		wait_asleep();
+		check_access(mr, on_stack + (-(uintptr_t)on_stack & 7), i);
+		wait_asleep();
+		CHECK(ibv_dereg_mr(mr) == 0);
+		mr = reg(on_stack, sizeof(on_stack));
+	}
+	CHECK(ibv_dereg_mr(mr) == 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -481,7 +535,8 @@ main(int argc, char **argv)
 		     {"killed", killed},
 		     {"dies", dies},
 		     {"by_packets", by_packets},
-		     {"heap", heap}};
+		     {"heap", heap},
+		     {"woken", woken}};
 	unsigned int i;
 
 	if (argc == 2 && strcmp(argv[1], "--peer") == 0)

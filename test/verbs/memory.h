@@ -67,6 +67,9 @@ void check_direct(const struct ibv_mr *mr, void *addr, uint64_t value);
 /* WRITEs and READs of the peer succeed, by packets. */
 void check_access(const struct ibv_mr *mr, void *addr, uint64_t value);
 
+/* Posts a WRITE without payload on the target's QP and waits for its completion. */
+enum ibv_wc_status post_empty(void);
+
 /* Returns the inode of bb_verbs' file at @addr, 0 if the memory is private. */
 unsigned long shared_file(const void *addr);
 bool is_shared(const void *addr);

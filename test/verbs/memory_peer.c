@@ -287,6 +287,16 @@ stop(pid_t pid)
 	}
 }
 
+enum ibv_wc_status
+post_empty(void)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr *bad;
+
+	CHECK(ibv_post_send(qp, &wr, &bad) == 0);
+	return completion();
+}
+
 /*
  * WRITEs with a queue that is never empty. Once the target's memory is mapped and all packets of
  * before are acknowledged, the target is stopped: only direct access goes on.

@@ -37,6 +37,19 @@ class Memory(VerbsTest):
         self.assertNotIn('shared', out)
 
 
+    def test_device_sleeps_and_wakes(self):
+        """Only the device's thread runs the device: the program's polls must not hide a missed doorbell."""
+        self.env.update(BB_VERBS_TRACE='1', BB_VERBS_NO_POLL='1')
+        rc, out = self.case('woken')
+        self.assertEqual(rc, 0, out)
+        woken = re.findall(r"verbs: the device's thread was woken (\d+) times by doorbells, (\d+) by peers, (\d+) by",
+                           out)
+        print(woken)
+        doorbells, peers, _ = max((tuple(int(n) for n in w) for w in woken), key=sum)
+        self.assertGreaterEqual(doorbells, 30, out)
+        self.assertGreater(peers, 0, out)
+
+
 class MemoryOfNobody(Memory):
     uid = NOBODY
 

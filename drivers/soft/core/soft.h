@@ -329,6 +329,7 @@ struct soft_qp {
 	uint8_t bf_copy[SOFT_BF_HALF];
 };
 
+struct soft_doorbell_ops;
 struct soft_memory;
 #define SOFT_MAX_COUNTER_SETS 256
 
@@ -383,10 +384,11 @@ struct soft_dev {
 	const struct soft_share_ops *share; /* publishes keys to processes, NULL if not shared */
 	/* function given to soft_share_by(), which finds the file behind memory; NULL if none */
 	bool (*memory)(const uint8_t *addr, uint64_t len, struct soft_memory *m);
-	struct soft_netif *netif; /* set with option port */
-	struct soft_mcgs *mcgs;   /* multicast groups: soft_mcg.h; __atomic */
-	struct soft_ctl *ctl;     /* state of the control path: id allocators and
-				   * others */
+	const struct soft_doorbell_ops *doorbells; /* soft_sleep_by(), NULL if none; __atomic */
+	struct soft_netif *netif;                  /* set with option port */
+	struct soft_mcgs *mcgs;                    /* multicast groups: soft_mcg.h; __atomic */
+	struct soft_ctl *ctl;                      /* state of the control path: id allocators and
+						    * others */
 };
 
 /* ---- soft_log.c: one line per rejection, limited per second */

@@ -21,6 +21,7 @@
 
 #include "bb_barrier.h"
 #include "soft.h"
+#include "soft_hooks.h"
 #include "soft_time.h"
 #include "soft_watch.h"
 
@@ -224,8 +225,7 @@ struct soft_engine {
 	uint64_t work;     /* number of doorbells and turns; unchanged while the thread is idle */
 	uint64_t counted;  /* value of "work" at the end of the previous poll */
 	uint32_t idle;     /* polls in a row without work, up to SOFT_IDLE_POLLS */
-	uint32_t assisted; /* turns by soft_assist(); the device's thread sleeps meanwhile; __atomic
-			    */
+	uint32_t assisted; /* turns by soft_assist(); the thread naps meanwhile; __atomic */
 	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
 	TAILQ_HEAD(, soft_wire) storing;  /* QPs with out-of-order packets, by waiting time */
 	/* Counts of served requests, not yet added to the counter set. */
@@ -274,8 +274,10 @@ struct soft_engine {
 
 	/* Fields of the control path and of the thread that runs the engine. */
 	struct soft_reader reader;
-	bool started, stop, ended;
+	bool started, stop, ended, asleep; /* asleep: soft_sleep.c; __atomic */
 	pthread_t thread;
+	int wake_fd;                /* eventfd that wakes the thread, -1 if none */
+	uint64_t wakes[SOFT_WAKES]; /* number of sleeps by what ended them; __atomic */
 };
 
 static inline uint32_t

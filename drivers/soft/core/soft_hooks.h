@@ -65,4 +65,33 @@ void soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn);
 void soft_share_pause(struct mlx5_ctx *ctx);
 void soft_share_resume(struct mlx5_ctx *ctx);
 
+/* Functions with which an idle device's thread waits for a doorbell (option mmap). */
+struct soft_doorbell_ops {
+	/*
+	 * Write-protects the program's mappings of UAR pages, from soft_uar_start() on in the file
+	 * of soft_node_fd(). Leaves out mappings at addresses for which own() returns true. Returns
+	 * a descriptor that becomes readable at a store, which then waits; or -1.
+	 */
+	int (*arm)(bool (*own)(void *arg, const void *at), void *arg);
+	/* Ends the protection, lets waiting stores go on, and closes the descriptor. */
+	void (*disarm)(int fd);
+};
+uint64_t soft_uar_start(void);
+/*
+ * Lets the device's thread sleep while the device is idle, with progress=thread. Without this call,
+ * or if arm() fails, it naps, see the option nap.
+ */
+void soft_sleep_by(struct mlx5_ctx *ctx, const struct soft_doorbell_ops *ops);
+
+/* Cause of the end of a sleep of the device's thread. */
+enum soft_wake {
+	SOFT_WAKE_DOORBELL,
+	SOFT_WAKE_PEER,    /* a packet or another message of a peer */
+	SOFT_WAKE_COMMAND, /* a command of the program */
+	SOFT_WAKE_TIME,    /* a timer, or work that was found just before the sleep */
+	SOFT_WAKES
+};
+/* Returns how often the thread has slept, by what ended the sleep. */
+void soft_sleep_counts(const struct mlx5_ctx *ctx, uint64_t n[SOFT_WAKES]);
+
 #endif

@@ -6,8 +6,11 @@
  * and handled at the end of the turn. Also soft_quiesce(), which waits until each engine's and each
  * port's lock has been released once.
  */
+#include <unistd.h>
+
 #include "bb_roce_qp.h"
 #include "soft_data.h"
+#include "soft_sleep.h"
 
 void
 soft_engine_lock(struct soft_engine *e)
@@ -19,6 +22,18 @@ void
 soft_engine_unlock(struct soft_engine *e)
 {
 	rte_ticketlock_unlock(&e->lock);
+	soft_engine_rouse(e);
+}
+
+void
+soft_engine_rouse(struct soft_engine *e)
+{
+	const uint64_t one = 1;
+
+	/* A failed write means that the counter is at its limit, so the descriptor is readable. */
+	if (__atomic_load_n(&e->asleep, __ATOMIC_SEQ_CST) &&
+	    write(e->wake_fd, &one, sizeof(one)) < 0)
+		return;
 }
 
 /* ---- Readers of the tables */

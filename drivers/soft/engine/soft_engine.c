@@ -13,6 +13,7 @@
  */
 #include <rte_tailq.h>
 
+#include "soft_sleep.h"
 #include "soft_wire.h"
 
 /* ---- Timers */
@@ -269,6 +270,14 @@ soft_engine_progress(void *engine)
 	 */
 	if (unlikely(!rte_ticketlock_trylock(&e->lock)))
 		return;
+	soft_engine_run(e);
+	rte_ticketlock_unlock(&e->lock);
+}
+
+void
+soft_engine_look(struct soft_engine *e)
+{
+	rte_ticketlock_lock(&e->lock);
 	soft_engine_run(e);
 	rte_ticketlock_unlock(&e->lock);
 }

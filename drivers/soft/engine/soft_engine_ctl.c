@@ -53,6 +53,7 @@ soft_engine_create(struct soft_dev *dev)
 		return NULL;
 	e = memset(mem, 0, sizeof(*e));
 	e->dev = dev;
+	e->wake_fd = -1;
 	e->msg_handlers = soft_msg_handlers;
 	e->next_deadline = SOFT_NO_DEADLINE;
 	e->local = (struct soft_frags){.p = e->local_own, .cap = RTE_DIM(e->local_own)};
@@ -130,7 +131,8 @@ soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	if (e->dev->opts.progress == SOFT_PROGRESS_INLINE)
 		__atomic_store_n(&e->page, e->n_watch == 1 ? uar->base : NULL, __ATOMIC_RELAXED);
 out:
-	rte_ticketlock_unlock(&e->lock);
+	/* The program maps the page now: a thread that sleeps does not yet watch this mapping. */
+	soft_engine_unlock(e);
 	return ret;
 }
 

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <rte_launch.h>
@@ -16,6 +17,7 @@
 
 #include "soft_ctl.h"
 #include "soft_data.h"
+#include "soft_sleep.h"
 
 /*
  * Number of consecutive polls without work after which the device's own thread yields and after
@@ -25,6 +27,9 @@
 #define SOFT_IDLE_YIELD 2000
 #define SOFT_IDLE_SLEEP 20000
 #define SOFT_NAPS       64
+/* Time without work after which the thread sleeps until there is work, ns: soft_engine_sleep(). */
+#define SOFT_SLEEP_NS 1000000
+#define SOFT_RETRY_NS 10000000 /* time until the next attempt to sleep after a failed one, ns */
 
 static int
 soft_engine_lcore(void *arg)
@@ -53,6 +58,7 @@ soft_engine_thread(void *arg)
 	struct soft_engine *e = arg;
 	const uint32_t longest = e->dev->opts.nap;
 	uint32_t idle = 0, naps = 0, nap = SOFT_NAP_US, seen = 0;
+	uint64_t sleep_at = 0;
 
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
 		uint64_t before = __atomic_load_n(&e->work, __ATOMIC_RELAXED);
@@ -68,9 +74,16 @@ soft_engine_thread(void *arg)
 			continue;
 		}
 		soft_engine_progress(e);
-		if (__atomic_load_n(&e->work, __ATOMIC_RELAXED) != before) {
-			idle = naps = 0;
+		if (__atomic_load_n(&e->work, __ATOMIC_RELAXED) != before || idle == 0) {
+			idle = 1;
+			naps = 0;
 			nap = SOFT_NAP_US;
+			sleep_at = rte_rdtsc() + soft_time_cycles(SOFT_SLEEP_NS);
+		} else if (idle > SOFT_IDLE_YIELD && rte_rdtsc() >= sleep_at) {
+			/* If it cannot sleep now, the thread naps and tries again. */
+			sleep_at = rte_rdtsc() + soft_time_cycles(SOFT_RETRY_NS);
+			if (soft_engine_sleep(e))
+				idle = 0;
 		} else if (++idle > SOFT_IDLE_SLEEP) {
 			usleep(nap);
 			if (++naps % SOFT_NAPS == 0)
@@ -90,6 +103,11 @@ soft_assist(struct mlx5_ctx *ctx)
 	__atomic_store_n(&e->assisted, __atomic_load_n(&e->assisted, __ATOMIC_RELAXED) + 1,
 			 __ATOMIC_RELAXED);
 	soft_engine_progress(e);
+	/* The program may block now, so the thread continues what this turn has left. */
+	if (unlikely(__atomic_load_n(&e->asleep, __ATOMIC_RELAXED)) &&
+	    (__atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
+	     __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED) != SOFT_NO_DEADLINE))
+		soft_engine_rouse(e);
 }
 
 static void *
@@ -139,6 +157,14 @@ soft_engine_thread_start(struct soft_engine *e)
 	return ret;
 }
 
+static void
+close_wake_fd(struct soft_engine *e)
+{
+	if (e->wake_fd >= 0)
+		close(e->wake_fd);
+	e->wake_fd = -1;
+}
+
 int
 soft_engine_start(struct soft_engine *e)
 {
@@ -149,8 +175,10 @@ soft_engine_start(struct soft_engine *e)
 		return 0;
 	e->stop = e->ended = false;
 	if (o->progress == SOFT_PROGRESS_THREAD) {
+		e->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		ret = soft_engine_thread_start(e);
 		if (ret != 0) {
+			close_wake_fd(e);
 			SOFT_LOG(ERR, "%s: cannot create the thread of progress=thread: %s",
 				 e->dev->name, strerror(-ret));
 			return ret;
@@ -181,10 +209,13 @@ soft_engine_stop(struct soft_engine *e)
 	if (!e->started)
 		return;
 	__atomic_store_n(&e->stop, true, __ATOMIC_RELAXED);
-	if (e->dev->opts.progress == SOFT_PROGRESS_THREAD)
+	if (e->dev->opts.progress == SOFT_PROGRESS_THREAD) {
+		soft_engine_rouse(e);
 		pthread_join(e->thread, NULL);
-	else
+		close_wake_fd(e);
+	} else {
 		rte_eal_wait_lcore(e->dev->opts.lcore);
+	}
 	/*
 	 * EAL's wait already orders the memory accesses of the two threads. But ThreadSanitizer
 	 * does not see this order, because it is inside librte_eal, which is not instrumented.

@@ -123,6 +123,12 @@ soft_uar_offset(const struct mlx5_uar *uar)
 	return UAR_OFFSET + (uint64_t)uar->page_id * SOFT_UAR_PAGE;
 }
 
+uint64_t
+soft_uar_start(void)
+{
+	return UAR_OFFSET;
+}
+
 uint32_t
 soft_dm_page(const struct mlx5_dm *dm)
 {

@@ -147,6 +147,7 @@ static void
 link_shm_end(struct soft_shm_tx *tx, struct soft_ring_rec *rec, uint32_t len)
 {
 	soft_ring_publish(&tx->ring, rec, len);
+	soft_shm_rouse(tx);
 	rte_ticketlock_unlock(&tx->lock);
 }
 

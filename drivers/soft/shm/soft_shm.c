@@ -238,6 +238,23 @@ soft_shm_stop(struct soft_dev *dev)
 	dev->share = NULL;
 }
 
+bool
+soft_shm_sleep(struct soft_dev *dev, bool asleep)
+{
+	if (dev->shm == NULL)
+		return true;
+	if (!soft_shm_fenced())
+		return false;
+	__atomic_store_n(&dev->shm->dir->asleep, dev->shm->dir->asleep + 1, __ATOMIC_RELEASE);
+	/*
+	 * A peer stores a packet, and then loads "asleep". This device stores "asleep", and then
+	 * looks for packets. The fence also orders the peer's store and load.
+	 */
+	if (asleep)
+		soft_shm_fence();
+	return true;
+}
+
 /* ---- Periodic work */
 
 void

@@ -88,7 +88,8 @@ struct soft_shm_tx {
 	uint8_t mac[6]; /* MAC that belongs to dst. */
 	/* Protected by the connection's lock. */
 	struct soft_ring_tx ring;
-	/* Protected by soft_shm.lock. */
+	uint32_t woken; /* Value of soft_shm_dir.asleep for which WAKE was sent. */
+	/* Protected by soft_shm.lock. While the connection is up, its lock also protects this. */
 	int sock;
 	uint64_t next_attempt; /* Time of the next connection attempt, or timeout of the handshake,
 				* TSC.
@@ -285,6 +286,27 @@ struct soft_shm_tx *soft_shm_tx_lock(struct soft_engine *e, const struct soft_wi
  */
 void soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
 		    const struct soft_ring_rec *rec, const uint8_t *p);
+
+/*
+ * Announces to peers whether the device is asleep: they then send WAKE after their next packet.
+ * Returns false if they could miss that, because membarrier(2) does not work.
+ */
+bool soft_shm_sleep(struct soft_dev *dev, bool asleep);
+/* Sends WAKE to the peer. Under the connection's lock. Use soft_shm_rouse(). */
+void soft_shm_send_wake(struct soft_shm_tx *tx, uint32_t asleep);
+
+/* Wakes the peer if it is asleep, after a packet. Under the connection's lock, which is up. */
+static inline void
+soft_shm_rouse(struct soft_shm_tx *tx)
+{
+	uint32_t asleep;
+
+	/* The fence of soft_shm_sleep() orders this load after the store of the packet. */
+	rte_compiler_barrier();
+	asleep = __atomic_load_n(&tx->dir->asleep, __ATOMIC_RELAXED);
+	if (unlikely((asleep & 1) != 0 && asleep != tx->woken))
+		soft_shm_send_wake(tx, asleep);
+}
 
 /* ---- soft_shm_tx.c */
 

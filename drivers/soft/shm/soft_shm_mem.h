@@ -82,7 +82,12 @@ struct soft_shm_dir {
 	uint32_t magic, version;
 	uint32_t engines; /* Number of engine[] entries that were ever used. */
 	uint32_t fences;  /* 1 if soft_shm_fence() of this process also fences other processes. */
-	uint8_t pad[SOFT_SHM_LINE - 16];
+	/*
+	 * Odd while nothing polls the rings of this device: a peer must send WAKE after a packet.
+	 * __atomic
+	 */
+	uint32_t asleep;
+	uint8_t pad[SOFT_SHM_LINE - 20];
 	struct soft_shm_padded engine[SOFT_SHM_ENGINES];
 	struct soft_shm_padded head[SOFT_SHM_PEERS];
 	struct soft_shm_key keys[1u << SOFT_LOG_MAX_MKEY];

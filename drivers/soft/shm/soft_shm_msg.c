@@ -78,7 +78,8 @@ soft_shm_msg_check(const struct soft_shm_msg *m, size_t len, uint32_t n_fds, boo
 		       "the same version in both";
 	if (m->type == 0 || m->type >= SOFT_SHM_TYPES)
 		return "it sent a message of an unknown type";
-	if (m->type != SOFT_SHM_BYE && (m->type != SOFT_SHM_HELLO) != from_listener)
+	if (m->type != SOFT_SHM_BYE &&
+	    (m->type != SOFT_SHM_HELLO && m->type != SOFT_SHM_WAKE) != from_listener)
 		return "it sent a message that only the other end of the connection may send";
 	if (n_fds != fds[m->type])
 		return "it sent a message with a wrong number of file descriptors";

@@ -36,6 +36,7 @@ enum soft_shm_type {
 	SOFT_SHM_REFUSED,
 	SOFT_SHM_SEGMENT, /* Carries the descriptor of the segment's file. */
 	SOFT_SHM_BYE,     /* Sent by a device before it closes, in either direction. */
+	SOFT_SHM_WAKE, /* Sent after a packet to a listener that is asleep (soft_shm_dir.asleep). */
 	SOFT_SHM_TYPES
 };
 

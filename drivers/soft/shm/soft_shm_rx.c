@@ -199,7 +199,10 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	if (ret == 0)
 		return;
 	if (ret == 1) {
-		why = m.type == SOFT_SHM_BYE ? soft_shm_closed : process_hello(shm, index, &m, fds);
+		/* The wait for WAKE has ended; the turn that calls this function reads the ring. */
+		why = m.type == SOFT_SHM_BYE    ? soft_shm_closed
+		      : m.type == SOFT_SHM_WAKE ? NULL
+						: process_hello(shm, index, &m, fds);
 		for (i = 0; i < SOFT_SHM_MAX_FDS && fds[i] >= 0; i++)
 			close(fds[i]);
 	} else if (ret == -EPROTO) {

@@ -80,6 +80,7 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 		return;
 	while (room != 0 && send_one(e, w, tx, sgid, now))
 		room--;
+	soft_shm_rouse(tx);
 	rte_ticketlock_unlock(&tx->lock);
 }
 

@@ -249,6 +249,17 @@ soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
 	return ret;
 }
 
+void
+soft_shm_send_wake(struct soft_shm_tx *tx, uint32_t asleep)
+{
+	struct soft_shm_msg m;
+
+	soft_shm_msg_init(&m, SOFT_SHM_WAKE);
+	/* If the socket is full, the peer has messages to read, and is awake. */
+	(void)soft_shm_send(tx->sock, &m, NULL, 0);
+	tx->woken = asleep;
+}
+
 /* ---- Messages of the peer */
 
 static const char *

@@ -63,6 +63,11 @@ TEST(test_malformed_message_is_refused)
 	m.magic ^= 1;
 	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
 
+	good(SOFT_SHM_WAKE);
+	assert_null(soft_shm_msg_check(&m, sizeof(m), 0, false));
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 0, true));
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, false));
+
 	good(SOFT_SHM_SEGMENT);
 	assert_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
 	m.u.segment.slot = SOFT_SHM_SEGS;

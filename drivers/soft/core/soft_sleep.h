@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The sleep of an idle device's thread: engine/soft_sleep.c. */
+#ifndef SOFT_SLEEP_H
+#define SOFT_SLEEP_H
+
+#include <stdbool.h>
+
+struct soft_engine;
+
+/* Runs one turn; waits for the engine's lock. */
+void soft_engine_look(struct soft_engine *e);
+/*
+ * Sleeps until there may be work. Returns false if the thread must nap instead, because work is
+ * pending or this process cannot wait for doorbells. Called by the engine's thread.
+ */
+bool soft_engine_sleep(struct soft_engine *e);
+/* Wakes the engine's thread if it sleeps. Any thread. */
+void soft_engine_rouse(struct soft_engine *e);
+
+#endif

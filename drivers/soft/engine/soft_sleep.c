@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The sleep of an idle device's thread. While the thread sleeps, nothing polls the doorbells and
+ * the rings of peers. So each cause of work must wake it:
+ *
+ * - A doorbell: the program's mappings of UAR pages are write-protected (struct soft_doorbell_ops).
+ * - A peer's packet: the peer finds in the directory that this device is asleep, and sends WAKE.
+ * - A message of a connection: the thread waits for the sockets, too.
+ * - A command: it unlocks the engine, see soft_engine_unlock().
+ *
+ * The thread first says that it is asleep, and then looks for work a last time. So work that the
+ * look does not find has seen the thread asleep, and wakes it.
+ */
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "soft_ctl.h"
+#include "soft_hooks.h"
+#include "soft_shm.h"
+#include "soft_sleep.h"
+
+/* Longest sleep, ms: limits the delay of periodic work, such as the timeout of a handshake. */
+#define SLEEP_MS 100
+
+void
+soft_sleep_by(struct mlx5_ctx *ctx, const struct soft_doorbell_ops *ops)
+{
+	__atomic_store_n(&((struct soft_ctx *)(void *)ctx)->dev->doorbells, ops, __ATOMIC_RELEASE);
+}
+
+void
+soft_sleep_counts(const struct mlx5_ctx *ctx, uint64_t n[SOFT_WAKES])
+{
+	const struct soft_engine *e = ((const struct soft_ctx *)(const void *)ctx)->dev->engine;
+	uint32_t i;
+
+	for (i = 0; i < SOFT_WAKES; i++)
+		n[i] = __atomic_load_n(&e->wakes[i], __ATOMIC_RELAXED);
+}
+
+/* Returns true if the device itself uses the mapping at @at. */
+static bool
+is_own(void *arg, const void *at)
+{
+	struct soft_engine *e = arg;
+	bool own = false;
+	uint32_t i;
+
+	rte_ticketlock_lock(&e->lock);
+	for (i = 0; i < e->n_watch; i++)
+		own |= e->watch[i]->uar->base == at;
+	rte_ticketlock_unlock(&e->lock);
+	return own;
+}
+
+/* Returns the ms until the next timer expires, at most SLEEP_MS. */
+static int
+until_timer(const struct soft_engine *e)
+{
+	const uint64_t at = __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED);
+	const uint64_t now = soft_ticks(e->dev);
+
+	if (at == SOFT_NO_DEADLINE || at - now > soft_time_cycles(SLEEP_MS * UINT64_C(1000000)))
+		return at <= now ? 0 : SLEEP_MS;
+	return (int)((at - now) / RTE_MAX(soft_time_cycles(1000000), UINT64_C(1)));
+}
+
+/* Sleeps until something wakes the thread, or the last look has found work. */
+static enum soft_wake
+wait_for_work(struct soft_engine *e, int doorbells)
+{
+	struct pollfd fds[] = {
+		{.fd = doorbells, .events = POLLIN},
+		{.fd = e->wake_fd, .events = POLLIN},
+		{.fd = e->dev->shm != NULL ? e->dev->shm->epoll : -1, .events = POLLIN},
+	};
+	const uint64_t work = e->work;
+	int ms;
+
+	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
+		soft_engine_look(e);
+		ms = until_timer(e);
+		if (e->work != work || __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
+		    ms == 0)
+			return SOFT_WAKE_TIME;
+		if (poll(fds, RTE_DIM(fds), ms) > 0)
+			break;
+	}
+	return fds[0].revents != 0   ? SOFT_WAKE_DOORBELL
+	       : fds[2].revents != 0 ? SOFT_WAKE_PEER
+				     : SOFT_WAKE_COMMAND;
+}
+
+bool
+soft_engine_sleep(struct soft_engine *e)
+{
+	const struct soft_doorbell_ops *ops = __atomic_load_n(&e->dev->doorbells, __ATOMIC_ACQUIRE);
+	enum soft_wake cause;
+	uint64_t unused;
+	bool slept;
+	int fd;
+
+	if (ops == NULL || e->wake_fd < 0 || until_timer(e) == 0 ||
+	    __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0)
+		return false;
+	__atomic_store_n(&e->asleep, true, __ATOMIC_SEQ_CST);
+	fd = ops->arm(is_own, e);
+	slept = fd >= 0 && soft_shm_sleep(e->dev, true);
+	if (slept) {
+		cause = wait_for_work(e, fd);
+		(void)soft_shm_sleep(e->dev, false);
+		__atomic_fetch_add(&e->wakes[cause], 1, __ATOMIC_RELAXED);
+	}
+	if (fd >= 0)
+		ops->disarm(fd);
+	__atomic_store_n(&e->asleep, false, __ATOMIC_RELAXED);
+	while (read(e->wake_fd, &unused, sizeof(unused)) > 0)
+		;
+	return slept;
+}
