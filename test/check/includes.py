@@ -53,6 +53,7 @@ RULES = [
     # Takes the place of a kernel, so it hosts the device.
     ('app/verbs', [PUBLIC, 'app/verbs/*', 'app/common/*', 'drivers/front/uverbs/uverbs.h',
                    'drivers/soft/core/soft_hooks.h', 'drivers/soft/core/soft_host.h', 'drivers/mlx5/mlx5_cmd.h']),
+    ('app/libfabric', [PUBLIC, 'app/libfabric/*']),
     ('app', [PUBLIC, 'app/common/*']),
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
 ]
@@ -70,8 +71,9 @@ FOREIGN = [
     ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*', 'drivers/ibv/*',
                       'drivers/front/uverbs/*', 'app/verbs/*', 'app/bench/peers/*'],
      'only the command interface on rdma-core, what stands beneath rdma-core, and peers, know ibverbs'),
-    ('rdma/*', ['lib/connect/*', 'drivers/front/uverbs/*', 'app/verbs/*', 'app/bench/peers/*'],
-     'only lib/connect knows librdmacm, and what stands beneath rdma-core the ABI of the kernel'),
+    ('rdma/*', ['lib/connect/*', 'drivers/front/uverbs/*', 'app/verbs/*', 'app/bench/peers/*', 'app/libfabric/*',
+                'test/libfabric/*'],
+     'only lib/connect knows librdmacm, what stands beneath rdma-core the ABI of the kernel, and the provider libfabric'),
     ('*ethdev*.h', ['drivers/soft/*', 'app/bench/baselines/*'],
      'only the ports of the software device, and baselines, know ethdev'),
     ('*_driver.h', [], 'the driver headers of DPDK are not part of its API'),

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Starts EAL in a process that knows nothing of DPDK, and opens the device of the provider. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+
+#include "fab.h"
+
+#define EAL_WORDS 32
+#define TRIES     4096u
+#define HOSTS     65534u
+#define MAX_SPEC  1024
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fab_dev *the_dev;
+
+/* Returns the value of a parameter, FI_BLUEBELL_NAME in the environment, or NULL. */
+static const char *
+param(const char *name)
+{
+	char *value = NULL;
+
+	return fi_param_get_str(&fab_provider, name, &value) == 0 && value != NULL &&
+			       value[0] != '\0'
+		       ? value
+		       : NULL;
+}
+
+/*
+ * Starts EAL. EAL binds the thread that starts it to a CPU and makes it an lcore, so a thread of
+ * its own does this and ends. The threads of the application stay as they are.
+ */
+static void *
+start_eal(void *arg)
+{
+	static char cpu[16];
+	static char prog[] = "bluebell-fi", l[] = "-l", no_huge[] = "--no-huge", m[] = "-m",
+		    mb[] = "256", no_shconf[] = "--no-shconf", no_telemetry[] = "--no-telemetry",
+		    no_pci[] = "--no-pci", level[] = "--log-level=lib.eal:warning";
+	char *argv[EAL_WORDS] = {prog, l, cpu, level, no_telemetry};
+	const char *more = param("eal");
+	char *words = NULL, *word, *save = NULL;
+	int argc = 5, *ret = arg;
+	cpu_set_t set;
+	unsigned int c = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		while (c < CPU_SETSIZE - 1 && !CPU_ISSET(c, &set))
+			c++;
+	snprintf(cpu, sizeof(cpu), "%u", c);
+	if (more == NULL) {
+		argv[argc++] = no_huge;
+		argv[argc++] = m;
+		argv[argc++] = mb;
+		argv[argc++] = no_shconf;
+		argv[argc++] = no_pci;
+	} else {
+		/* EAL keeps pointers to its arguments, so the copy is never freed. */
+		words = strdup(more);
+		for (word = words != NULL ? strtok_r(words, " ", &save) : NULL;
+		     word != NULL && argc < EAL_WORDS - 1; word = strtok_r(NULL, " ", &save))
+			argv[argc++] = word;
+	}
+	*ret = rte_eal_init(argc, argv) < 0 ? -rte_errno : 0;
+	return NULL;
+}
+
+static int
+eal(void)
+{
+	pthread_t thread;
+	int ret, started;
+
+	if (rte_lcore_count() != 0)
+		return 0;
+	ret = -pthread_create(&thread, NULL, start_eal, &started);
+	if (ret != 0)
+		return ret;
+	pthread_join(thread, NULL);
+	if (started != 0)
+		FAB_WARN(FABRIC,
+			 "EAL cannot start: %s; FI_BLUEBELL_EAL sets EAL's arguments, for example "
+			 "\"--no-huge -m 256 --no-shconf\"\n",
+			 strerror(-started));
+	return started;
+}
+
+/*
+ * Opens the software device at a free address of 10.88.0.0/16, the network that bb_verbs uses. The
+ * search starts at a number that depends on the process.
+ */
+static int
+open_at_free_address(const char *spec, struct bb_dev **dev)
+{
+	const uint32_t level = rte_log_get_global_level();
+	char all[MAX_SPEC + 32];
+	int ret = -EADDRINUSE;
+	unsigned int i, host;
+
+	for (i = 0; i < TRIES && ret == -EADDRINUSE; i++) {
+		host = ((unsigned int)getpid() + i) % HOSTS + 1;
+		snprintf(all, sizeof(all), "%s,ip=10.88.%u.%u/16", spec, host >> 8, host & 255);
+		/* An address in use is no error here, so Bluebell must not log it. */
+		rte_log_set_global_level(RTE_LOG_EMERG);
+		ret = bb_dev_open(all, dev);
+		rte_log_set_global_level(level);
+	}
+	/* Another error is logged by the same call at the normal level. */
+	return ret == 0 || ret == -EADDRINUSE ? ret : bb_dev_open(all, dev);
+}
+
+static int
+open_device(struct bb_dev **dev)
+{
+	const char *given = param("device");
+	char spec[MAX_SPEC];
+	int ret;
+
+	if (given == NULL)
+		snprintf(spec, sizeof(spec), "soft0,shm=libfabric-%u", (unsigned int)getuid());
+	else if (snprintf(spec, sizeof(spec), "%s", given) >= MAX_SPEC)
+		return -ENAMETOOLONG;
+	ret = strstr(spec, ",shm=") != NULL && strstr(spec, ",ip=") == NULL
+		      ? open_at_free_address(spec, dev)
+		      : bb_dev_open(spec, dev);
+	if (ret != 0)
+		FAB_WARN(FABRIC,
+			 "device \"%s\" cannot be opened: %s; FI_BLUEBELL_DEVICE names the device, "
+			 "for example mlx5_0 or \"soft0,shm=NAME\"\n",
+			 spec, strerror(-ret));
+	return ret;
+}
+
+static int
+open_all(struct fab_dev *d)
+{
+	struct bb_cm_attr cm;
+	struct bb_cq_attr cq;
+	int ret;
+
+	ret = eal();
+	if (ret != 0)
+		return ret;
+	ret = open_device(&d->dev);
+	if (ret != 0)
+		return ret;
+	ret = bb_dev_query(d->dev, &d->attr);
+	if (ret != 0)
+		goto close;
+	d->lcore = rte_get_main_lcore();
+	bb_cm_attr_init(&cm);
+	cm.poll_us = 0;
+	ret = bb_cm_create(d->dev, &cm, &d->cm);
+	if (ret != 0)
+		goto close;
+	bb_cq_attr_init(&cq);
+	cq.lcore = d->lcore;
+	ret = bb_cq_create(d->dev, &cq, &d->idle);
+	if (ret != 0)
+		goto destroy_cm;
+	ret = fab_progress_start(d);
+	if (ret != 0)
+		goto destroy_cq;
+	return 0;
+
+destroy_cq:
+	bb_cq_destroy(d->idle);
+destroy_cm:
+	bb_cm_destroy(d->cm);
+close:
+	bb_dev_close(d->dev);
+	return ret;
+}
+
+int
+fab_dev_get(struct fab_dev **dev)
+{
+	struct fab_dev *d;
+	int ret = 0;
+
+	pthread_mutex_lock(&open_lock);
+	if (the_dev != NULL) {
+		the_dev->refs++;
+		*dev = the_dev;
+		goto unlock;
+	}
+	d = calloc(1, sizeof(*d));
+	if (d == NULL) {
+		ret = -ENOMEM;
+		goto unlock;
+	}
+	pthread_mutex_init(&d->lock, NULL);
+	LIST_INIT(&d->peps);
+	ret = open_all(d);
+	if (ret != 0) {
+		pthread_mutex_destroy(&d->lock);
+		free(d);
+		goto unlock;
+	}
+	d->refs = 1;
+	the_dev = *dev = d;
+unlock:
+	pthread_mutex_unlock(&open_lock);
+	return ret;
+}
+
+void
+fab_dev_put(struct fab_dev *d)
+{
+	pthread_mutex_lock(&open_lock);
+	if (--d->refs == 0) {
+		the_dev = NULL;
+		fab_progress_stop(d);
+		bb_cq_destroy(d->idle);
+		bb_cm_destroy(d->cm);
+		bb_dev_close(d->dev);
+		pthread_mutex_destroy(&d->lock);
+		free(d);
+	}
+	pthread_mutex_unlock(&open_lock);
+}
+
+void
+fab_dev_run(struct fab_dev *d)
+{
+	struct bb_cm_event event;
+	struct fid *fid;
+
+	bb_cq_poll(d->idle, NULL, 0);
+	while (bb_cm_poll(d->cm, &event, 1) == 1) {
+		if (event.type == BB_CM_CONNECT_REQUEST) {
+			fab_pep_event(d, &event);
+			continue;
+		}
+		fid = bb_conn_user(event.conn);
+		/* A passive endpoint destroys the requests that the application has not accepted.
+		 */
+		if (fid != NULL && fid->fclass == FI_CLASS_EP)
+			fab_ep_event(container_of(fid, struct fab_ep, fid.fid), &event);
+	}
+}

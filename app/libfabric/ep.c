@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Endpoints and shared receive contexts: open, bind, enable, close. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fab.h"
+
+#define MAX_FLUSH 4096 /* polls; one poll takes up to FAB_POLL completions */
+
+/* Makes room in the CQs for the completions of an endpoint. */
+static int
+reserve(struct fab_ep *ep)
+{
+	int ret = fab_cq_reserve(ep->tx_cq, ep->tx_size);
+
+	if (ret != 0)
+		return ret;
+	if (ep->srx == NULL) {
+		ret = fab_cq_reserve(ep->rx_cq, ep->rx_size);
+	} else if (ep->srx->cq != ep->rx_cq) {
+		/* However many endpoints share the receives, each completes once. */
+		ret = fab_cq_reserve(ep->rx_cq, ep->srx->depth);
+		if (ret == 0)
+			ep->srx->cq = ep->rx_cq;
+	}
+	if (ret != 0)
+		ep->tx_cq->used -= ep->tx_size;
+	return ret;
+}
+
+static void
+unreserve(struct fab_ep *ep)
+{
+	ep->tx_cq->used -= ep->tx_size;
+	if (ep->srx == NULL)
+		ep->rx_cq->used -= ep->rx_size;
+}
+
+int
+fab_ep_enable(struct fab_ep *ep)
+{
+	struct bb_qp_init_attr attr;
+	int ret;
+
+	if (ep->qp != NULL)
+		return 0;
+	if (ep->tx_cq == NULL || ep->rx_cq == NULL) {
+		FAB_WARN(EP_CTRL, "an endpoint needs a CQ for FI_TRANSMIT and one for FI_RECV\n");
+		return -FI_ENOCQ;
+	}
+	ret = reserve(ep);
+	if (ret != 0)
+		return ret;
+	bb_qp_init_attr_init(&attr);
+	attr.type = BB_QPT_RC;
+	attr.send_cq = ep->tx_cq->cq;
+	attr.recv_cq = ep->rx_cq->cq;
+	attr.sq_depth = ep->tx_size;
+	attr.rq_depth = ep->rx_size;
+	attr.max_sge = FAB_IOV;
+	attr.max_recv_sge = FAB_IOV;
+	attr.max_inline = FAB_INJECT;
+	attr.srq = ep->srx != NULL ? ep->srx->srq : NULL;
+	ret = bb_qp_create(ep->domain->pd, &attr, &ep->qp);
+	if (ret != 0) {
+		FAB_WARN(EP_CTRL, "no queue pair of %u sends and %u receives: %s\n", attr.sq_depth,
+			 attr.rq_depth, strerror(-ret));
+		unreserve(ep);
+		return ret;
+	}
+	ep->qp->user = ep;
+	LIST_INSERT_HEAD(&ep->domain->eps, ep, next);
+	return 0;
+}
+
+static int
+ep_control(struct fid *fid, int command, void *arg)
+{
+	struct fab_ep *ep = container_of(fid, struct fab_ep, fid.fid);
+	int ret;
+
+	(void)arg;
+	if (command != FI_ENABLE)
+		return -FI_ENOSYS;
+	fab_lock(ep->dev);
+	ret = fab_ep_enable(ep);
+	fab_unlock(ep->dev);
+	return ret;
+}
+
+static int
+bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
+{
+	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0)
+		return -FI_EBADFLAGS;
+	if (((flags & FI_TRANSMIT) != 0 && ep->tx_cq != NULL) ||
+	    ((flags & FI_RECV) != 0 && ep->rx_cq != NULL) || cq->domain != ep->domain)
+		return -FI_EINVAL;
+	if ((flags & FI_TRANSMIT) != 0) {
+		ep->tx_cq = cq;
+		ep->tx_selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
+		cq->refs++;
+	}
+	if ((flags & FI_RECV) != 0) {
+		ep->rx_cq = cq;
+		ep->rx_selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
+		cq->refs++;
+	}
+	return 0;
+}
+
+static int
+bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
+{
+	static const uint64_t kinds[FAB_COUNTS] = {
+		[FAB_COUNT_SEND] = FI_SEND,
+		[FAB_COUNT_RECV] = FI_RECV,
+		[FAB_COUNT_READ] = FI_READ,
+		[FAB_COUNT_WRITE] = FI_WRITE,
+	};
+	unsigned int i;
+
+	/* The target's device reports no completion of a peer's WRITE or READ. */
+	if ((flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE)) != 0)
+		return -FI_EBADFLAGS;
+	for (i = 0; i < FAB_COUNTS; i++)
+		if ((flags & kinds[i]) != 0 && ep->cntr[i] != NULL)
+			return -FI_EINVAL;
+	for (i = 0; i < FAB_COUNTS; i++) {
+		if ((flags & kinds[i]) == 0)
+			continue;
+		ep->cntr[i] = cntr;
+		cntr->refs++;
+	}
+	ep->counts = true;
+	ep->quiet = BB_SEND_SIGNALED;
+	return 0;
+}
+
+static int
+ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fab_ep *ep = container_of(fid, struct fab_ep, fid.fid);
+	struct fab_srx *srx;
+	int ret = 0;
+
+	if (ep->qp != NULL)
+		return -FI_EOPBADSTATE;
+	fab_lock(ep->dev);
+	switch (bfid->fclass) {
+	case FI_CLASS_EQ:
+		ret = ep->eq != NULL ? -FI_EINVAL : 0;
+		if (ret == 0) {
+			ep->eq = container_of(bfid, struct fab_eq, fid.fid);
+			ep->eq->refs++;
+		}
+		break;
+	case FI_CLASS_CQ:
+		ret = bind_cq(ep, container_of(bfid, struct fab_cq, fid.fid), flags);
+		break;
+	case FI_CLASS_CNTR:
+		ret = bind_cntr(ep, container_of(bfid, struct fab_cntr, fid.fid), flags);
+		break;
+	case FI_CLASS_SRX_CTX:
+		srx = container_of(bfid, struct fab_srx, fid.fid);
+		ret = ep->srx != NULL || srx->domain != ep->domain ? -FI_EINVAL : 0;
+		if (ret == 0) {
+			ep->srx = srx;
+			srx->refs++;
+		}
+		break;
+	default:
+		ret = -FI_EINVAL;
+	}
+	fab_unlock(ep->dev);
+	return ret;
+}
+
+/*
+ * Completes the requests of an endpoint that is being closed with FI_ECANCELED, so that the
+ * application gets its buffers back. The device flushes a queue pair in ERR while it is polled.
+ */
+static void
+flush(struct fab_ep *ep)
+{
+	const struct bb_qp_attr attr = {.size = sizeof(attr), .state = BB_QP_ERR};
+	struct bb_qp_stats stats;
+	unsigned int i;
+
+	if (bb_qp_modify(ep->qp, &attr, BB_QP_STATE) != 0)
+		return;
+	for (i = 0; i < MAX_FLUSH; i++) {
+		fab_cq_fill(ep->tx_cq);
+		fab_cq_fill(ep->rx_cq);
+		if (bb_qp_stats(ep->qp, &stats) != 0 ||
+		    (stats.outstanding == 0 && stats.recv_outstanding == 0))
+			break;
+	}
+}
+
+static int
+ep_close(struct fid *fid)
+{
+	struct fab_ep *ep = container_of(fid, struct fab_ep, fid.fid);
+	struct fab_dev *dev = ep->dev;
+	unsigned int i;
+
+	fab_lock(dev);
+	if (ep->conn != NULL) {
+		if (ep->connected && !ep->shut)
+			bb_conn_disconnect(ep->conn, NULL, 0);
+		bb_conn_destroy(ep->conn);
+	}
+	if (ep->qp != NULL) {
+		flush(ep);
+		LIST_REMOVE(ep, next);
+		bb_qp_destroy(ep->qp);
+		unreserve(ep);
+	}
+	if (ep->tx_cq != NULL)
+		ep->tx_cq->refs--;
+	if (ep->rx_cq != NULL)
+		ep->rx_cq->refs--;
+	if (ep->srx != NULL)
+		ep->srx->refs--;
+	for (i = 0; i < FAB_COUNTS; i++)
+		if (ep->cntr[i] != NULL)
+			ep->cntr[i]->refs--;
+	if (ep->eq != NULL) {
+		fab_eq_forget(ep->eq, fid);
+		ep->eq->refs--;
+	}
+	ep->domain->refs--;
+	__atomic_fetch_sub(&dev->active, 1, __ATOMIC_RELAXED);
+	fab_unlock(dev);
+	fi_freeinfo(ep->info);
+	free(ep);
+	return 0;
+}
+
+static int
+ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	const size_t size = FAB_CM_DATA;
+
+	(void)fid;
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
+		return -FI_ENOPROTOOPT;
+	if (*len < sizeof(size))
+		return -FI_ETOOSMALL;
+	memcpy(value, &size, sizeof(size));
+	*len = sizeof(size);
+	return 0;
+}
+
+static int
+no_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	(void)fid, (void)level, (void)name, (void)value, (void)len;
+	return -FI_ENOPROTOOPT;
+}
+
+static ssize_t
+no_cancel(fid_t fid, void *context)
+{
+	(void)fid, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int
+no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
+{
+	(void)sep, (void)index, (void)attr, (void)tx, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int
+no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context)
+{
+	(void)sep, (void)index, (void)attr, (void)rx, (void)context;
+	return -FI_ENOSYS;
+}
+
+static ssize_t
+no_size_left(struct fid_ep *ep)
+{
+	(void)ep;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops ep_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+	.ops_open = fab_no_ops_open,
+};
+
+static struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = no_cancel,
+	.getopt = ep_getopt,
+	.setopt = no_setopt,
+	.tx_ctx = no_tx_ctx,
+	.rx_ctx = no_rx_ctx,
+	.rx_size_left = no_size_left,
+	.tx_size_left = no_size_left,
+};
+
+static uint32_t
+depth_of(size_t wanted)
+{
+	return wanted == 0 ? FAB_DEPTH : wanted > FAB_MAX_DEPTH ? FAB_MAX_DEPTH : (uint32_t)wanted;
+}
+
+int
+fab_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid, void *context)
+{
+	struct fab_domain *d = container_of(domain, struct fab_domain, fid);
+	struct fab_ep *ep;
+
+	if (info->ep_attr != NULL && info->ep_attr->type != FI_EP_MSG)
+		return -FI_EINVAL;
+	ep = calloc(1, sizeof(*ep));
+	if (ep == NULL)
+		return -FI_ENOMEM;
+	ep->info = fi_dupinfo(info);
+	if (ep->info == NULL) {
+		free(ep);
+		return -FI_ENOMEM;
+	}
+	ep->domain = d;
+	ep->dev = d->dev;
+	ep->tx_op_flags = info->tx_attr != NULL ? info->tx_attr->op_flags : 0;
+	ep->tx_size = depth_of(info->tx_attr != NULL ? info->tx_attr->size : 0);
+	ep->rx_size = depth_of(info->rx_attr != NULL ? info->rx_attr->size : 0);
+	ep->fid.fid = (struct fid){FI_CLASS_EP, context, &ep_fi_ops};
+	ep->fid.ops = &ep_ops;
+	ep->fid.cm = &fab_ep_cm_ops;
+	ep->fid.msg = &fab_msg_ops;
+	ep->fid.rma = &fab_rma_ops;
+	ep->fid.atomic = &fab_atomic_ops;
+	fab_lock(d->dev);
+	if (info->handle != NULL) {
+		ep->conn = fab_connreq_take(info->handle);
+		if (ep->conn != NULL)
+			bb_conn_user_set(ep->conn, &ep->fid.fid);
+	}
+	d->refs++;
+	__atomic_fetch_add(&d->dev->active, 1, __ATOMIC_RELAXED);
+	fab_unlock(d->dev);
+	*fid = &ep->fid;
+	return 0;
+}
+
+static int
+srx_close(struct fid *fid)
+{
+	struct fab_srx *s = container_of(fid, struct fab_srx, fid.fid);
+	struct fab_dev *dev = s->domain->dev;
+	int ret = -FI_EBUSY;
+
+	fab_lock(dev);
+	if (s->refs == 0)
+		ret = bb_srq_destroy(s->srq);
+	if (ret == 0)
+		s->domain->refs--;
+	fab_unlock(dev);
+	if (ret == 0)
+		free(s);
+	return ret;
+}
+
+/* A shared receive context takes its CQ from each endpoint; fi_enable() has no work to do. */
+static int
+srx_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid, (void)arg;
+	return command == FI_ENABLE ? 0 : -FI_ENOSYS;
+}
+
+static struct fi_ops srx_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = srx_close,
+	.bind = fab_no_bind,
+	.control = srx_control,
+	.ops_open = fab_no_ops_open,
+};
+
+int
+fab_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **fid, void *context)
+{
+	struct fab_domain *d = container_of(domain, struct fab_domain, fid);
+	struct bb_srq_attr srq;
+	struct fab_srx *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (s == NULL)
+		return -FI_ENOMEM;
+	s->domain = d;
+	s->depth = depth_of(attr != NULL ? attr->size : 0);
+	bb_srq_attr_init(&srq);
+	srq.depth = s->depth;
+	srq.max_sge = FAB_IOV;
+	srq.lcore = d->dev->lcore;
+	fab_lock(d->dev);
+	ret = bb_srq_create(d->pd, &srq, &s->srq);
+	if (ret == 0)
+		d->refs++;
+	fab_unlock(d->dev);
+	if (ret != 0) {
+		free(s);
+		return ret;
+	}
+	s->fid.fid = (struct fid){FI_CLASS_SRX_CTX, context, &srx_fi_ops};
+	s->fid.ops = &ep_ops;
+	s->fid.msg = &fab_srx_msg_ops;
+	*fid = &s->fid;
+	return 0;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The libfabric provider "bluebell": endpoints of type FI_EP_MSG over the public API of Bluebell.
+ *
+ * One device serves the process. Its lock guards every object below it, because libfabric lets a
+ * thread read an event queue while another thread posts, and both run the same device. Names of
+ * structs and functions follow fi_fabric(7) and the manual pages that it lists.
+ */
+#ifndef FAB_H
+#define FAB_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include <bluebell.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+/*
+ * Limits that fi_getinfo() reports. It does not open the device, and every device of Bluebell has
+ * at least these limits.
+ */
+#define FAB_INJECT     64u
+#define FAB_IOV        4u
+#define FAB_DEPTH      256u  /* default of fi_tx_attr.size and fi_rx_attr.size */
+#define FAB_MAX_DEPTH  4096u /* largest value of these sizes */
+#define FAB_MAX_MSG    (1u << 30)
+#define FAB_CM_DATA    256u /* private data of a connection request, reply or rejection */
+#define FAB_POLL       32u  /* completions that a poll takes from Bluebell */
+#define FAB_NAP_MS     1    /* milliseconds of sleep between two runs of a software device */
+#define FAB_PROTOCOL   (FI_PROV_SPECIFIC | 0xbbu)
+#define FAB_MSG_CAPS   (FI_MSG | FI_SEND | FI_RECV)
+#define FAB_RMA_CAPS   (FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define FAB_OTHER_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define FAB_CAPS       (FAB_MSG_CAPS | FAB_RMA_CAPS | FI_ATOMIC | FAB_OTHER_CAPS)
+#define FAB_TX_FLAGS   (FI_INJECT | FI_COMPLETION | FI_TRANSMIT_COMPLETE | FI_INJECT_COMPLETE)
+#define FAB_MR_MODE    (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+#define FAB_WARN(subsys, ...) FI_WARN(&fab_provider, FI_LOG_##subsys, __VA_ARGS__)
+
+struct fab_ep;
+struct fab_pep;
+
+/* The device of the process, open while a fabric exists. */
+struct fab_dev {
+	pthread_mutex_t lock; /* guards every object of the device */
+	unsigned int refs;    /* fabrics */
+	struct bb_dev *dev;
+	struct bb_cm *cm;
+	struct bb_cq *idle; /* a poll of this CQ runs a software device */
+	struct bb_dev_attr attr;
+	uint32_t lcore; /* owner of all queues */
+	/* Runs a software device while the application does not: see progress.c. */
+	pthread_t thread;
+	bool has_thread;
+	int stop;            /* eventfd, readable when the thread must end */
+	uint64_t polls;      /* number of reads of CQs and EQs */
+	unsigned int active; /* endpoints and passive endpoints */
+	LIST_HEAD(, fab_pep) peps;
+};
+
+struct fab_fabric {
+	struct fid_fabric fid;
+	struct fab_dev *dev;
+	unsigned int refs; /* domains, passive endpoints and event queues */
+};
+
+struct fab_domain {
+	struct fid_domain fid;
+	struct fab_fabric *fabric;
+	struct fab_dev *dev;
+	struct bb_pd *pd;
+	unsigned int refs; /* regions, queues, counters and endpoints */
+	LIST_HEAD(, fab_ep) eps;
+};
+
+struct fab_mr {
+	struct fid_mr fid;
+	struct fab_domain *domain;
+	struct bb_mr *mr;
+};
+
+/* An entry of an event queue. */
+struct fab_event {
+	STAILQ_ENTRY(fab_event) next;
+	uint32_t type;              /* an event of fi_eq(3); not used with err.err */
+	struct fi_eq_err_entry err; /* err.err is 0 if the entry is an event */
+	struct fi_info *info;       /* of FI_CONNREQ, until the application has read it */
+	size_t head, len;           /* bytes of the struct at the start of data; of all data */
+	unsigned char data[];
+};
+
+struct fab_eq {
+	struct fid_eq fid;
+	struct fab_fabric *fabric;
+	STAILQ_HEAD(, fab_event) events;
+	enum fi_wait_obj wait;
+	int fd;            /* epoll descriptor of the CM and of wakeup; -1 with FI_WAIT_NONE */
+	int wakeup;        /* eventfd, readable while events is not empty */
+	unsigned int refs; /* endpoints that are bound to it */
+	unsigned char *err_data; /* of the last error that was read */
+};
+
+struct fab_cntr {
+	struct fid_cntr fid;
+	struct fab_domain *domain;
+	uint64_t value, errors;
+	unsigned int refs;
+};
+
+/* A completion that the application has not read. The endpoint may be closed already. */
+struct fab_comp {
+	struct fi_cq_data_entry entry;
+	enum bb_wc_status status;
+};
+
+struct fab_cq {
+	struct fid_cq fid;
+	struct fab_domain *domain;
+	struct bb_cq *cq;
+	struct bb_channel *channel; /* with a wait object, if the device is a card */
+	enum fi_cq_format format;
+	enum fi_wait_obj wait;
+	int fd;                /* epoll descriptor of channel or timer, and of wakeup */
+	int timer, wakeup;     /* timer wakes a waiter to run a software device; or -1 */
+	struct fab_comp *comp; /* from at up to count: not read yet */
+	unsigned int at, count, size;
+	uint32_t used; /* completions that the bound endpoints may have outstanding */
+	unsigned int refs;
+};
+
+/* A receive context that several endpoints share (fi_srx_context()). */
+struct fab_srx {
+	struct fid_ep fid;
+	struct fab_domain *domain;
+	struct bb_srq *srq;
+	uint32_t depth;
+	struct fab_cq *cq; /* the last CQ that has room for the receives of this context */
+	unsigned int refs;
+};
+
+/* Counters of an endpoint, by the kind of operation. */
+enum fab_count {
+	FAB_COUNT_SEND,
+	FAB_COUNT_RECV,
+	FAB_COUNT_READ,
+	FAB_COUNT_WRITE,
+	FAB_COUNTS
+};
+
+struct fab_ep {
+	struct fid_ep fid;
+	struct bb_qp *qp; /* NULL until fi_enable() */
+	struct fab_dev *dev;
+	uint64_t tx_op_flags;
+	/* Flags of a request whose completion the application has not asked for, and has asked for.
+	 */
+	uint32_t quiet, signaled;
+	bool tx_selective, rx_selective;
+	bool counts; /* a counter is bound, so every request must complete */
+	struct fab_cntr *cntr[FAB_COUNTS];
+	struct fab_domain *domain;
+	struct fab_eq *eq;
+	struct fab_cq *tx_cq, *rx_cq;
+	struct fab_srx *srx;
+	struct bb_conn *conn;
+	struct fi_info *info;
+	uint32_t tx_size, rx_size;
+	bool connected, shut;
+	LIST_ENTRY(fab_ep) next; /* of the domain, from fi_enable() on */
+};
+
+/* A connection request: the handle in the fi_info of FI_CONNREQ. */
+struct fab_connreq {
+	struct fid fid;
+	LIST_ENTRY(fab_connreq) next;
+	struct fab_pep *pep;
+	struct bb_conn *conn;
+};
+
+struct fab_pep {
+	struct fid_pep fid;
+	LIST_ENTRY(fab_pep) next;
+	struct fab_fabric *fabric;
+	struct fab_eq *eq;
+	struct fi_info *info;
+	struct bb_listener *listener;
+	bool listening;
+	LIST_HEAD(, fab_connreq) requests;
+};
+
+extern struct fi_provider fab_provider;
+
+/* A request without a completion for the application has this wr_id. */
+#define FAB_SILENT(ep) ((uint64_t)(uintptr_t) & (ep)->quiet)
+
+int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info);
+
+/*
+ * Opens the device that FI_BLUEBELL_DEVICE names, and starts EAL before that. All fabrics of the
+ * process share the device. Returns 0 or a negative errno.
+ */
+int fab_dev_get(struct fab_dev **dev);
+void fab_dev_put(struct fab_dev *dev);
+int fab_progress_start(struct fab_dev *dev);
+void fab_progress_stop(struct fab_dev *dev);
+/* Runs a software device and the CM, and puts the events of connections into event queues. */
+void fab_dev_run(struct fab_dev *dev);
+
+int fab_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+int fab_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+	       void *context);
+int fab_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		void *context);
+int fab_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+		   void *context);
+int fab_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
+int fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		void *context);
+int fab_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
+		  void *context);
+int fab_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		 void *context);
+int fab_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep,
+		 void *context);
+extern struct fi_ops_mr fab_mr_ops;
+
+/* Makes the queue pair of an endpoint, as fi_enable() does. The caller holds the lock. */
+int fab_ep_enable(struct fab_ep *ep);
+extern struct fi_ops_cm fab_ep_cm_ops;
+extern struct fi_ops_msg fab_msg_ops, fab_srx_msg_ops;
+extern struct fi_ops_rma fab_rma_ops;
+extern struct fi_ops_atomic fab_atomic_ops;
+/* Takes the connection of the request @handle for an endpoint; NULL if @handle is none. */
+struct bb_conn *fab_connreq_take(fid_t handle);
+void fab_pep_event(struct fab_dev *dev, const struct bb_cm_event *event);
+void fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *event);
+
+/* Makes room for the completions of a queue in a CQ. Returns 0 or a negative errno. */
+int fab_cq_reserve(struct fab_cq *cq, uint32_t entries);
+/*
+ * Moves completions of the device to cq->comp, and counts those that a counter counts. Returns
+ * their number, at most FAB_POLL.
+ */
+unsigned int fab_cq_fill(struct fab_cq *cq);
+/* Returns true if the application has read every completion; arms the CQ on a card. */
+bool fab_cq_is_empty(struct fab_cq *cq);
+bool fab_eq_is_empty(struct fab_eq *eq);
+
+/* The wait object of a CQ. */
+int fab_wait_open(struct fab_cq *cq, enum fi_wait_obj wait);
+void fab_wait_close(struct fab_cq *cq);
+int fab_wait_control(struct fid *fid, int command, void *arg);
+ssize_t fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout);
+ssize_t fab_wait_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
+			   const void *cond, int timeout);
+int fab_wait_signal(struct fid_cq *fid);
+
+/*
+ * Adds an event with @len bytes of private data. Frees @info, or passes it to the application. @err
+ * is 0, or the errno of an error entry. Drops the event if there is no memory.
+ */
+void fab_eq_add(struct fab_eq *eq, uint32_t type, int err, fid_t fid, struct fi_info *info,
+		const void *data, size_t len);
+
+/* Drops the events of an object that is being closed. */
+void fab_eq_forget(struct fab_eq *eq, const struct fid *fid);
+
+/* Stubs for operations of libfabric that the provider lacks; they return -FI_ENOSYS. */
+int fab_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+int fab_no_control(struct fid *fid, int command, void *arg);
+int fab_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+
+static inline void
+fab_lock(struct fab_dev *dev)
+{
+	pthread_mutex_lock(&dev->lock);
+}
+
+static inline void
+fab_unlock(struct fab_dev *dev)
+{
+	pthread_mutex_unlock(&dev->lock);
+}
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Passive endpoints: listen, and report connection requests. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fab.h"
+
+static void
+request_free(struct fab_connreq *r)
+{
+	LIST_REMOVE(r, next);
+	bb_conn_destroy(r->conn);
+	free(r);
+}
+
+struct bb_conn *
+fab_connreq_take(fid_t handle)
+{
+	struct fab_connreq *r;
+	struct bb_conn *conn;
+
+	if (handle == NULL || handle->fclass != FI_CLASS_CONNREQ)
+		return NULL;
+	r = container_of(handle, struct fab_connreq, fid);
+	conn = r->conn;
+	LIST_REMOVE(r, next);
+	free(r);
+	return conn;
+}
+
+/* Writes the peer's address, which bb_conn_query() gives as text, to the entry of FI_CONNREQ. */
+static int
+set_peer(struct fi_info *info, const struct bb_conn *conn)
+{
+	struct sockaddr_storage addr;
+	struct bb_conn_info about;
+	size_t len;
+
+	bb_conn_query(conn, &about);
+	if (bb_cm_addr(about.peer, &addr) != 0)
+		return 0;
+	len = addr.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	free(info->dest_addr);
+	info->dest_addr = malloc(len);
+	if (info->dest_addr == NULL)
+		return -FI_ENOMEM;
+	memcpy(info->dest_addr, &addr, len);
+	info->dest_addrlen = len;
+	return 0;
+}
+
+/* Reports a request to the event queue of its passive endpoint. */
+static int
+report(struct fab_pep *p, const struct bb_cm_event *ev)
+{
+	struct fab_connreq *r = calloc(1, sizeof(*r));
+	struct fi_info *info = fi_dupinfo(p->info);
+
+	if (r == NULL || info == NULL || set_peer(info, ev->conn) != 0) {
+		free(r);
+		fi_freeinfo(info);
+		return -FI_ENOMEM;
+	}
+	r->fid = (struct fid){FI_CLASS_CONNREQ, p->fid.fid.context, NULL};
+	r->pep = p;
+	r->conn = ev->conn;
+	bb_conn_user_set(ev->conn, &r->fid);
+	LIST_INSERT_HEAD(&p->requests, r, next);
+	info->handle = &r->fid;
+	fab_eq_add(p->eq, FI_CONNREQ, 0, &p->fid.fid, info, ev->private_data, ev->private_len);
+	return 0;
+}
+
+void
+fab_pep_event(struct fab_dev *dev, const struct bb_cm_event *ev)
+{
+	struct fab_pep *p;
+
+	LIST_FOREACH(p, &dev->peps, next)
+		if (p->listener == ev->listener)
+			break;
+	if (p != NULL && p->listening && report(p, ev) == 0)
+		return;
+	bb_conn_reject(ev->conn, NULL, 0);
+	bb_conn_destroy(ev->conn);
+}
+
+static int
+listen_at(struct fab_pep *p, const struct sockaddr *addr)
+{
+	int ret;
+
+	if (p->listener != NULL)
+		bb_listener_destroy(p->listener);
+	p->listener = NULL;
+	ret = bb_listener_create(p->fabric->dev->cm, addr, &p->listener);
+	if (ret != 0)
+		return ret;
+	/* sin_port and sin6_port have the same place. */
+	((struct sockaddr_in *)p->info->src_addr)->sin_port = htons(bb_listener_port(p->listener));
+	return 0;
+}
+
+static int
+pep_setname(fid_t fid, void *addr, size_t len)
+{
+	struct fab_pep *p = container_of(fid, struct fab_pep, fid.fid);
+	void *copy;
+	int ret;
+
+	if (p->listening || len < sizeof(struct sockaddr_in))
+		return p->listening ? -FI_EBUSY : -FI_EINVAL;
+	copy = malloc(len);
+	if (copy == NULL)
+		return -FI_ENOMEM;
+	memcpy(copy, addr, len);
+	free(p->info->src_addr);
+	p->info->src_addr = copy;
+	p->info->src_addrlen = len;
+	fab_lock(p->fabric->dev);
+	ret = listen_at(p, copy);
+	fab_unlock(p->fabric->dev);
+	return ret;
+}
+
+static int
+pep_getname(fid_t fid, void *addr, size_t *len)
+{
+	const struct fi_info *info = container_of(fid, struct fab_pep, fid.fid)->info;
+	const size_t room = *len;
+
+	*len = info->src_addrlen;
+	memcpy(addr, info->src_addr, room < *len ? room : *len);
+	return room < *len ? -FI_ETOOSMALL : 0;
+}
+
+static int
+pep_listen(struct fid_pep *fid)
+{
+	struct fab_pep *p = container_of(fid, struct fab_pep, fid);
+
+	if (p->eq == NULL)
+		return -FI_ENOEQ;
+	p->listening = true;
+	return 0;
+}
+
+static int
+pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t len)
+{
+	struct fab_dev *dev = container_of(fid, struct fab_pep, fid)->fabric->dev;
+	struct bb_conn *conn;
+	int ret;
+
+	if (len > FAB_CM_DATA)
+		return -FI_EINVAL;
+	fab_lock(dev);
+	conn = fab_connreq_take(handle);
+	ret = conn != NULL ? bb_conn_reject(conn, param, (uint32_t)len) : -FI_EINVAL;
+	if (conn != NULL)
+		bb_conn_destroy(conn);
+	fab_unlock(dev);
+	return ret;
+}
+
+static int
+pep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	const size_t size = FAB_CM_DATA;
+
+	(void)fid;
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
+		return -FI_ENOPROTOOPT;
+	if (*len < sizeof(size))
+		return -FI_ETOOSMALL;
+	memcpy(value, &size, sizeof(size));
+	*len = sizeof(size);
+	return 0;
+}
+
+static int
+no_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	(void)fid, (void)level, (void)name, (void)value, (void)len;
+	return -FI_ENOPROTOOPT;
+}
+
+static ssize_t
+no_cancel(fid_t fid, void *context)
+{
+	(void)fid, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int
+pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fab_pep *p = container_of(fid, struct fab_pep, fid.fid);
+
+	(void)flags;
+	if (bfid->fclass != FI_CLASS_EQ || p->eq != NULL)
+		return -FI_EINVAL;
+	p->eq = container_of(bfid, struct fab_eq, fid.fid);
+	fab_lock(p->fabric->dev);
+	p->eq->refs++;
+	fab_unlock(p->fabric->dev);
+	return 0;
+}
+
+static int
+pep_close(struct fid *fid)
+{
+	struct fab_pep *p = container_of(fid, struct fab_pep, fid.fid);
+	struct fab_dev *dev = p->fabric->dev;
+	struct fab_connreq *r;
+
+	fab_lock(dev);
+	while ((r = LIST_FIRST(&p->requests)) != NULL)
+		request_free(r);
+	if (p->listener != NULL)
+		bb_listener_destroy(p->listener);
+	LIST_REMOVE(p, next);
+	if (p->eq != NULL) {
+		fab_eq_forget(p->eq, fid);
+		p->eq->refs--;
+	}
+	p->fabric->refs--;
+	__atomic_fetch_sub(&dev->active, 1, __ATOMIC_RELAXED);
+	fab_unlock(dev);
+	fi_freeinfo(p->info);
+	free(p);
+	return 0;
+}
+
+static struct fi_ops pep_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = pep_close,
+	.bind = pep_bind,
+	.control = fab_no_control,
+	.ops_open = fab_no_ops_open,
+};
+
+static struct fi_ops_ep pep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = no_cancel,
+	.getopt = pep_getopt,
+	.setopt = no_setopt,
+};
+
+static int
+no_getpeer(struct fid_ep *ep, void *addr, size_t *len)
+{
+	(void)ep, (void)addr, (void)len;
+	return -FI_ENOSYS;
+}
+
+static int
+no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t len)
+{
+	(void)ep, (void)addr, (void)param, (void)len;
+	return -FI_ENOSYS;
+}
+
+static int
+no_accept(struct fid_ep *ep, const void *param, size_t len)
+{
+	(void)ep, (void)param, (void)len;
+	return -FI_ENOSYS;
+}
+
+static int
+no_shutdown(struct fid_ep *ep, uint64_t flags)
+{
+	(void)ep, (void)flags;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_cm pep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = pep_setname,
+	.getname = pep_getname,
+	.getpeer = no_getpeer,
+	.connect = no_connect,
+	.listen = pep_listen,
+	.accept = no_accept,
+	.reject = pep_reject,
+	.shutdown = no_shutdown,
+};
+
+int
+fab_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context)
+{
+	struct fab_fabric *f = container_of(fabric, struct fab_fabric, fid);
+	struct sockaddr_storage any = {.ss_family = AF_INET};
+	struct fab_pep *p = calloc(1, sizeof(*p));
+	int ret = -FI_ENOMEM;
+
+	if (p == NULL)
+		return -FI_ENOMEM;
+	p->fabric = f;
+	LIST_INIT(&p->requests);
+	p->info = fi_dupinfo(info);
+	if (p->info == NULL)
+		goto free_pep;
+	if (p->info->src_addr == NULL) {
+		if (info->addr_format == FI_SOCKADDR_IN6)
+			any.ss_family = AF_INET6;
+		p->info->src_addrlen = any.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+								 : sizeof(struct sockaddr_in);
+		p->info->src_addr = malloc(sizeof(any));
+		if (p->info->src_addr == NULL)
+			goto free_info;
+		memcpy(p->info->src_addr, &any, sizeof(any));
+	}
+	/* The port must be known before fi_listen(), because fi_getname() returns it. */
+	fab_lock(f->dev);
+	ret = listen_at(p, p->info->src_addr);
+	if (ret == 0) {
+		LIST_INSERT_HEAD(&f->dev->peps, p, next);
+		f->refs++;
+		__atomic_fetch_add(&f->dev->active, 1, __ATOMIC_RELAXED);
+	}
+	fab_unlock(f->dev);
+	if (ret != 0)
+		goto free_info;
+	p->fid.fid = (struct fid){FI_CLASS_PEP, context, &pep_fi_ops};
+	p->fid.ops = &pep_ops;
+	p->fid.cm = &pep_cm_ops;
+	*pep = &p->fid;
+	return 0;
+
+free_info:
+	fi_freeinfo(p->info);
+free_pep:
+	free(p);
+	return ret;
+}

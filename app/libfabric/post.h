@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The parts that all posting functions share: keys, flags, the lock, and the doorbell. */
+#ifndef POST_H
+#define POST_H
+
+#include <errno.h>
+#include <string.h>
+
+#include "fab.h"
+
+/* A request of the application. */
+struct fab_req {
+	const struct iovec *iov;
+	void **desc; /* NULL, or the descriptor of each entry of iov */
+	size_t n;
+	uint64_t flags;
+	void *context;
+	bool silent; /* inject: the application gets no completion */
+	bool imm;
+	uint64_t data; /* with imm; cq_data_size is 4 bytes */
+	uint64_t addr, key;
+};
+
+static inline __attribute__((always_inline)) struct fab_ep *
+fab_ep_of(struct fid_ep *fid)
+{
+	return container_of(fid, struct fab_ep, fid);
+}
+
+/*
+ * Writes the SGEs of a request. Returns the bytes of the message, or a negative errno if a part has
+ * no descriptor or the message is too long.
+ */
+static inline __attribute__((always_inline)) ssize_t
+fab_sges(const struct fab_req *r, struct bb_sge *sge)
+{
+	size_t i, len = 0;
+
+	if (r->n > FAB_IOV)
+		return -FI_EINVAL;
+	for (i = 0; i < r->n; i++) {
+		const struct fab_mr *mr = r->desc != NULL ? r->desc[i] : NULL;
+
+		if (r->iov[i].iov_len > FAB_MAX_MSG)
+			return -FI_EMSGSIZE;
+		if (mr == NULL && r->iov[i].iov_len != 0)
+			return -FI_EINVAL; /* FI_MR_LOCAL */
+		sge[i] = (struct bb_sge){
+			.addr = (uintptr_t)r->iov[i].iov_base,
+			.len = (uint32_t)r->iov[i].iov_len,
+			.lkey = mr != NULL ? mr->mr->lkey : 0,
+		};
+		len += r->iov[i].iov_len;
+	}
+	return len > FAB_MAX_MSG ? -FI_EMSGSIZE : (ssize_t)len;
+}
+
+/*
+ * Copies a short message into @to, so that it can be posted inline. Returns its bytes, or -1 if it
+ * is longer than FAB_INJECT or has too many parts.
+ */
+static inline __attribute__((always_inline)) int
+fab_short(const struct fab_req *r, unsigned char to[FAB_INJECT], const void **data)
+{
+	size_t i, len = 0;
+
+	if (r->n > FAB_IOV)
+		return -1;
+	if (r->n == 1) {
+		*data = r->iov->iov_base;
+		return r->iov->iov_len <= FAB_INJECT ? (int)r->iov->iov_len : -1;
+	}
+	for (i = 0; i < r->n; i++) {
+		if (r->iov[i].iov_len > FAB_INJECT - len)
+			return -1;
+		memcpy(to + len, r->iov[i].iov_base, r->iov[i].iov_len);
+		len += r->iov[i].iov_len;
+	}
+	*data = to;
+	return (int)len;
+}
+
+/* Sets the wr_id of a request, and returns its flags for Bluebell. */
+static inline __attribute__((always_inline)) uint32_t
+fab_want(const struct fab_ep *ep, const struct fab_req *r, uint64_t *wr_id)
+{
+	const uint32_t fence = (r->flags & FI_FENCE) != 0 ? BB_SEND_FENCE : 0;
+
+	*wr_id = (uintptr_t)r->context;
+	if (!r->silent && (!ep->tx_selective || (r->flags & FI_COMPLETION) != 0))
+		return fence | BB_SEND_SIGNALED;
+	if (r->silent || ep->counts)
+		*wr_id = FAB_SILENT(ep);
+	return fence | ep->quiet;
+}
+
+/* Rings for the requests that wait, unless the application posts more. Returns @ret. */
+static inline __attribute__((always_inline)) ssize_t
+fab_rung(struct fab_ep *ep, const struct fab_req *r, int ret)
+{
+	/* A full queue gets room only if the device sees its requests. */
+	if ((r->flags & FI_MORE) == 0 || ret != 0)
+		bb_qp_ring(ep->qp);
+	fab_unlock(ep->dev);
+	return ret;
+}
+
+/* Takes the lock, if the endpoint has a queue pair. */
+static inline __attribute__((always_inline)) bool
+fab_begin(struct fab_ep *ep)
+{
+	fab_lock(ep->dev);
+	if (bb_likely(ep->qp != NULL))
+		return true;
+	fab_unlock(ep->dev);
+	return false;
+}
+
+#endif

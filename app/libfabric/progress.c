@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A thread for applications that do not read their queues for a while. A software device executes
+ * the requests of its peers, and acknowledges them, only while a thread runs it. An application
+ * runs the device when it reads a queue. If it has read none for a millisecond, this thread runs
+ * the device.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "fab.h"
+
+#define IDLE_MS 50 /* how long the thread sleeps while there is no endpoint */
+
+static void *
+run(void *arg)
+{
+	struct fab_dev *d = arg;
+	struct pollfd p = {.fd = d->stop, .events = POLLIN};
+	uint64_t seen = 0, polls;
+	bool active = false;
+
+	while (poll(&p, 1, active ? FAB_NAP_MS : IDLE_MS) <= 0) {
+		active = __atomic_load_n(&d->active, __ATOMIC_RELAXED) != 0;
+		polls = __atomic_load_n(&d->polls, __ATOMIC_RELAXED);
+		if (active && polls == seen && pthread_mutex_trylock(&d->lock) == 0) {
+			fab_dev_run(d);
+			fab_unlock(d);
+		}
+		seen = polls;
+	}
+	return NULL;
+}
+
+int
+fab_progress_start(struct fab_dev *d)
+{
+	int ret;
+
+	if (!d->attr.software)
+		return 0;
+	d->stop = eventfd(0, EFD_CLOEXEC);
+	if (d->stop < 0)
+		return -errno;
+	ret = pthread_create(&d->thread, NULL, run, d);
+	if (ret != 0) {
+		close(d->stop);
+		return -ret;
+	}
+	d->has_thread = true;
+	return 0;
+}
+
+void
+fab_progress_stop(struct fab_dev *d)
+{
+	const uint64_t one = 1;
+
+	if (!d->has_thread)
+		return;
+	(void)!write(d->stop, &one, sizeof(one));
+	pthread_join(d->thread, NULL);
+	close(d->stop);
+}

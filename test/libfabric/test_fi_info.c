@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* fi_getinfo(): which hints the provider accepts, and what it reports. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "pair.h"
+
+/* Asks for the hints and returns the first entry, NULL if the provider refuses them. */
+static struct fi_info *
+ask(struct fi_info *hints, const char *node, const char *service, uint64_t flags)
+{
+	struct fi_info *info = NULL;
+	int ret = fi_getinfo(VERSION, node, service, flags, hints, &info);
+
+	assert_true(ret == 0 || ret == -FI_ENODATA);
+	assert_true((ret == 0) == (info != NULL));
+	return info;
+}
+
+/* Checks that the provider refuses hints of FI_MSG after @change. */
+#define REFUSED(change_)                                                                           \
+	do {                                                                                       \
+		struct fi_info *h = hints_of(FI_MSG);                                              \
+                                                                                                   \
+		change_;                                                                           \
+		if (ask(h, NULL, NULL, 0) != NULL)                                                 \
+			fail_msg("accepted: %s", #change_);                                        \
+		fi_freeinfo(h);                                                                    \
+	} while (0)
+
+TEST(test_reports_what_the_hints_ask_for)
+{
+	struct fi_info *h = hints_of(FI_MSG | FI_RMA), *i;
+
+	h->tx_attr->size = 33;
+	i = ask(h, "127.0.0.1", "4711", 0);
+	assert_non_null(i);
+	assert_string_equal(i->fabric_attr->prov_name, "bluebell");
+	assert_string_equal(i->domain_attr->name, "bluebell");
+	assert_int_equal(i->ep_attr->type, FI_EP_MSG);
+	assert_int_equal(i->caps & (FI_MSG | FI_RMA | FI_ATOMIC), FI_MSG | FI_RMA);
+	assert_int_equal(i->caps & (FI_SEND | FI_RECV | FI_READ | FI_REMOTE_WRITE),
+			 FI_SEND | FI_RECV | FI_READ | FI_REMOTE_WRITE);
+	assert_int_equal(i->tx_attr->size, 33);
+	assert_int_equal(i->addr_format, FI_SOCKADDR_IN);
+	assert_int_equal(ntohs(((struct sockaddr_in *)i->dest_addr)->sin_port), 4711);
+	/* The source is the address from which the host reaches the destination. */
+	assert_int_equal(((struct sockaddr_in *)i->src_addr)->sin_addr.s_addr,
+			 htonl(INADDR_LOOPBACK));
+	fi_freeinfo(i);
+	fi_freeinfo(h);
+}
+
+TEST(test_messages_alone_need_only_local_keys)
+{
+	struct fi_info *h = hints_of(FI_MSG), *i;
+
+	h->domain_attr->mr_mode = FI_MR_LOCAL;
+	i = ask(h, NULL, NULL, 0);
+	assert_non_null(i);
+	assert_int_equal(i->domain_attr->mr_mode, FI_MR_LOCAL);
+	fi_freeinfo(i);
+	h->caps |= FI_RMA;
+	assert_null(ask(h, NULL, NULL, 0));
+	fi_freeinfo(h);
+}
+
+TEST(test_source_of_a_service_is_the_wildcard_address)
+{
+	struct fi_info *h = hints_of(FI_MSG), *i = ask(h, NULL, "4711", FI_SOURCE);
+	struct sockaddr_in *a;
+
+	assert_non_null(i);
+	a = i->src_addr;
+	assert_int_equal(a->sin_addr.s_addr, htonl(INADDR_ANY));
+	assert_int_equal(ntohs(a->sin_port), 4711);
+	fi_freeinfo(i);
+	fi_freeinfo(h);
+}
+
+TEST(test_without_addresses_there_is_one_entry_with_an_address_of_the_host)
+{
+	struct fi_info *h = hints_of(FI_MSG), *i = ask(h, NULL, NULL, 0);
+
+	assert_non_null(i);
+	assert_non_null(i->src_addr);
+	assert_null(i->next);
+	fi_freeinfo(i);
+	fi_freeinfo(h);
+}
+
+TEST(test_ipv6)
+{
+	struct fi_info *h = hints_of(FI_MSG), *i = ask(h, "::1", "1", FI_SOURCE);
+
+	assert_non_null(i);
+	assert_int_equal(i->addr_format, FI_SOCKADDR_IN6);
+	assert_int_equal(i->src_addrlen, sizeof(struct sockaddr_in6));
+	fi_freeinfo(i);
+	h->addr_format = FI_SOCKADDR_IN;
+	assert_null(ask(h, "::1", "1", FI_SOURCE));
+	fi_freeinfo(h);
+}
+
+TEST(test_refuses_what_it_does_not_have)
+{
+	REFUSED(h->caps |= FI_TAGGED);
+	REFUSED(h->caps |= FI_RMA_EVENT);
+	REFUSED(h->ep_attr->type = FI_EP_DGRAM);
+	REFUSED(h->ep_attr->protocol = FI_PROTO_IB_UD);
+	REFUSED(h->ep_attr->max_msg_size = (1u << 30) + 1);
+	REFUSED(h->ep_attr->tx_ctx_cnt = 2);
+	REFUSED(h->ep_attr->rx_ctx_cnt = 2);
+	REFUSED(h->tx_attr->inject_size = 65);
+	REFUSED(h->tx_attr->size = 4097);
+	REFUSED(h->tx_attr->iov_limit = 5);
+	REFUSED(h->tx_attr->rma_iov_limit = 2);
+	REFUSED(h->tx_attr->op_flags = FI_DELIVERY_COMPLETE);
+	REFUSED(h->tx_attr->msg_order = FI_ORDER_WAR);
+	REFUSED(h->rx_attr->size = 4097);
+	REFUSED(h->rx_attr->iov_limit = 5);
+	REFUSED(h->rx_attr->total_buffered_recv = 1);
+	REFUSED(h->rx_attr->op_flags = FI_MULTI_RECV);
+	REFUSED(h->domain_attr->mr_mode = FI_MR_VIRT_ADDR);
+	REFUSED(h->domain_attr->mr_mode = FI_MR_SCALABLE);
+	REFUSED(h->domain_attr->mr_key_size = 2);
+	REFUSED(h->domain_attr->cq_data_size = 8);
+	REFUSED(h->domain_attr->mr_iov_limit = 2);
+	REFUSED(h->domain_attr->name = strdup("mlx5_0"));
+	REFUSED(h->fabric_attr->name = strdup("other"));
+	REFUSED(h->addr_format = FI_SOCKADDR_IB);
+}
+
+TEST(test_refuses_names_that_do_not_resolve)
+{
+	struct fi_info *h = hints_of(FI_MSG);
+
+	assert_null(ask(h, "not a host", "1", FI_NUMERICHOST));
+	assert_null(ask(h, "127.0.0.1", "no service", 0));
+	fi_freeinfo(h);
+}
+
+TEST_MAIN(0)
