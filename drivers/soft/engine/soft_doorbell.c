@@ -298,7 +298,7 @@ soft_rung_poll(struct soft_engine *e, struct soft_watch *w, uint32_t reg)
 static void
 soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 {
-	bool listed = soft_rung_poll(e, w, 0) | soft_rung_poll(e, w, 1);
+	const bool first = soft_rung_poll(e, w, 0), listed = soft_rung_poll(e, w, 1) || first;
 	uint32_t i, n, pos = w->pos;
 
 	if (w->hidden_left != 0)
