@@ -129,7 +129,12 @@ swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
 	if (rc != 0)
 		goto unmap;
 	memcpy(to, at, len);
-	if (mremap(to, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
+	/*
+	 * UCX replaces mremap() of libc by a function that drops the last argument, and maps the
+	 * pages at address 0 then (src/ucm/mmap/install.c of 1.13). The system call is not
+	 * replaced.
+	 */
+	if (syscall(SYS_mremap, to, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, at) == -1) {
 		rc = errno;
 		goto unmap;
 	}

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Libraries of others above verbs, unchanged: UCX by ucx_perftest, and Open MPI over UCX by mpi_judge.c.
+
+No verdict depends on speed.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+from verbstest import WAIT, VerbsTest, free_port, listens, main
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+UCX = {'UCX_NET_DEVICES': 'mlx5_0:1', 'UCX_IB_GID_INDEX': '1', 'UCX_LOG_LEVEL': 'warn'}
+TRANSPORTS = 'rc_v', 'ud_v'     # rc_verbs and ud_verbs, with what they need to connect
+ATOMICS = 'ucp_add', 'ucp_fadd', 'ucp_swap', 'ucp_cswap'
+TESTS = ('tag_lat', 'tag_bw', 'tag_sync_lat', 'tag_sync_bw', 'ucp_put_lat', 'ucp_put_bw', 'ucp_get', 'stream_lat', 'stream_bw',
+         'ucp_am_lat', 'ucp_am_bw')
+RANKS = 4
+
+
+class Ucx(VerbsTest):
+    def run_test(self, transport, test, size):
+        self.env.update(UCX, UCX_TLS=transport + ',self')
+        port = free_port()
+        cmd = self.command('ucx_perftest', '-t', test, '-s', str(size), '-n', '100', '-w', '10', '-p', str(port))
+        server = self.start(cmd)
+        end = time.monotonic() + WAIT
+        while not listens(port) and server.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        client = self.start(cmd + ['127.0.0.1'])
+        for side, (rc, out) in ('client', self.end(client)), ('server', self.end(server)):
+            self.assertEqual(rc, 0, '%s: %s' % (side, out))
+            self.assertNotIn('ERROR', out)
+
+    def test_ucx_perftest(self):
+        self.need('ucx_perftest', 'ucx-utils')
+        for transport in TRANSPORTS:
+            for test in TESTS + ATOMICS:
+                for size in (8,) if test in ATOMICS else (8, 1000, 65536):
+                    with self.subTest(transport=transport, test=test, size=size):
+                        self.run_test(transport, test, size)
+
+
+class Mpi(VerbsTest):
+    def setUp(self):
+        super().setUp()
+        self.need('mpirun', 'openmpi-bin')
+        self.need('mpicc', 'libopenmpi-dev')
+        self.judge = os.path.join(self.folder, 'mpi_judge')
+        subprocess.run(['mpicc', '-O1', '-o', self.judge, os.path.join(HERE, 'mpi_judge.c')], check=True)
+
+    def test_messages_and_collectives(self):
+        for transport in TRANSPORTS:
+            with self.subTest(transport=transport):
+                self.env.update(UCX, UCX_TLS=transport + ',self', OMPI_ALLOW_RUN_AS_ROOT='1',
+                                OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
+                rc, out = self.run_one([shutil.which('mpirun'), '--oversubscribe', '-np', str(RANKS), '--mca', 'pml', 'ucx',
+                                        '--mca', 'osc', 'ucx', '--mca', 'btl', '^openib',
+                                        *self.command(self.judge, options=('--quiet',))])
+                self.assertEqual(rc, 0, out)
+                self.assertRegex(out, r'(?m)^right$')
+                print(out)
+
+
+if __name__ == '__main__':
+    main(sys.argv)
