@@ -51,12 +51,11 @@ check_owner(int fd, const struct backing_attr *attr)
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (st.st_uid != geteuid() || fchmod(fd, st.st_mode & 07777) != 0) {
-		say("%s belongs to another user: chown it, or serve it with --read-only",
-		    attr->path);
+		say("%s belongs to another user: chown it, or give --read-only", attr->path);
 		return -EINVAL;
 	}
 	if (st.st_nlink != 1) {
-		say("%s has other names too (hard links): serve a copy, or with --read-only",
+		say("%s has several names (hard links): serve a copy, or give --read-only",
 		    attr->path);
 		return -EINVAL;
 	}
@@ -104,8 +103,8 @@ try_direct(struct backing *b, const struct backing_attr *attr)
 			(void)fcntl(b->fd, F_SETFL, flags);
 	}
 	if (!b->direct)
-		say("%s: no O_DIRECT with blocks of %u bytes here: data goes through the page "
-		    "cache",
+		say("%s: the file system does not support O_DIRECT with blocks of %u bytes: data goes "
+		    "through the page cache",
 		    attr->path, b->block);
 }
 
@@ -119,7 +118,7 @@ find_size(struct backing *b, const struct backing_attr *attr)
 		return -errno;
 	b->device = S_ISBLK(st.st_mode);
 	if (!b->device && !S_ISREG(st.st_mode)) {
-		say("%s is no file and no block device", attr->path);
+		say("%s is neither a file nor a block device", attr->path);
 		return -EINVAL;
 	}
 	size = (uint64_t)st.st_size;
@@ -180,9 +179,9 @@ backing_open(struct backing *b, const struct backing_attr *attr)
 		say("%s: cannot be opened: %s%s", attr->path, strerror(-rc),
 		    rc == -ELOOP      ? "; a symbolic link may lead to a block device only"
 		    : rc != -ENOENT   ? ""
-		    : attr->read_only ? "; --read-only makes no file"
-		    : attr->size == 0 ? "; with --size it is made"
-				      : "; the folder that it is to be made in is not there");
+		    : attr->read_only ? "; --read-only does not create a file"
+		    : attr->size == 0 ? "; give --size to create it"
+				      : "; the folder of the file does not exist");
 		return rc;
 	}
 	rc = attr->read_only ? 0 : check_owner(b->fd, attr);

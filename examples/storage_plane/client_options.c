@@ -33,44 +33,43 @@ static const struct option longopts[] = {
 static const char text[] =
 	"usage: storage_client [EAL options] -- [options]\n"
 	"\n"
-	"Load for storage_target, and checks of what it does. Each lcore has a connection of its\n"
-	"own and an equal part of the place. What is written can be told by what is read: where\n"
-	"it belongs, which write it was.\n"
+	"Sends requests to storage_target and checks the data. Each lcore has its own connection\n"
+	"and an equal part of the range. The data written contains its offset and the number of\n"
+	"the write, so that a read can be checked.\n"
 	"\n"
 	"Load\n"
-	"  --rw KIND          read, write (one after the other), randread (default), randwrite,\n"
-	"                     randrw\n"
-	"  --bs BYTES         of each request (default 4096)\n"
-	"  --depth N          requests of an lcore at a time (default 32)\n"
-	"  --ios N            of each lcore; default, without --seconds: as many as there are blocks\n"
+	"  --rw KIND          read, write (both sequential), randread (default), randwrite, randrw\n"
+	"  --bs BYTES         bytes of each request (default 4096)\n"
+	"  --depth N          outstanding requests per lcore (default 32)\n"
+	"  --ios N            requests per lcore; the default, without --seconds, is one per block\n"
 	"  --seconds S        end after S seconds\n"
-	"  --offset BYTES, --size BYTES   the place (default: the whole device)\n"
-	"  --fua              each write is on the medium when it completes\n"
-	"  --flush-every N    a flush behind every N writes of an lcore; there is one at the end\n"
-	"                     unless --fua was given\n"
-	"  --seed N           of order and data (default 1)\n"
+	"  --offset BYTES, --size BYTES   range of the device (default: the whole device)\n"
+	"  --fua              each write completes only when its data is on the medium\n"
+	"  --flush-every N    send a flush after every N writes of an lcore. Without --fua there is\n"
+	"                     also a flush at the end\n"
+	"  --seed N           seed of the order of blocks and of the data (default 1)\n"
 	"\n"
-	"Checks. Checksums of the data on its way are always checked\n"
-	"  --verify           what is read: whole, from its place, and not older than the last\n"
-	"                     write that this run has completed\n"
-	"  --journal FILE     write down which writes were acknowledged, also when the target is gone\n"
-	"  --check FILE       read the blocks that such a journal names, and no others: what was\n"
-	"                     acknowledged must be there\n"
+	"Checks. The checksums of transferred data are always checked\n"
+	"  --verify           check the data read: it must be complete, from the right offset, and not\n"
+	"                     older than the last write that this run has completed\n"
+	"  --journal FILE     write the list of acknowledged writes to FILE, even if the target dies\n"
+	"  --check FILE       read only the blocks in such a journal, and check that all acknowledged\n"
+	"                     writes are there\n"
 	"\n"
-	"Where\n"
-	"  --device SPEC        soft0 (default), mlx5_0, soft0,shm=desk,ip=192.0.2.2/24, ...; once\n"
-	"                       for each lcore\n"
-	"  --connect ADDR:PORT  the first lcore's queue (default 127.0.0.1:18700); the next ones go\n"
-	"                       to the ports behind it\n"
-	"  --wait S             seconds to wait for the target's answer, of the connection and of\n"
-	"                       requests, before it counts as an error (default 30)\n"
+	"Connection\n"
+	"  --device SPEC        soft0 (default), mlx5_0, soft0,shm=desk,ip=192.0.2.2/24, ...; give it\n"
+	"                       once per lcore\n"
+	"  --connect ADDR:PORT  address and port of the target's first queue (default\n"
+	"                       127.0.0.1:18700); other lcores connect to the next ports\n"
+	"  --wait S             seconds to wait for a reply of the target to a connection or a\n"
+	"                       request; then the run fails (default 30)\n"
 	"\n"
 	"Result\n"
-	"  --json FILE        write it to FILE as JSON, too\n"
+	"  --json FILE        also write the result to FILE as JSON\n"
 	"  -h, --help         this text\n"
 	"\n"
-	"Exit status: 0 all was right; 1 something was wrong, failed, or the target is gone;\n"
-	"2 wrong usage; 130 stopped by Ctrl-C (143: SIGTERM), and what was done is right.\n";
+	"Exit status: 0 success; 1 wrong data, a failed request, or a lost target; 2 wrong usage;\n"
+	"130 stopped by Ctrl-C (143: SIGTERM) without an error before.\n";
 
 void
 client_help(FILE *out)
@@ -190,12 +189,13 @@ client_options_parse(void *opt, int argc, char **argv)
 		return -1;
 	}
 	if (o->bs % PATTERN_UNIT != 0 || o->offset % o->bs != 0) {
-		say("--bs %u, --offset %" PRIu64 ": give a multiple of %u, and a multiple of that",
+		say("--bs %u, --offset %" PRIu64 ": --bs must be a multiple of %u, and --offset a "
+		    "multiple of --bs",
 		    o->bs, o->offset, PATTERN_UNIT);
 		return -1;
 	}
 	if (o->fua && o->flush_every != 0) {
-		say("--fua and --flush-every: with FUA there is nothing to flush");
+		say("--fua and --flush-every: give only one, because FUA writes need no flush");
 		return -1;
 	}
 	if (o->check != NULL) {

@@ -60,7 +60,7 @@ static struct fio_option options[] = {
 		.lname = "Arguments of EAL",
 		.type = FIO_OPT_STR_STORE,
 		.off1 = offsetof(struct storage_options, eal),
-		.help = "Between spaces; the default does without hugepages",
+		.help = "Separated by spaces; the default uses no hugepages",
 		.def = "--no-huge -m 256 --no-pci --no-shconf --no-telemetry "
 		       "--log-level=lib.eal:error",
 		.category = FIO_OPT_C_ENGINE,
@@ -75,7 +75,7 @@ static int
 storage_setup(struct thread_data *td)
 {
 	if (td->o.size == 0) {
-		log_err("storage: give size=, at most what the target has\n");
+		log_err("storage: give size=, at most the size of the target\n");
 		return 1;
 	}
 	if (td->files_index == 0) {
@@ -140,7 +140,7 @@ storage_iomem_alloc(struct thread_data *td, size_t len)
 	td->orig_buffer = fio_blk_alloc(s->blk, len);
 	if (td->orig_buffer != NULL)
 		return 0;
-	log_err("storage: no memory for %zu bytes: give more in eal=, -m MB\n", len);
+	log_err("storage: no memory for %zu bytes: give EAL more, with -m MB in eal=\n", len);
 	return 1;
 }
 

@@ -64,7 +64,7 @@ open_ring(struct io_queue *q, void *mem, size_t len)
 	rc = init_ring(q);
 	if (rc == -ENOSYS || rc == -EPERM) {
 		say("the kernel refuses io_uring here: %s (containers often do, and "
-		    "kernel.io_uring_disabled); --io sync serves by plain calls that wait",
+		    "kernel.io_uring_disabled): give --io sync, which uses blocking system calls",
 		    strerror(-rc));
 		return rc;
 	}
@@ -145,7 +145,7 @@ static void
 finish(struct io_queue *q, struct request *r, int res, struct io_done *done)
 {
 	if (lost(r, res) && !__atomic_exchange_n(&q->b->sync_failed, 1, __ATOMIC_RELAXED))
-		say("a write to the medium failed: %s; no flush is promised from here on",
+		say("a write to the medium failed: %s; all later flushes and FUA writes fail",
 		    strerror(-res));
 	done->tag = r->tag;
 	done->res = res;

@@ -124,7 +124,7 @@ worker_main(void *arg)
 		idle = turn(w) == 0 ? idle + 1 : 0;
 		w->rc = flush(w);
 		if (w->rc != 0)
-			say("io_uring takes nothing more: %s", strerror(-w->rc));
+			say("io_uring accepts no more requests: %s", strerror(-w->rc));
 		/* bb_cm_poll() itself limits how often it checks the sockets (poll_us). */
 		if (idle % 16 == 0)
 			clients_watch(w);

@@ -35,7 +35,7 @@ clients_open(struct worker *w)
 	w->clients = calloc(o->clients, sizeof(*w->clients));
 	w->mem = rte_zmalloc("clients", w->slice * o->clients, 4096);
 	if (w->clients == NULL || w->mem == NULL) {
-		say("no memory for %u clients of %zu bytes: give EAL more, -m MB, or less --depth, "
+		say("no memory for %u clients of %zu bytes: give EAL more, -m MB, or smaller --depth, "
 		    "--max-io or --clients",
 		    o->clients, w->slice);
 		return -ENOMEM;

@@ -32,42 +32,47 @@ static const char text[] =
 	"usage: storage_target [EAL options] -- --file FILE [options]\n"
 	"\n"
 	"Serves a file or a block device to clients over RDMA: storage_client, fio with\n"
-	"storage_fio.so, or a program of your own with bb_blk.h. Data goes by RDMA READ\n"
-	"and WRITE between the clients' memory and registered buffers here, and by io_uring\n"
-	"between those and the file. Each lcore is a queue of its own: a device, a port to\n"
-	"listen at, an io_uring.\n"
+	"storage_fio.so, or your own program with bb_blk.h. RDMA READ and WRITE move the\n"
+	"data between the clients' memory and registered buffers of the target. io_uring\n"
+	"moves the data between these buffers and the file. Each lcore has its own device,\n"
+	"listening port and io_uring; together they are one queue of the target.\n"
 	"\n"
-	"What it serves\n"
-	"  --file FILE      a file or a block device; locked against a second target\n"
-	"  --size BYTES     make the file, or make it so long; of a device: use so much;\n"
-	"                   a multiple of --block; with K, M, G or T behind it\n"
-	"  --block BYTES    512 to 4096 (default 4096): what offsets and lengths are multiples of\n"
+	"File\n"
+	"  --file FILE      file or block device to serve; locked against a second target\n"
+	"  --size BYTES     size of the file, which is created or extended if necessary; of a block\n"
+	"                   device, the number of bytes to use. A multiple of --block; the suffix may\n"
+	"                   be K, M, G or T\n"
+	"  --block BYTES    bytes of a block, 512 to 4096 (default 4096); offsets and lengths of\n"
+	"                   requests are multiples of it\n"
 	"  --read-only      refuse writes\n"
-	"  --buffered       through the page cache; the default is O_DIRECT where the file system\n"
-	"                   has it\n"
-	"  --wait S         for another target of it to let go of it, one that was killed (default 10)\n"
-	"  --io uring|sync  io_uring (default), or plain calls that wait, where it is forbidden\n"
+	"  --buffered       use the page cache; the default is O_DIRECT if the file system supports it\n"
+	"  --wait S         seconds to wait until another target, such as a killed one, unlocks the\n"
+	"                   file (default 10)\n"
+	"  --io uring|sync  io_uring (default), or blocking system calls if io_uring is forbidden\n"
 	"\n"
-	"To whom\n"
-	"  --device SPEC      soft0 (default), mlx5_0, soft0,shm=desk,ip=192.0.2.1/24, ...; once for\n"
-	"                     each lcore, the last one counts for the rest\n"
-	"  --listen ADDR:PORT the first lcore's (default 127.0.0.1:18700), the next ones have\n"
-	"                     the ports behind it; port 0: any that are free\n"
-	"  --clients N        connections of an lcore at a time (default 8)\n"
-	"  --idle S           a connection without a command for so long gives its place up if\n"
-	"                     another one needs it (default 60); one that never had a command after 2 s\n"
-	"  --per-address N    connections of one address to an lcore (default 0: no limit)\n"
-	"  --depth N          commands of a connection at a time, 1 to 256 (default 64)\n"
-	"  --max-io BYTES     longest command (default 128K); each command has a buffer of it\n"
+	"Clients\n"
+	"  --device SPEC      soft0 (default), mlx5_0, soft0,shm=desk,ip=192.0.2.1/24, ...; give it\n"
+	"                     once per lcore; further lcores use the last one\n"
+	"  --listen ADDR:PORT address and port of the first lcore (default 127.0.0.1:18700). The other\n"
+	"                     lcores use the next ports. With port 0 each lcore uses a free port\n"
+	"  --clients N        maximum number of connections of an lcore (default 8)\n"
+	"  --idle S           seconds without a command after which a connection may be closed to\n"
+	"                     make room for a new one (default 60). A connection that has sent no\n"
+	"                     command may be closed after 2 s\n"
+	"  --per-address N    maximum number of connections from one address to an lcore (default 0:\n"
+	"                     no limit)\n"
+	"  --depth N          outstanding commands of a connection, 1 to 256 (default 64)\n"
+	"  --max-io BYTES     maximum length of a command (default 128K); each command has a buffer of\n"
+	"                     this size\n"
 	"  -h, --help         this text\n"
 	"\n"
-	"A write that was acknowledged is in the file, whatever becomes of this process; with FUA,\n"
-	"or when a flush behind it was acknowledged, it is on the medium.\n"
+	"The data of an acknowledged write is in the file, even if this process dies. It is on the\n"
+	"medium if the write had FUA, or after a later flush was acknowledged.\n"
 	"\n"
-	"Exit status: 0 stopped by SIGINT or SIGTERM; 1 it could not be set up or go on; 2 wrong\n"
-	"usage.\n"
+	"Exit status: 0 stopped by SIGINT or SIGTERM; 1 the target could not start or continue;\n"
+	"2 wrong usage.\n"
 	"\n"
-	"Example, two processes of a host over shared memory:\n"
+	"Example: two processes of a host over shared memory:\n"
 	"    storage_target -l 0 -- --file disk --size 1G \\\n"
 	"      --device soft0,shm=desk,ip=192.0.2.1/24\n"
 	"    storage_client -l 1 -- --rw randread --verify \\\n"
@@ -181,11 +186,12 @@ target_options_parse(void *opt, int argc, char **argv)
 		return -1;
 	}
 	if (o->file.path == NULL) {
-		say("--file FILE: what is to be served? See storage_target --help");
+		say("--file FILE is missing: the file or block device to serve; see storage_target --help");
 		return -1;
 	}
 	if ((o->file.block & (o->file.block - 1)) != 0 || o->max_io % o->file.block != 0) {
-		say("--block %u, --max-io %u: give a power of two, and a multiple of it",
+		say("--block %u, --max-io %u: --block must be a power of two, and --max-io a multiple "
+		    "of --block",
 		    o->file.block, o->max_io);
 		return -1;
 	}
@@ -195,8 +201,8 @@ target_options_parse(void *opt, int argc, char **argv)
 		return -1;
 	}
 	if ((uint64_t)o->clients * o->depth > 32768) {
-		say("--clients %u times --depth %u: an io_uring holds 32768 requests; give less of "
-		    "one",
+		say("--clients %u times --depth %u: the product must be at most 32768, the maximum "
+		    "requests of an io_uring",
 		    o->clients, o->depth);
 		return -1;
 	}

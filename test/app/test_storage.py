@@ -162,7 +162,7 @@ class Storage(StorageTest):
     def test_usage(self):
         for args, words in ((['--rw', 'up'], ['randrw']), (['--bs', '1000'], ['multiple of 512']),
                             (['--depth', '0'], ['1 to 256']), (['--connect', 'x'], ['192.0.2.1']),
-                            (['--fua', '--flush-every', '3'], ['nothing to flush']),
+                            (['--fua', '--flush-every', '3'], ['need no flush']),
                             (['--what'], ['--help'])):
             self.usage_error(args, *words, eal=EAL)
         self.program, client = self.target_path(), self.program
@@ -173,7 +173,7 @@ class Storage(StorageTest):
                                 (['--file', 'x', '--depth', '256', '--clients', '1000'], ['32768'])):
                 self.usage_error(args, *words, eal=EAL)
             for args, words in ((['--file', '/none/x'], 'No such file'),
-                                (['--file', self.folder.name, '--read-only'], 'no block device')):
+                                (['--file', self.folder.name, '--read-only'], 'neither a file nor a block device')):
                 res = self.run_program(args, EAL)
                 self.assertEqual(res.rc, 1, str(res))
                 self.assertIn(words, res.err)
@@ -209,9 +209,9 @@ class Storage(StorageTest):
         with open(empty, 'w'):
             pass
         self.addCleanup(os.unlink, empty)
-        for args, words in ((['--file', folder], 'with --size it is made'),
-                            (['--file', folder, '--size', '1M'], 'the folder that it is to be made in'),
-                            (['--file', folder, '--size', '1M', '--read-only'], 'makes no file'),
+        for args, words in ((['--file', folder], 'give --size to create it'),
+                            (['--file', folder, '--size', '1M'], 'the folder of the file does not exist'),
+                            (['--file', folder, '--size', '1M', '--read-only'], 'does not create a file'),
                             (['--file', '/proc/version', '--size', '1M'], 'cannot be made 1048576 bytes long'),
                             (['--file', empty], 'is empty: give --size')):
             rc, out, err = self.run_target(args).end()
