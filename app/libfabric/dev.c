@@ -116,7 +116,8 @@ open_at_free_address(const char *spec, struct bb_dev **dev)
 		ret = bb_dev_open(all, dev);
 		rte_log_set_global_level(level);
 	}
-	/* Another error is logged by the same call at the normal level. */
+	/* After another error, opens the device again with the normal log level to log the error.
+	 */
 	return ret == 0 || ret == -EADDRINUSE ? ret : bb_dev_open(all, dev);
 }
 

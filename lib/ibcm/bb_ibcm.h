@@ -211,7 +211,7 @@ int bb_ibcm_sidr_reply(struct bb_ibcm *cm, uint32_t id, enum bb_ibcm_sidr_status
 
 /* Reasons for which the engine drops a message without an event. */
 enum bb_ibcm_drop {
-	BB_IBCM_DROP_LENGTH, /* reasons of bb_ibcm_parse() */
+	BB_IBCM_DROP_LENGTH, /* this and the next four: bb_ibcm_parse() rejected the message */
 	BB_IBCM_DROP_VERSION,
 	BB_IBCM_DROP_CLASS,
 	BB_IBCM_DROP_METHOD,

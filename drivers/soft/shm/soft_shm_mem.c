@@ -133,7 +133,7 @@ soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map)
 	if (!S_ISREG(st.st_mode) || st.st_size < 0 || len == 0 || len > (uint64_t)st.st_size ||
 	    off > (uint64_t)st.st_size - len)
 		return -EINVAL;
-	/* MAP_NORESERVE: does not reserve untouched pages a second time. */
+	/* MAP_NORESERVE: the process that created the file has already reserved the memory. */
 	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)off);
 	if (mem == MAP_FAILED)
 		return -errno;

@@ -60,7 +60,7 @@ struct soft_packet_msg {
 	uint8_t mac[6]; /* MAC address of the destination. */
 	bool rx;        /* True for a received packet; its faults are already selected. */
 	uint8_t hits;   /* Faults applied to the packet, SOFT_HIT_*. */
-	uint32_t dqpn;  /* QP that gets the packet; in a copy for a member of a group, the member */
+	uint32_t dqpn;  /* QP that gets the packet; a multicast packet has a copy for each member */
 	uint64_t due;   /* Time at which the packet leaves soft_engine.held_packets, TSC. */
 	TAILQ_ENTRY(soft_packet_msg) held;
 	uint32_t len;
