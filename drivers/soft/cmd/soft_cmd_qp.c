@@ -283,6 +283,7 @@ fill_qp(struct soft_cmd *cmd, const void *qpc, const struct parts *p, struct sof
 		qp->special = (uint8_t)qp->st;
 		qp->st = BB_PRM_QP_ST_UD;
 	}
+	qp->sqpn = qp->special == BB_PRM_QP_ST_QP1 ? 1 : qp->qpn;
 	qp->user_index = bb_prm_get(qpc, BB_PRM_QPC_USER_INDEX);
 	qp->state = BB_PRM_QP_RST;
 	qp->uar = p->uar;
@@ -365,6 +366,9 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 		free(qp);
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for the QP in the engine");
 	}
+	/* If a kernel makes a second QP1, the second receives the packets from now on [A]. */
+	if (qp->special == BB_PRM_QP_ST_QP1)
+		__atomic_store_n(&dev->qp1, qp, __ATOMIC_RELEASE);
 	count_parts(qp, 1);
 	bb_prm_set(cmd->out, BB_PRM_CREATE_QP_OUT_QPN, qp->qpn);
 	return 0;
@@ -393,6 +397,8 @@ soft_cmd_destroy_qp(struct soft_cmd *cmd)
 				   qpn);
 	soft_shm_collect(cmd->dev, qp);
 	__atomic_store_n(&cmd->dev->qps[qpn], NULL, __ATOMIC_RELEASE);
+	if (cmd->dev->qp1 == qp)
+		__atomic_store_n(&cmd->dev->qp1, NULL, __ATOMIC_RELEASE);
 	soft_qp_detach(qp);
 	soft_quiesce();
 	soft_shm_qp_gone(cmd->dev, qpn);

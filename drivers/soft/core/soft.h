@@ -249,6 +249,7 @@ struct soft_qp {
 	struct soft_rmp *rmp; /* supplies the receives; NULL if the QP has a receive queue */
 	/* 0, or the type of a QP of the kernel: 7 QP0, 8 QP1, 12 UMR; st then says UD */
 	uint8_t special;
+	uint32_t sqpn; /* source QPN of datagrams: 1 for a kernel's QP1, else qpn */
 	/* bytes of payload that fit into a CQE, of requests and of receives: 0, 32 or 64 */
 	uint8_t cs_req, cs_res;
 	uint32_t *dbrec; /* word 0: receive queue; word 1: send queue */
@@ -361,6 +362,7 @@ struct soft_dev {
 	rte_ticketlock_t umr_lock; /* protects keys that UMR changes; last in the lock order,
 				    * held briefly */
 	struct soft_qp **qps;      /* QPs by number */
+	struct soft_qp *qp1;       /* receives packets for QPN 1; NULL if none; __atomic */
 	struct soft_cq **cqs;      /* CQs by number */
 	struct soft_counters *counters[SOFT_MAX_COUNTER_SETS];
 	struct bb_gid gids[SOFT_MAX_GIDS];
@@ -433,6 +435,18 @@ soft_qp_find(const struct soft_dev *dev, uint32_t qpn)
 	return unlikely(qpn >= 1u << SOFT_LOG_MAX_QP)
 		       ? NULL
 		       : __atomic_load_n(&dev->qps[qpn], __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Returns the QP that receives packets for QPN @qpn, NULL if there is none. For QPN 1 it is the
+ * kernel's QP of type QP1, whose own number is another.
+ */
+static inline struct soft_qp *
+soft_qp_dest(const struct soft_dev *dev, uint32_t qpn)
+{
+	struct soft_qp *qp = soft_qp_find(dev, qpn);
+
+	return unlikely(qp == NULL && qpn == 1) ? __atomic_load_n(&dev->qp1, __ATOMIC_ACQUIRE) : qp;
 }
 
 /*

@@ -119,7 +119,7 @@ soft_ud_target(const struct soft_qp *qp, const struct bb_wqe_av *av)
 
 	if (dest == NULL)
 		return NULL;
-	p = soft_qp_find(dest, bb_be32(av->dest_qpn) & ~BB_WQE_EXT_AV);
+	p = soft_qp_dest(dest, bb_be32(av->dest_qpn) & ~BB_WQE_EXT_AV);
 	return p != NULL && soft_ud_takes(qp, p) ? p : NULL;
 }
 
@@ -235,7 +235,7 @@ soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r
 	struct soft_qp *p = cast ? NULL : soft_ud_target(qp, av);
 	uint32_t qkey = bb_be32(av->qkey);
 	struct soft_dgram d = {
-		.src_qpn = qp->qpn,
+		.src_qpn = qp->sqpn,
 		.qkey = (qkey & 0x80000000u) != 0 ? qp->q_key : qkey,
 		.imm = r->imm,
 		.len = r->d.len,

@@ -267,7 +267,7 @@ link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 		return;
 	}
 	pkt.payload = p + (pkt.payload - hdr);
-	qp = soft_qp_find(e->dev, pkt.dqpn);
+	qp = soft_qp_dest(e->dev, pkt.dqpn);
 	if (unlikely(qp == NULL || qp->wire == NULL)) {
 		soft_wire_lost(e->dev, SOFT_LOST_NO_QP);
 		return;

@@ -33,7 +33,7 @@ memory_dest(const struct soft_dev *dev, const struct bb_roce_net *net, const uin
 static enum soft_link_sent
 memory_target(const struct soft_dev *dest, uint32_t dqpn, struct soft_qp **to)
 {
-	*to = dest != NULL ? soft_qp_find(dest, dqpn) : NULL;
+	*to = dest != NULL ? soft_qp_dest(dest, dqpn) : NULL;
 	if (*to == NULL || (*to)->wire == NULL)
 		return SOFT_LINK_LOST;
 	if (!soft_packet_room((*to)->engine) || soft_net_full((*to)->engine, true))

@@ -220,7 +220,7 @@ soft_wire_enter_state(struct soft_wire *w)
 		.type = soft_wire_type(qp->st),
 		.mtu = qp->mtu,
 		.pkey = SOFT_PKEY,
-		.qpn = qp->qpn,
+		.qpn = qp->sqpn,
 		.dqpn = qp->remote_qpn,
 		.qkey = qp->q_key,
 		.rq_psn = qp->epsn,

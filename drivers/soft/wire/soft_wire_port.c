@@ -261,7 +261,7 @@ soft_wire_dest_qp(const struct soft_dev *dev, const struct soft_packet *p)
 {
 	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
 
-	return soft_qp_find(dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
+	return soft_qp_dest(dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
 }
 
 /* Puts a copy of a received packet into the inbox of the QP's engine. */
