@@ -113,7 +113,7 @@ fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *ev)
 			   NULL, 0);
 		break;
 	case BB_CM_DISCONNECTED:
-		/* The side that has called fi_shutdown() knows it. */
+		/* No event if this side itself has called fi_shutdown(). */
 		if (!ep->shut)
 			fab_eq_add(ep->eq, FI_SHUTDOWN, 0, fid, NULL, NULL, 0);
 		ep->connected = false;

@@ -103,7 +103,7 @@ cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	const int64_t end = timeout < 0 ? INT64_MAX : now_ms() + timeout;
 	const struct timespec nap = {.tv_nsec = 50000};
-	/* Failures that no call has reported yet count as new, so nothing runs the CQs here. */
+	/* Reads the count without polling: a failure that a poll below finds is then a new one. */
 	const uint64_t errors = __atomic_load_n(&cntr_of(fid)->errors, __ATOMIC_RELAXED);
 
 	for (;;) {

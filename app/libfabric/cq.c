@@ -65,7 +65,7 @@ context_of(const struct bb_wc *wc)
 	return wc->wr_id == FAB_SILENT(ep) ? NULL : (void *)(uintptr_t)wc->wr_id;
 }
 
-/* Makes room for FAB_POLL completions behind those that the application has not read. */
+/* Makes room for FAB_POLL completions after those that the application has not read. */
 static bool
 make_room(struct fab_cq *cq)
 {

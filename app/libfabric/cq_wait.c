@@ -81,7 +81,7 @@ fab_wait_close(struct fab_cq *cq)
 		bb_channel_destroy(cq->channel);
 }
 
-/* Consumes what has made the descriptor readable. */
+/* Reads the events that have made the descriptor readable. */
 static void
 consume(struct fab_cq *cq)
 {

@@ -64,7 +64,7 @@ mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t o
 	int ret;
 
 	(void)requested_key; /* FI_MR_PROV_KEY: the device chooses the key */
-	/* ofi_rxm sets a flag of libfabric's own cache. No flag changes what a region is here. */
+	/* This provider needs no flags. ofi_rxm sets one for libfabric's own cache. */
 	(void)flags;
 	if (fid->fclass != FI_CLASS_DOMAIN || offset != 0)
 		return -FI_EINVAL;

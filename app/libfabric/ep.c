@@ -21,7 +21,7 @@ reserve(struct fab_ep *ep)
 	if (ep->srx == NULL) {
 		ret = fab_cq_reserve(ep->rx_cq, ep->rx_size);
 	} else if (ep->srx->cq != ep->rx_cq) {
-		/* However many endpoints share the receives, each completes once. */
+		/* A shared receive completes once, for any number of endpoints. */
 		ret = fab_cq_reserve(ep->rx_cq, ep->srx->depth);
 		if (ret == 0)
 			ep->srx->cq = ep->rx_cq;

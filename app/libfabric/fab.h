@@ -164,9 +164,8 @@ struct fab_ep {
 	struct bb_qp *qp; /* NULL until fi_enable() */
 	struct fab_dev *dev;
 	uint64_t tx_op_flags;
-	/* Flags of a request whose completion the application has not asked for, and has asked for.
-	 */
-	uint32_t quiet, signaled;
+	uint32_t quiet;    /* flags of a request without a completion for the application */
+	uint32_t signaled; /* flags of a request with a completion for the application */
 	bool tx_selective, rx_selective;
 	bool counts; /* a counter is bound, so every request must complete */
 	struct fab_cntr *cntr[FAB_COUNTS];

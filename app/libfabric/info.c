@@ -169,7 +169,7 @@ make(uint32_t version, const struct fi_info *h)
 	if (i == NULL)
 		return NULL;
 	caps = h != NULL && h->caps != 0 ? h->caps | FAB_OTHER_CAPS : FAB_CAPS;
-	/* A capability without a direction has both. */
+	/* If the hints name no direction, the entry has both. */
 	if ((caps & FI_MSG) != 0 && (caps & (FI_SEND | FI_RECV)) == 0)
 		caps |= FI_SEND | FI_RECV;
 	if ((caps & (FI_RMA | FI_ATOMIC)) != 0 &&

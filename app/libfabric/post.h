@@ -96,11 +96,11 @@ fab_want(const struct fab_ep *ep, const struct fab_req *r, uint64_t *wr_id)
 	return fence | ep->quiet;
 }
 
-/* Rings for the requests that wait, unless the application posts more. Returns @ret. */
+/* Rings the doorbell, unless FI_MORE announces another request. Returns @ret. */
 static inline __attribute__((always_inline)) ssize_t
 fab_rung(struct fab_ep *ep, const struct fab_req *r, int ret)
 {
-	/* A full queue gets room only if the device sees its requests. */
+	/* Also rings if the queue is full, because only executed requests free room. */
 	if ((r->flags & FI_MORE) == 0 || ret != 0)
 		bb_qp_ring(ep->qp);
 	fab_unlock(ep->dev);

@@ -114,9 +114,9 @@ file_new(void)
 }
 
 /*
- * Shares private pages. Without full protection a system call that writes to the pages meanwhile
- * could fail. Then [addr, addr + len) is shared only as far as it has pages of its own, so that no
- * other data of the program is concerned.
+ * Shares private pages. If @guard is not full protection, a system call that writes to the pages
+ * meanwhile may fail. So then shares only pages that contain nothing but [addr, addr + len), so
+ * that no other data of the program is affected.
  */
 static bool
 share_private(const uint8_t *addr, uint64_t len, enum share_guard guard, struct soft_memory *m)

@@ -145,9 +145,9 @@ kind_of(const struct line *l)
 }
 
 /*
- * Returns true if @next is the unused rest of a heap that malloc() uses in threads, and @from is in
- * the heap. malloc() clears unused pages of such a heap by a call of madvise() that no library can
- * replace, and takes it for granted that they are zero then.
+ * Returns true if @from is in a heap that malloc() uses in threads, and @next is the unused rest of
+ * that heap. Such a heap must not be shared: malloc() discards unused pages by a call of madvise()
+ * that no library can replace, and then expects zeros in them.
  */
 static bool
 arena(uintptr_t from, const struct line *l, const struct line *next)

@@ -158,7 +158,10 @@ share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
 	sigset_t all, before;
 	size_t n, done;
 
-	/* A handler in this thread would wait for pages that only this thread replaces. */
+	/*
+	 * Blocks signals: a handler in this thread could write to protected pages, and would wait
+	 * forever, because only this thread replaces the pages.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (done = 0; done < len && rc == 0; done += n) {
