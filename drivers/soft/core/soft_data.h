@@ -196,8 +196,7 @@ TAILQ_HEAD(soft_qp_list, soft_qp);
 
 struct soft_engine {
 	/* Fields that soft_engine_progress() reads before it takes soft_engine.lock. */
-	/* page of the UAR if the engine has one UAR; NULL makes each poll take the lock */
-	uint8_t *page;
+	uint8_t *page;          /* page of the only UAR; NULL makes each poll take the lock */
 	struct soft_msg *inbox; /* stack of messages from other engines */
 	uint32_t dgrams;        /* number of datagrams in the inbox; __atomic */
 	uint32_t packets;       /* number of packets in the inbox; __atomic */
