@@ -80,8 +80,8 @@ cqe_next(const struct verbs_cq *c)
 static inline void
 cqe_publish(struct verbs_cq *c, struct bb_cqe *cqe, uint8_t opcode, uint8_t flags)
 {
-	bb_cqe_own_store(&cqe->op_own,
-			 (uint8_t)(opcode << 4 | flags | ((c->pi & c->bb->ring.size) != 0)));
+	bb_cqe_own_store(&cqe->op_own, (uint8_t)(opcode << 4 | flags |
+						 ((c->pi & bb_cqring_size(&c->bb->ring)) != 0)));
 	c->pi++;
 }
 

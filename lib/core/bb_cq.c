@@ -240,7 +240,7 @@ bb_cq_compact(struct bb_cq *cq)
 		bb_cqe_own_store(&dst->op_own, (uint8_t)((src->op_own & ~1u) | own));
 	}
 	if (freed != 0) {
-		bb_count_add(&cq->ring.ci, freed);
+		bb_cqring_seek(&cq->ring, cq->ring.ci + freed);
 		bb_count_add(&cq->more, -(uint64_t)freed);
 		bb_cqring_update(&cq->ring);
 	}

@@ -278,16 +278,16 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 
 /*
  * Consumes the CQE of a SEND that an RC or UC QP received in its own receive queue, without data in
- * the CQE and without immediate data: the common receive. Returns false, without any change, if the
- * CQE is another one; bb_cq_translate() then handles it.
+ * the CQE and without immediate data: the common receive. @own is the result of bb_cqring_own().
+ * Returns false, without any change, if the CQE is another one; bb_cq_translate() then handles it.
  */
 static inline bool
-take_recv(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
+take_recv(struct bb_cq *cq, const struct bb_cqe *cqe, uint8_t own, struct bb_wc *wc)
 {
 	const uint32_t uidx = bb_be32(cqe->srqn_uidx) & 0xffffff;
 	struct bb_qp *qp;
 
-	if ((cqe->op_own & ~(1u | BB_CQE_SE)) != BB_CQE_RESP_SEND << 4 || uidx > cq->qps_mask)
+	if ((own & ~BB_CQE_SE) != BB_CQE_RESP_SEND << 4 || uidx > cq->qps_mask)
 		return false;
 	qp = cq->qps[uidx];
 	if (qp == NULL || !qp->rq.connected || qp->rq.pi == qp->rq.ci)
@@ -297,30 +297,55 @@ take_recv(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 		.qp = qp,
 		.byte_len = bb_be32(cqe->byte_cnt),
 		.opcode = BB_WC_RECV,
-		.flags = (cqe->op_own & BB_CQE_SE) != 0 ? BB_WC_SOLICITED : 0,
+		.flags = (own & BB_CQE_SE) != 0 ? BB_WC_SOLICITED : 0,
 	};
 	return true;
+}
+
+/* Continues bb_cq_poll_rest() at a CQE that needs bb_cq_translate(). */
+static __attribute__((noinline)) unsigned int
+poll_any(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done, uint64_t ci)
+{
+	while (done < n) {
+		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
+		int got;
+
+		if (cqe == NULL)
+			break;
+		got = bb_cq_translate(cq, cqe, wc);
+		wc += got;
+		done += (unsigned int)got;
+		ci++;
+	}
+	bb_cq_taken(cq, ci);
+	return done;
 }
 
 unsigned int
 bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done, uint64_t ci)
 {
+	const struct bb_cqe *cqe = bb_cqring_at(&cq->ring, ci);
+
+	/* The only other function is called last, so that no register is saved. */
 	while (done < n) {
-		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
+		const uint8_t own = bb_cqe_own_load(&cqe->op_own) ^ cq->ring.lap;
 		int got = -1;
 
-		if (cqe == NULL)
+		if (!bb_cqring_is_there(own))
 			break;
-		if (take_recv(cq, cqe, &wc[done]))
+		bb_dma_rmb();
+		if (take_recv(cq, cqe, own, wc))
 			got = 1;
-		else if (bb_cqring_is_plain(cqe->op_own & 0xfe))
-			got = bb_cq_take(cq, cqe, &wc[done]);
+		else if (bb_cqring_is_plain(own))
+			got = bb_cq_take(cq, cqe, wc);
 		if (got < 0)
-			got = bb_cq_translate(cq, cqe, &wc[done]);
+			return poll_any(cq, wc, n, done, ci);
+		wc += got;
 		done += (unsigned int)got;
 		ci++;
+		cqe = bb_cqring_after(&cq->ring, cqe, ci);
 	}
-	bb_cq_taken(cq, ci);
+	bb_cqring_release(&cq->ring, cqe, ci);
 	return done;
 }
 

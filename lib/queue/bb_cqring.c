@@ -32,8 +32,8 @@ bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbr
 	cq->buf = buf;
 	cq->dbrec = dbrec;
 	cq->mask = (1u << log_size) - 1;
-	cq->size = 1u << log_size;
 	cq->log_size = (uint8_t)log_size;
+	bb_cqring_seek(cq, 0);
 	bb_cqring_clear(buf, log_size);
 	bb_dbrec_store(&dbrec[0], 0);
 	bb_dbrec_store(&dbrec[1], bb_be32(BB_CQ_ARM_NONE));
@@ -63,9 +63,9 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 	 * the ring. The bit above them equals the owner bit, because the title is a valid CQE.
 	 */
 	ci = (uint32_t)(title - (struct bb_cqe *)(void *)cq->buf);
-	ci |= (title->op_own & 1) != 0 ? cq->size : 0;
+	ci |= (title->op_own & 1) != 0 ? bb_cqring_size(cq) : 0;
 	cqe.op_own &= (uint8_t) ~(BB_CQE_COMPRESSED | 1u);
-	if (!cq->compress || n < 2 || n > cq->size || opcode < BB_CQE_RESP_WR_IMM ||
+	if (!cq->compress || n < 2 || n > bb_cqring_size(cq) || opcode < BB_CQE_RESP_WR_IMM ||
 	    opcode > BB_CQE_RESP_SEND_INV) {
 		title->op_own &= (uint8_t)~BB_CQE_COMPRESSED;
 		return -EINVAL;
@@ -82,8 +82,9 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 		cqe.byte_cnt = minis[i % MINIS][1];
 		cqe.wqe_counter = bb_be16((uint16_t)(counter + i));
 		memcpy(dst, &cqe, offsetof(struct bb_cqe, op_own));
-		bb_cqe_own_store(&dst->op_own,
-				 (uint8_t)(cqe.op_own | (((ci + i) & cq->size) != 0 ? 1 : 0)));
+		bb_cqe_own_store(
+			&dst->op_own,
+			(uint8_t)(cqe.op_own | (((ci + i) & bb_cqring_size(cq)) != 0 ? 1 : 0)));
 	}
 	return 0;
 }
@@ -134,9 +135,8 @@ bb_cqring_move(struct bb_cqring *cq, void *buf, uint32_t log_size)
 	}
 	cq->buf = buf;
 	cq->mask = size - 1;
-	cq->size = size;
 	cq->log_size = (uint8_t)log_size;
-	cq->ci++;
+	bb_cqring_seek(cq, cq->ci + 1);
 	bb_cqring_update(cq);
 	return 0;
 }

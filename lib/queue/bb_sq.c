@@ -351,6 +351,18 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 }
 
 int
+bb_sq_post_inline_full(struct bb_sq *sq, uint64_t what, uint64_t wr_id, const void *data,
+		       uint64_t raddr, uint64_t len_imm)
+{
+	const struct bb_sge piece = {(uintptr_t)data, (uint32_t)len_imm, 0};
+
+	if (!bb_queue_check_owner(sq->owner))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+	return sq->ops->post(sq, (uint32_t)what, wr_id, &piece, raddr,
+			     what >> 32 | len_imm >> 32 << 32);
+}
+
+int
 bb_sq_post_own_nop(struct bb_sq *sq)
 {
 	const bool fence = sq->fence;

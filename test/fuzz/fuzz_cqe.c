@@ -209,7 +209,8 @@ step_poll(struct world *w, bool times)
 	n = times ? bb_cq_poll_ts(w->cq, wc, ts, want) : bb_cq_poll(w->cq, wc, want);
 	check(n <= want, "more completions than were asked for");
 	/* A title of compressed CQEs may claim the whole ring, but not more. */
-	check(w->cq->ring.ci - before <= w->cq->ring.size, "more CQEs taken than the ring has");
+	check(w->cq->ring.ci - before <= bb_cqring_size(&w->cq->ring),
+	      "more CQEs taken than the ring has");
 	check(n <= w->cq->ring.ci - before, "more completions than CQEs");
 	for (i = 0; i < sizeof(source); i++)
 		check(source[i] == 0x5a, "data of a CQE in a buffer that is only read");

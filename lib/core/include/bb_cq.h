@@ -23,7 +23,7 @@ extern "C" {
  * Version of the structs that inline functions read. A program that was built with headers of
  * another version cannot create queues.
  */
-#define BB_LAYOUT_VERSION 13u
+#define BB_LAYOUT_VERSION 14u
 
 /** Value of the lcore attribute of a queue: the lcore of the calling thread owns the queue. */
 #define BB_LCORE_SELF UINT32_MAX

@@ -333,7 +333,7 @@ bb_qp_ring_recv(struct bb_qp *qp)
 /**
  * Consumes a plain CQE (bb_cqring_is_plain()).
  * @return 1 if @p wc was written; 0 if the CQE completes only unsignalled requests, which are not
- * reported; -1, without any change, if the CQE belongs to no queue.
+ * reported; -1, without any change, if bb_cq_translate() must consume the CQE.
  */
 static inline int
 bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
@@ -373,27 +373,27 @@ bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 static inline void
 bb_cq_taken(struct bb_cq *cq, uint64_t ci)
 {
-	bb_count_add(&cq->ring.ci, ci - cq->ring.ci);
+	bb_cqring_seek(&cq->ring, ci);
 	bb_cqring_update(&cq->ring);
 }
 
 /**
  * Continues bb_cq_poll_ring() at CQE number @p ci, which need not be a plain CQE. @p done
- * completions are in @p wc already.
+ * completions are before @p wc already.
  */
 unsigned int bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done,
 			     uint64_t ci);
 
-/** Polls the ring without running the device; part of bb_cq_poll(). */
-static inline unsigned int
+/**
+ * Polls the ring without running the device; part of bb_cq_poll().
+ */
+static inline __attribute__((always_inline)) unsigned int
 bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
+	const struct bb_cqe *cqe = cq->ring.next;
+	uint8_t own = bb_cqe_own_load(&cqe->op_own) ^ cq->ring.lap;
 	uint64_t ci = cq->ring.ci;
-	const struct bb_cqe *cqe = bb_cqring_at(&cq->ring, ci);
-	uint32_t lap = (ci & cq->ring.size) != 0; /* owner bit of this lap's CQEs */
-	uint8_t own = (uint8_t)(bb_cqe_own_load(&cqe->op_own) ^ lap);
 	unsigned int done = 0;
-	struct bb_wc *at = wc;
 
 	/* Both calls on this path are tail calls, so that no register is saved. */
 	if (!bb_cqring_is_plain(own) || n == 0)
@@ -402,24 +402,20 @@ bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 		int got;
 
 		bb_dma_rmb();
-		got = bb_cq_take(cq, cqe, at);
+		got = bb_cq_take(cq, cqe, wc);
 		if (bb_unlikely(got < 0))
 			return bb_cq_poll_rest(cq, wc, n, done, ci);
-		at += got;
+		wc += got;
 		done += (unsigned int)got;
 		ci++;
-		cqe++;
+		cqe = bb_cqring_after(&cq->ring, cqe, ci);
 		if (done == n)
 			break;
-		if (bb_unlikely((ci & cq->ring.mask) == 0)) {
-			cqe = bb_cqring_at(&cq->ring, ci);
-			lap ^= 1;
-		}
-		own = (uint8_t)(bb_cqe_own_load(&cqe->op_own) ^ lap);
-	} while (bb_cqring_is_plain(own));
+		own = bb_cqe_own_load(&cqe->op_own) ^ cq->ring.lap;
+	} while (bb_unlikely(bb_cqring_is_plain(own)));
 	if (done != n && bb_unlikely(bb_cqring_is_there(own)))
 		return bb_cq_poll_rest(cq, wc, n, done, ci);
-	bb_cq_taken(cq, ci);
+	bb_cqring_release(&cq->ring, cqe, ci);
 	return done;
 }
 
@@ -431,7 +427,7 @@ unsigned int bb_cq_poll_device(struct bb_cq *cq, struct bb_wc *wc, unsigned int 
  * but does not report them. After an error every request of the queue is reported.
  * @return the number of completions written to @p wc.
  */
-static inline unsigned int
+static inline __attribute__((always_inline)) unsigned int
 bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
 	/* All calls are the last statement, so that no register is saved. */

@@ -21,13 +21,13 @@ struct bb_cqring {
 	uint32_t *dbrec; /**< doorbell record: consumer index, then arm record */
 	uint64_t ci; /**< CQEs consumed; the bit above the ring index is the owner bit that the next
 			CQE must have */
+	const struct bb_cqe *next; /**< address of CQE number ci */
 	uint32_t mask;
-	uint32_t size; /**< CQEs in the ring, a power of two. This bit of ci is the owner bit that
-			the next CQE must have */
+	uint8_t lap; /**< owner bit that CQE number ci must have */
 	uint8_t log_size;
 	uint8_t compress; /**< 1 if the device may write compressed blocks; bb_cqring_init() sets 0
 			   */
-	uint8_t pad[2];
+	uint8_t pad;
 };
 
 /**
@@ -46,13 +46,23 @@ bb_cqring_at(const struct bb_cqring *cq, uint64_t ci)
 }
 
 /**
+ * Returns the number of CQEs in the ring, a power of two. This bit of ci is the owner bit that the
+ * next CQE must have.
+ */
+static inline uint32_t
+bb_cqring_size(const struct bb_cqring *cq)
+{
+	return cq->mask + 1;
+}
+
+/**
  * Returns the op_own byte of CQE number @p ci with its owner bit replaced: 0 if the CQE's owner
  * bit is the expected one, else 1.
  */
 static inline uint8_t
 bb_cqring_own(const struct bb_cqring *cq, const struct bb_cqe *cqe, uint64_t ci)
 {
-	return bb_cqe_own_load(&cqe->op_own) ^ ((ci & cq->size) != 0);
+	return bb_cqe_own_load(&cqe->op_own) ^ ((ci & bb_cqring_size(cq)) != 0);
 }
 
 /** Returns true if the device has written the CQE. @p own is the result of bb_cqring_own(). */
@@ -94,6 +104,15 @@ bb_cqring_peek(const struct bb_cqring *cq)
 	return bb_cqring_peek_at(cq, cq->ci);
 }
 
+/** Sets the consumer index. Does not write the doorbell record. */
+static inline void
+bb_cqring_seek(struct bb_cqring *cq, uint64_t ci)
+{
+	bb_count_add(&cq->ci, ci - cq->ci);
+	cq->next = bb_cqring_at(cq, ci);
+	cq->lap = (ci & bb_cqring_size(cq)) != 0;
+}
+
 /** Writes the consumer index to the doorbell record. Call it once per burst. */
 static inline void
 bb_cqring_update(struct bb_cqring *cq)
@@ -106,6 +125,28 @@ bb_cqring_update(struct bb_cqring *cq)
 	 */
 	bb_dma_rmb();
 	bb_dbrec_store(cq->dbrec, bb_be32(ci & 0xffffff));
+}
+
+/**
+ * Returns the address of CQE number @p ci, which follows @p cqe. Changes the lap at the end of the
+ * ring, so the caller must then call bb_cqring_release() or bb_cqring_seek().
+ */
+static inline const struct bb_cqe *
+bb_cqring_after(struct bb_cqring *cq, const struct bb_cqe *cqe, uint64_t ci)
+{
+	if (bb_likely((ci & cq->mask) != 0))
+		return cqe + 1;
+	cq->lap ^= 1;
+	return (const struct bb_cqe *)(const void *)cq->buf;
+}
+
+/** Frees the CQEs up to but not including CQE number @p ci, whose address is @p cqe. */
+static inline void
+bb_cqring_release(struct bb_cqring *cq, const struct bb_cqe *cqe, uint64_t ci)
+{
+	bb_count_add(&cq->ci, ci - cq->ci);
+	cq->next = cqe;
+	bb_cqring_update(cq);
 }
 
 /** Offset in a UAR page at which CQs are armed (libmlx5's mlx5.h: MLX5_CQ_DOORBELL). */

@@ -194,7 +194,7 @@ bb_sq_error(struct bb_sq *sq)
  * Refuses a request that would fail even with more room. Returns the errno of @p why. Logs each
  * reason once per queue.
  */
-int bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why);
+__attribute__((cold)) int bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why);
 
 /**
  * Checks whether @p slots slots are free for a WQE of class @p c. After a UMR WQE the limits are 0
@@ -330,21 +330,18 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 {
 	const uint64_t where = bb_sq_where(sq);
 	const uint32_t pi = (uint32_t)(where >> 48), seq = (uint32_t)where + 1;
-	uint8_t *ctrl = sq->buf + (size_t)(pi & sq->mask) * BB_WQE_BB;
-	typedef uint64_t two __attribute__((vector_size(16)));
-	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
+	/* Offset of the entry in wqes; four times as much is that of the block. */
+	const size_t at = (size_t)(pi & sq->mask) * sizeof(struct bb_sq_wqe);
+	uint8_t *ctrl = sq->buf + at * (BB_WQE_BB / sizeof(struct bb_sq_wqe));
+	uint8_t *w = (uint8_t *)sq->wqes + at;
 	uint32_t fm_ce_se = flags & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE |
 				     BB_SEND_SMALL_FENCE);
 	uint64_t head, tail;
 	uint32_t info;
-	two note;
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "stores of several fields at once are written for little-endian hosts"
 #endif
-	/*
-	 * The rate of posts is limited by stores, so adjacent fields are combined into few stores.
-	 */
 	head = bb_be64((uint64_t)pi << 40) | sq->qpn_be |
 	       ((uint64_t)ds << 56 | (uint64_t)opcode << 24);
 	info = (uint8_t)flags | (uint32_t)bb_wc_opcode_of(opcode) << 8 | (uint32_t)opcode << 16;
@@ -362,12 +359,12 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 	}
 	sq->last = ctrl;
 	bb_sq_advance(sq, where, bb_wqe_blocks(ds));
-	note[0] = wr_id;
-	note[1] = seq | (uint64_t)info << 32;
-	memcpy(w, &note, sizeof(note));
 	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
-	memcpy(ctrl, &head, sizeof(head));
-	memcpy(ctrl + 8, &tail, sizeof(tail));
+	/* Adjacent fields are combined into stores of 8 bytes. */
+	bb_wqe_store64(w, wr_id);
+	bb_wqe_store64(w + offsetof(struct bb_sq_wqe, seq), seq | (uint64_t)info << 32);
+	bb_wqe_store64(ctrl, head);
+	bb_wqe_store64(ctrl + 8, tail);
 	return (struct bb_wqe_ctrl *)(void *)ctrl;
 }
 
@@ -539,6 +536,16 @@ bb_sq_build_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr
 		bb_sq_fill_inline(sq, seg, data, len, has_raddr ? 28 : 44);
 }
 
+/**
+ * Posts inline data for which the limit has no room. Not inlined: an SGE whose address is passed on
+ * would give each caller a stack frame, and a check of the stack if the compiler adds one.
+ * @param what a value of BB_SQ_WHAT() | rkey << 32
+ * @param len_imm length | immediate << 32
+ */
+__attribute__((cold)) int bb_sq_post_inline_full(struct bb_sq *sq, uint64_t what, uint64_t wr_id,
+						 const void *data, uint64_t raddr,
+						 uint64_t len_imm);
+
 /** Posts a SEND or RDMA_WRITE with inline data. @p data may be reused at once. */
 static inline __attribute__((always_inline)) int
 bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
@@ -547,16 +554,12 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 {
 	if (bb_unlikely(len > sq->max_inline))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
-	if (bb_unlikely(!bb_sq_has_room(sq))) {
-		const struct bb_sge piece = {(uintptr_t)data, len, 0};
-
-		if (!bb_queue_check_owner(sq->owner))
-			return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
-		return sq->ops->post(
+	if (bb_unlikely(!bb_sq_has_room(sq)))
+		return bb_sq_post_inline_full(
 			sq,
-			BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0) | BB_SQ_INLINE, flags),
-			wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
-	}
+			BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0) | BB_SQ_INLINE, flags) |
+				(uint64_t)rkey << 32,
+			wr_id, data, raddr, len | (uint64_t)imm << 32);
 	bb_sq_build_inline(sq, opcode, has_raddr, wr_id, data, len, raddr, rkey, imm, flags);
 	return 0;
 }

@@ -200,4 +200,36 @@ T_START(4, test_purge_of_a_full_ring_ends_after_one_lap)
 	assert_int_equal(bb_cqring_purge(&f->cq, 3), 16);
 }
 
+/* Bursts of every length: address and owner bit of the next CQE follow the consumer index. */
+TEST(test_next_and_lap_follow_the_consumer_index)
+{
+	for (uint32_t log_size = 0; log_size <= 4; log_size++) {
+		uint64_t ci = 0, end;
+		struct fixture f;
+
+		start(&f, log_size);
+		for (uint32_t round = 0; round < 200; round++) {
+			const struct bb_cqe *cqe = f.cq.next;
+
+			end = ci + 1 + round % (1u << log_size);
+			for (uint64_t i = ci; i < end; i++)
+				produce(&f, i, BB_CQE_REQ, 1, (uint16_t)i);
+			while (ci < end) {
+				assert_ptr_equal(cqe, bb_cqring_at(&f.cq, ci));
+				assert_int_equal(bb_cqe_own_load(&cqe->op_own) ^ f.cq.lap, 0);
+				assert_int_equal(bb_be16(cqe->wqe_counter), (uint16_t)ci);
+				ci++;
+				cqe = bb_cqring_after(&f.cq, cqe, ci);
+			}
+			bb_cqring_release(&f.cq, cqe, ci);
+			assert_int_equal(f.cq.ci, ci);
+			assert_int_equal(bb_be32(f.dbrec[0]), ci);
+			assert_ptr_equal(f.cq.next, bb_cqring_at(&f.cq, ci));
+			assert_int_equal(f.cq.lap, ci >> log_size & 1);
+			assert_null(bb_cqring_peek(&f.cq));
+		}
+		guarded_free(&f.ring);
+	}
+}
+
 TEST_MAIN(0)

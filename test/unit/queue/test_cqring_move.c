@@ -32,7 +32,7 @@ at(const struct bb_cqring *cq, uint32_t i)
 static uint8_t
 own(const struct bb_cqring *cq, uint32_t i)
 {
-	return (i & cq->size) != 0 ? 1 : 0;
+	return (i & bb_cqring_size(cq)) != 0 ? 1 : 0;
 }
 
 /*
@@ -168,7 +168,9 @@ TEST(test_unread_cqes_move_to_the_new_ring)
 				guarded_free(&f.ring);
 				assert_int_equal(f.cq.ci, ci + 1);
 				assert_int_equal(bb_be32(f.dbrec[0]), ci + 1);
-				assert_int_equal(f.cq.size, 1u << sizes[s]);
+				assert_int_equal(bb_cqring_size(&f.cq), 1u << sizes[s]);
+				assert_ptr_equal(f.cq.next, at(&f.cq, ci + 1));
+				assert_int_equal(f.cq.lap, own(&f.cq, ci + 1));
 				/* The device continues after the index of that CQE. */
 				at(&f.cq, end + 1)->op_own =
 					(uint8_t)(BB_CQE_RESP_SEND << 4 | own(&f.cq, end + 1));

@@ -24,7 +24,7 @@ copies_by(const char *args, void (*ring)(struct bb_sq *sq))
 
 	env_open_spec(&e, args);
 	env_up(&e);
-	assert_ptr_equal(e.a.qp->sq.ring, ring);
+	assert_ptr_equal(e.a.qp->sq.listed_ring, ring);
 	for (i = 0; i < 100; i++) {
 		OK(bb_post_write_inline(e.a.qp, i, &i, sizeof(i), raddr_of(&e.b, 0), e.b.mr->rkey,
 					BB_SEND_SIGNALED));
