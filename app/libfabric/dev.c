@@ -201,11 +201,10 @@ fab_dev_get(struct fab_dev **dev)
 		ret = -ENOMEM;
 		goto unlock;
 	}
-	pthread_mutex_init(&d->lock, NULL);
+	rte_spinlock_init(&d->lock);
 	LIST_INIT(&d->peps);
 	ret = open_all(d);
 	if (ret != 0) {
-		pthread_mutex_destroy(&d->lock);
 		free(d);
 		goto unlock;
 	}
@@ -226,7 +225,6 @@ fab_dev_put(struct fab_dev *d)
 		bb_cq_destroy(d->idle);
 		bb_cm_destroy(d->cm);
 		bb_dev_close(d->dev);
-		pthread_mutex_destroy(&d->lock);
 		free(d);
 	}
 	pthread_mutex_unlock(&open_lock);
