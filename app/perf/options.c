@@ -328,9 +328,9 @@ options_parse(void *options, int argc, char **argv)
 	o->tcp_port = 18515;
 	o->max_inline = UINT32_MAX;
 	/*
-	 * 0.5 s, as the kernel's rdma_cm uses on RoCE (CMA_IBOE_PACKET_LIFETIME in cma.c).
-	 * perftest's 14 and 7 retries are 0.5 s in all, less than a busy machine may suspend a
-	 * peer.
+	 * 17 means 0.5 s, as the kernel's rdma_cm uses on RoCE (CMA_IBOE_PACKET_LIFETIME in cma.c).
+	 * perftest's default is 14 (67 ms): its 7 retries last 0.5 s in all, but a busy machine may
+	 * suspend a peer for longer.
 	 */
 	o->qp_timeout = 17;
 	o->seconds = 60;

@@ -143,7 +143,7 @@ struct perf {
 	 * slot 0 is at the start of the half "in" (see above)
 	 */
 	uint32_t recv_step, recv_slots;
-	uint32_t rq_depth;                   /* receive slots of the smallest size */
+	uint32_t rq_depth;                   /* number of receive slots for the smallest message */
 	uint64_t posted, done;               /* requests of all queue pairs posted, and completed */
 	uint64_t recv_done;                  /* receives of all queue pairs */
 	uint64_t total_sent, total_received; /* messages sent and received in earlier sizes */

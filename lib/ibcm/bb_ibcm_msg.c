@@ -223,7 +223,10 @@ field_mask(const struct field *f, uint32_t *shift)
 	return (f->width == 32 ? UINT32_MAX : (1u << f->width) - 1) << *shift;
 }
 
-/* A field of up to 32 bits ends in the 32-bit word at its byte, and that word is in the MAD. */
+/*
+ * Reads a field of a MAD into *@msg. A field of up to 32 bits lies inside the 32-bit word that
+ * starts at its first byte, and the whole word is inside the MAD.
+ */
 static void
 get_field(struct bb_ibcm_msg *msg, const struct field *f, const uint8_t *data)
 {

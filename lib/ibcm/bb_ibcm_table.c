@@ -31,7 +31,7 @@ bucket_of(const struct bb_ibcm *cm, enum bb_ibcm_table table, const uint8_t gid[
 	return (uint32_t)mix(g[1] ^ value ^ (uint64_t)table << 32) & cm->bucket_mask;
 }
 
-/* Returns the value by which the slot is in a table, next to the GID. */
+/* Returns the number that, together with the peer's GID, is the key of @c in @table. */
 static uint32_t
 value_of(const struct bb_ibcm_conn *c, enum bb_ibcm_table table)
 {

@@ -229,7 +229,10 @@ soft_hidden_del(struct soft_watch *w, struct soft_qp *qp)
 	qp->hidden = 0;
 }
 
-/* Reads records of QPs whose stores are often hidden, and runs the QPs whose record has changed. */
+/*
+ * Reads the doorbell records of the QPs in hidden[], whose stores to the register are often
+ * overwritten by another QP's. Runs the QPs whose record has changed.
+ */
 static void
 soft_hidden_read(struct soft_engine *e, struct soft_watch *w)
 {
