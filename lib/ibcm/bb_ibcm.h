@@ -110,7 +110,7 @@ struct bb_ibcm_attr {
 	uint8_t mra_timeout;
 	/* Limits of the timeout codes that peers request. */
 	uint8_t min_timeout, max_timeout, max_mra_timeout;
-	uint16_t pkey; /* of the port; the lower 15 bits must be those of a REQ */
+	uint16_t pkey; /* P_Key of the port; a REQ must have the same lower 15 bits */
 	const struct bb_ibcm_ops *ops;
 	void *ctx;
 };

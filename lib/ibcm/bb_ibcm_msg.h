@@ -165,9 +165,9 @@ struct bb_ibcm_msg {
 		struct bb_ibcm_apr apr;
 	};
 	/*
-	 * Private data. Parsed: points into the MAD, and has the full length of the message, as no
-	 * field has the length that the sender used. To build: any shorter length, too; zeros
-	 * follow.
+	 * Private data. After bb_ibcm_parse() it points into the MAD, and priv_len is the maximum
+	 * for the message type, because no field contains the length that the sender used. For
+	 * bb_ibcm_build() priv_len may be smaller; the rest is filled with zeros.
 	 */
 	const uint8_t *priv;
 	uint32_t priv_len;
@@ -191,8 +191,8 @@ enum bb_ibcm_parsed {
 enum bb_ibcm_parsed bb_ibcm_parse(struct bb_ibcm_msg *msg, const uint8_t *mad, size_t len);
 
 /*
- * Builds the MAD of *msg. Fields must fit in their width. Returns false, and leaves @mad alone, if
- * the type is unknown or the private data is too long.
+ * Builds the MAD of *msg. Each value must fit in the width of its field. If the type is unknown or
+ * the private data is too long, returns false and does not change @mad.
  */
 bool bb_ibcm_build(uint8_t mad[BB_IBCM_MAD], const struct bb_ibcm_msg *msg);
 

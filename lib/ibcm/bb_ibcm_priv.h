@@ -12,7 +12,7 @@
 #define BB_IBCM_NONE UINT32_MAX /* no slot */
 #define BB_IBCM_HOPS 64u        /* hop limit of MADs that answer a peer */
 
-/* States of a slot (12.9.7; those with MRA are the flag mra here). */
+/* States of a slot (12.9.7). The flag mra replaces the states of the specification with MRA. */
 enum bb_ibcm_state {
 	BB_IBCM_FREE,
 	BB_IBCM_REQ_SENT,
@@ -54,7 +54,8 @@ struct bb_ibcm_conn {
 	uint64_t remote_guid, tid, cookie;
 	uint64_t service_id;    /* of a SIDR request */
 	struct bb_ibcm_net net; /* to the peer; src is the local GID */
-	/* not touched by look-ups: message that was sent last, which may be sent again */
+	/* last message sent, which may be sent again; last member, because look-ups do not read it
+	 */
 	uint8_t tx[BB_IBCM_MAD];
 };
 
@@ -182,7 +183,10 @@ const struct bb_ibcm_service *bb_ibcm_service_find(const struct bb_ibcm *cm, uin
 bool bb_ibcm_may_pend(struct bb_ibcm *cm, const uint8_t gid[16]);
 
 /* ---- bb_ibcm_call.c */
-/* Disconnects an established connection whose message is built; used by the stale rule, too. */
+/*
+ * Sends a DREQ for an established connection, at the caller's request or because the peer has lost
+ * the connection.
+ */
 int bb_ibcm_send_dreq(struct bb_ibcm *cm, struct bb_ibcm_conn *c, const void *priv,
 		      uint32_t priv_len, uint64_t now);
 

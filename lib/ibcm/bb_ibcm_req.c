@@ -32,7 +32,7 @@ check(const struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb_i
 		return BB_IBCM_REJ_TRANSPORT;
 	if (r->mtu < 1 || r->mtu > 5)
 		return BB_IBCM_REJ_MTU;
-	/* No reason is assigned for these two fields. */
+	/* The specification has no reject reason for an invalid QPN or P_Key. */
 	if (r->qpn <= BB_IBCM_QPN || ((r->pkey ^ cm->attr.pkey) & 0x7fff) != 0)
 		return BB_IBCM_REJ_UNSUPPORTED;
 	return 0;

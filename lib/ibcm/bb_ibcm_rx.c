@@ -189,7 +189,8 @@ rx_mra(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb_ibcm_m
 }
 
 /*
- * A REJ with remote ID 0 comes from a peer that gave up before it had our ID. It names its own ID.
+ * Returns the connection that a REJ ends. A REJ with remote ID 0 comes from a peer that gave up
+ * before it knew this side's ID. Such a REJ is looked up by the peer's own ID.
  */
 static struct bb_ibcm_conn *
 find_rejected(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb_ibcm_msg *msg)
@@ -254,7 +255,8 @@ rx_dreq(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb_ibcm_
 	struct bb_ibcm_msg drep;
 
 	if (unknown) {
-		/* The peer asks until it gets an answer (Linux: cm_issue_drep()). */
+		/* Answer in any case, because the peer repeats its DREQ (Linux: cm_issue_drep()).
+		 */
 		bb_ibcm_answer_begin(&drep, BB_IBCM_DREP, msg);
 		bb_ibcm_answer(cm, gmp, &drep);
 	}
