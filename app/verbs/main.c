@@ -281,7 +281,7 @@ main(int argc, char **argv)
 	if (!may_start(o.program[0]) || !find_library(library, sizeof(library)))
 		return 127;
 	rte_log_set_global_level(RTE_LOG_WARNING);
-	ret = address_open(spec, choose, "progress=thread,mmap", name, args, sizeof(args), &ctx);
+	ret = address_open(spec, choose, "progress=inline", name, args, sizeof(args), &ctx);
 	if (ret != 0) {
 		say("%s: the device cannot be opened: %s", spec, strerror(-ret));
 		return 1;

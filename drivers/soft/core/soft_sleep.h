@@ -9,8 +9,8 @@
 
 struct soft_engine;
 
-/* Runs one turn; waits for the engine's lock. */
-void soft_engine_look(struct soft_engine *e);
+/* Runs one turn. Returns false if another thread has the engine's lock. */
+bool soft_engine_look(struct soft_engine *e);
 /*
  * Sleeps until there may be work. Returns false if the thread must nap instead, because work is
  * pending or this process cannot wait for doorbells. Called by the engine's thread.

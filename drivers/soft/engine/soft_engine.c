@@ -274,12 +274,14 @@ soft_engine_progress(void *engine)
 	rte_ticketlock_unlock(&e->lock);
 }
 
-void
+bool
 soft_engine_look(struct soft_engine *e)
 {
-	rte_ticketlock_lock(&e->lock);
+	if (!rte_ticketlock_trylock(&e->lock))
+		return false;
 	soft_engine_run(e);
 	rte_ticketlock_unlock(&e->lock);
+	return true;
 }
 
 void

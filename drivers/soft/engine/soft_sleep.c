@@ -23,7 +23,8 @@
 #include "soft_sleep.h"
 
 /* Longest sleep, ms: limits the delay of periodic work, such as the timeout of a handshake. */
-#define SLEEP_MS 100
+#define SLEEP_MS  100
+#define MAX_PAGES 512u /* UAR pages of a device whose thread can sleep */
 
 void
 soft_sleep_by(struct mlx5_ctx *ctx, const struct soft_doorbell_ops *ops)
@@ -41,19 +42,40 @@ soft_sleep_counts(const struct mlx5_ctx *ctx, uint64_t n[SOFT_WAKES])
 		n[i] = __atomic_load_n(&e->wakes[i], __ATOMIC_RELAXED);
 }
 
-/* Returns true if the device itself uses the mapping at @at. */
+/* Addresses of the device's own mappings of UAR pages. */
+struct own_pages {
+	uint32_t n;
+	const void *at[MAX_PAGES];
+};
+
+/*
+ * Gets the pages of an engine. Never waits for the lock: its holder may be preempted, and this
+ * thread has nothing urgent to do. Returns false if the lock is taken, or there are too many pages.
+ */
+static bool
+own_pages(struct soft_engine *e, struct own_pages *own)
+{
+	uint32_t i;
+
+	if (!rte_ticketlock_trylock(&e->lock))
+		return false;
+	own->n = e->n_watch;
+	for (i = 0; i < RTE_MIN(own->n, MAX_PAGES); i++)
+		own->at[i] = e->watch[i]->uar->base;
+	rte_ticketlock_unlock(&e->lock);
+	return own->n <= MAX_PAGES;
+}
+
 static bool
 is_own(void *arg, const void *at)
 {
-	struct soft_engine *e = arg;
-	bool own = false;
+	const struct own_pages *own = arg;
 	uint32_t i;
 
-	rte_ticketlock_lock(&e->lock);
-	for (i = 0; i < e->n_watch; i++)
-		own |= e->watch[i]->uar->base == at;
-	rte_ticketlock_unlock(&e->lock);
-	return own;
+	for (i = 0; i < own->n; i++)
+		if (own->at[i] == at)
+			return true;
+	return false;
 }
 
 /* Returns the ms until the next timer expires, at most SLEEP_MS. */
@@ -81,8 +103,7 @@ wait_for_work(struct soft_engine *e, int doorbells)
 	int ms;
 
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
-		soft_engine_look(e);
-		ms = until_timer(e);
+		ms = soft_engine_look(e) ? until_timer(e) : 0;
 		if (e->work != work || __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
 		    ms == 0)
 			return SOFT_WAKE_TIME;
@@ -98,16 +119,17 @@ bool
 soft_engine_sleep(struct soft_engine *e)
 {
 	const struct soft_doorbell_ops *ops = __atomic_load_n(&e->dev->doorbells, __ATOMIC_ACQUIRE);
+	struct own_pages own;
 	enum soft_wake cause;
 	uint64_t unused;
 	bool slept;
 	int fd;
 
 	if (ops == NULL || e->wake_fd < 0 || until_timer(e) == 0 ||
-	    __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0)
+	    __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 || !own_pages(e, &own))
 		return false;
 	__atomic_store_n(&e->asleep, true, __ATOMIC_SEQ_CST);
-	fd = ops->arm(is_own, e);
+	fd = ops->arm(is_own, &own);
 	slept = fd >= 0 && soft_shm_sleep(e->dev, true);
 	if (slept) {
 		cause = wait_for_work(e, fd);
