@@ -3,9 +3,8 @@
  */
 /*
  * Capabilities. drivers/front reports those of objects, memory and the port. This file adds those
- * of the PCI function, and default values for fields that drivers/front leaves 0. Linux's driver
- * needs two of them: without xrc its probe fails, because mlx5_ib creates an XRC domain; without
- * ib_virt it queries GIDs by MADs.
+ * of the PCI function, and values of fields that drivers/front leaves 0. Linux's driver needs
+ * ib_virt: without it, it queries GIDs by MADs.
  */
 #include <string.h>
 
@@ -29,7 +28,13 @@ static const struct cap function_caps[] = {
 	{BB_PRM_HCA_LOG_MAX_EQ, 5},
 	{BB_PRM_HCA_MAX_NUM_EQS, HCA_EQS - 1},
 	{BB_PRM_HCA_NUM_PORTS, 1},
-	{BB_PRM_HCA_PG, 0}, /* page faults are not reported as events */
+	/*
+	 * No pages on demand. Linux registers such memory only if it may load translations by UMR
+	 * (odp.c, internal_fill_odp_caps(); umr.h, mlx5r_umr_can_load_pas()). It may not, because
+	 * drivers/front reports umr_modify_entity_size_disabled. The same UMR is needed for
+	 * dma-bufs (mr.c, mlx5_ib_reg_user_mr_dmabuf()).
+	 */
+	{BB_PRM_HCA_PG, 0},
 	{BB_PRM_HCA_UAR_4K, 1},
 	{BB_PRM_HCA_UAR_SZ, UAR_SZ},
 	{BB_PRM_HCA_NUM_OF_UARS_PER_PAGE, 1},
@@ -37,38 +42,10 @@ static const struct cap function_caps[] = {
 	{BB_PRM_HCA_LOG_BF_REG_SIZE, LOG_BF_REG_SIZE},
 };
 
-/* Fields that this file sets if drivers/front reports 0. */
+/* Fields that this file sets if drivers/front reports 0. No object needs them. */
 static const struct cap default_caps[] = {
-	{BB_PRM_HCA_LOG_MAX_SRQ_SZ, 15},
-	{BB_PRM_HCA_LOG_MAX_QP_SZ, 15},
-	{BB_PRM_HCA_LOG_MAX_QP, 12},
-	{BB_PRM_HCA_LOG_MAX_SRQ, 12},
-	{BB_PRM_HCA_LOG_MAX_CQ_SZ, 22},
-	{BB_PRM_HCA_LOG_MAX_CQ, 12},
-	{BB_PRM_HCA_LOG_MAX_MKEY, 20},
-	{BB_PRM_HCA_FIXED_BUFFER_SIZE, 1},
-	{BB_PRM_HCA_LOG_MAX_MRW_SZ, 63},
-	{BB_PRM_HCA_MAX_QP_CNT, 64},
 	{BB_PRM_HCA_LOCAL_CA_ACK_DELAY, 16},
-	{BB_PRM_HCA_LOG_MAX_MSG, 30},
-	{BB_PRM_HCA_STAT_RATE_SUPPORT, 0xfffe},
-	{BB_PRM_HCA_CQE_VERSION, 1},
-	{BB_PRM_HCA_COMPACT_ADDRESS_VECTOR, 1},
-	{BB_PRM_HCA_ATOMIC, 1},
-	{BB_PRM_HCA_XRC, 1},
-	{BB_PRM_HCA_UD, 1},
-	{BB_PRM_HCA_UC, 1},
-	{BB_PRM_HCA_RC, 1},
-	{BB_PRM_HCA_MAX_WQE_SZ_SQ, 1024},
-	{BB_PRM_HCA_MAX_WQE_SZ_RQ, 512},
 	{BB_PRM_HCA_MAX_WQE_SZ_SQ_DC, 512},
-	{BB_PRM_HCA_LOG_MAX_MCG, 8},
-	{BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN, 10},
-	{BB_PRM_HCA_LOG_MAX_PD, 12},
-	{BB_PRM_HCA_LOG_MAX_XRCD, 10},
-	{BB_PRM_HCA_LOG_MAX_RMP, 12},
-	{BB_PRM_HCA_LOG_MAX_UCTX, 8},
-	{BB_PRM_HCA_LOG_MAX_UMEM, 12},
 	{BB_PRM_HCA_DEVICE_FREQUENCY_KHZ, CLOCK_KHZ},
 };
 

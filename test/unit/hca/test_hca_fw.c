@@ -162,7 +162,7 @@ LIVE(test_capabilities_are_the_fronts_and_the_functions)
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_DEVICE_MEMORY), 1);
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_PG), 0);
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_IB_VIRT), 1);
-	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_XRC), 1);
+	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_LOCAL_CA_ACK_DELAY), 16);
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_MAX_NUM_EQS), HCA_EQS - 1);
 	query_caps(r, BB_PRM_CAP_ATOMIC << 1, 0, out);
 	query_caps(r, 0x7e << 1, BB_PRM_STAT_BAD_PARAM, out);
