@@ -29,6 +29,9 @@ the areas data, atomic and unreliable run again on each other type of GID, such 
 source "assumption" marks behaviour of the software device that no public source states for
 cards. If a card behaves differently in such a row, the suite reports that and does not fail.
 
+Devices whose names start with ``guest:`` are those of Linux 6.1 in a virtual machine, on the function of
+:doc:`hca`: ``guest:mlx5_0`` by DEVX, ``guest:verbs:mlx5_0`` by libibverbs. The suite ``kernel`` runs them.
+
 Summary
 -------
 

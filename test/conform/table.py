@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares doc/guides/conformance.rst with the results of the suite; see also --update.
 
-usage: table.py [--update] CONFORM ALLOWED_SKIPS CONFORMANCE_RST DEVICE...
+usage: table.py [--update] CONFORM ALLOWED_SKIPS CONFORMANCE_RST RECORDS DEVICE...
 
-Runs every row on every device. The page in the tree must equal the one that page.py makes of the results.
+Runs every row on every device. RECORDS has the results of devices that only another suite can run (recorded.py). The
+page in the tree must equal the one that page.py makes of all results.
 """
 
 import difflib
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 import page
+import recorded
 
 
 def run(conform, skips, devices):
@@ -35,10 +37,13 @@ def main():
     args = sys.argv[1:]
     update = '--update' in args
     args = [a for a in args if a != '--update']
-    if len(args) < 4:
+    if len(args) < 5:
         sys.exit(__doc__)
-    conform, skips, rst, devices = args[0], args[1], args[2], args[3:]
+    conform, skips, rst, records, devices = args[0], args[1], args[2], args[3], args[4:]
     rc, results = run(conform, skips, devices)
+    for one in recorded.load(records):
+        results['devices'].append({'device': one['device'],
+                                   'rows': recorded.expand(one, results['devices'][0]['rows'])})
     made = page.render(results)
     if update and rc == 0:
         with open(rst, 'w') as f:

@@ -16,6 +16,7 @@ import sys
 import unittest
 
 import page
+import recorded
 
 SEED = 1
 NEEDS = ('atomics', 'srq', 'no-atomics', 'no-srq', 'two-devices')
@@ -160,6 +161,16 @@ class Page(unittest.TestCase):
         for n in range(60):
             with self.subTest(seed=SEED, n=n):
                 self.check(random_results(rng))
+
+    def test_record_holds_every_outcome(self):
+        rng = random.Random(SEED)
+        for _ in range(20):
+            devices = random_results(rng)['devices']
+            for device in devices:
+                kept = recorded.compact('guest:' + device['device'], device['rows'])
+                self.assertEqual(recorded.expand(kept, devices[0]['rows']), device['rows'])
+        with self.assertRaisesRegex(ValueError, 'unknown rows: gone/1'):
+            recorded.expand({'device': 'd', 'outcomes': [{'result': 'skip', 'rows': ['gone/1']}]}, devices[0]['rows'])
 
     def test_machine_that_makes_the_page_changes_nothing(self):
         row = {'name': 'a/b/1', 'group': 'a/b', 'man': 'ibv_a(3)', 'machine': MACHINE}

@@ -19,12 +19,15 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'conform'))
 
 import card  # noqa: E402
 import carry  # noqa: E402
 import machine  # noqa: E402
 import namespace  # noqa: E402
+import recorded  # noqa: E402
 
+RECORDS = os.path.join(card.HERE, 'conformance.json')
 SKIPS = [os.path.join(card.HERE, '..', part, 'allowed-skips') for part in ('conform', 'uverbs', 'kernel')]
 CONFORM_SECONDS = 900
 RELOADS = 50
@@ -63,6 +66,17 @@ class Kernel(unittest.TestCase):
         self.assertEqual(['%s: %s' % (r['name'], r.get('why', '')) for r in count['fail']], [])
         self.assertGreater(len(count['pass']), 2000 if ARGS.rows == '*' else 0)
         self.look()
+        if (ARGS.rows, ARGS.suite, ARGS.device, ARGS.link, ARGS.vf) == ('*', 'bookworm', 'soft0', 'ib', False):
+            self.check_record(recorded.compact('guest:' + device.split(',')[0], rows))
+
+    def check_record(self, found):
+        """Compares results with those that the guide on conformance shows (conformance.json)."""
+        records = recorded.load(RECORDS)
+        if ARGS.record:
+            records = [r for r in records if r['device'] != found['device']] + [found]
+            recorded.save(RECORDS, sorted(records, key=lambda r: r['device']))
+        else:
+            self.assertIn(found, records, 'test_kernel.py --record, then: ninja -C BUILD conformance-table')
 
     # In this order.
 
@@ -184,6 +198,7 @@ def main():
     p.add_argument('--long', action='store_true', help='every test; without, those of a minute')
     p.add_argument('--rows', default='*', help='of conform, as its option --filter')
     p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
+    p.add_argument('--record', action='store_true', help="keep conform's results in conformance.json")
     p.add_argument('--json', help="file for conform's results")
     p.add_argument('--dmesg', help='file for the kernel log after the probe')
     p.add_argument('--device', default='soft0', help='behind the card (default: soft0)')
