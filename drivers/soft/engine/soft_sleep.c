@@ -10,8 +10,8 @@
  * - A message of a connection: the thread waits for the sockets, too.
  * - A command: it unlocks the engine, see soft_engine_unlock().
  *
- * The thread first says that it is asleep, and then looks for work a last time. So work that the
- * look does not find has seen the thread asleep, and wakes it.
+ * The thread first publishes that it is asleep, and then looks for work a last time. Work that
+ * arrives after this last look finds the thread marked as asleep, and so wakes it.
  */
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -109,8 +109,8 @@ void soft_netif_lock(struct soft_netif *nif);
  */
 void soft_netif_pass(struct soft_netif *nif);
 /*
- * Releases the lock that an engine retains between turns. After the return no thread reads the
- * engine as retainer.
+ * Releases the lock that an engine retains between turns. After the return no thread accesses the
+ * engine through lock_retainer, so it can be freed.
  */
 void soft_netif_leave(struct soft_engine *e);
 
