@@ -189,11 +189,12 @@ static const struct entry entries[] = {
 	OP(INITIALIZED, QUERY_VPORT_COUNTER, fw_query_vport_counter),
 	OP(INITIALIZED, QUERY_NIC_VPORT_CONTEXT, fw_query_nic_vport_context),
 	OP(INITIALIZED, MODIFY_NIC_VPORT_CONTEXT, fw_modify_nic_vport_context),
+	ETH(INITIALIZED, SET_ROCE_ADDRESS, fw_set_roce_address),
+	ETH(INITIALIZED, QUERY_ROCE_ADDRESS, fw_query_roce_address),
 	/*
 	 * Commands of an Ethernet port that only allocate a number or do nothing, because the port
 	 * carries no packets.
 	 */
-	ETH(INITIALIZED, SET_ROCE_ADDRESS, fw_ok),
 	ETH(INITIALIZED, CREATE_TIR, fw_number),
 	ETH(INITIALIZED, MODIFY_TIR, fw_ok),
 	ETH(INITIALIZED, DESTROY_TIR, fw_ok),

@@ -95,7 +95,7 @@ static const struct cap roce_caps[] = {
 	{BB_PRM_ROCE_CAP_R_ROCE_DEST_UDP_PORT, 4791},
 	{BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, 0xffff},
 	{BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, 0xc000},
-	{BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE, 16},
+	{BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE, FRONT_ADDRESSES},
 };
 
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))

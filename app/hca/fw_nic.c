@@ -3,10 +3,12 @@
  */
 /*
  * The vport of an Ethernet port, as far as Linux's mlx5e needs it to make its netdev: a MAC, the
- * MTU and whether RoCE is on. Steering objects get numbers and have no function.
+ * MTU and whether RoCE is on, and the RoCE addresses. Steering objects get numbers and have no
+ * function.
  */
 #include <string.h>
 
+#include "bb_dev.h"
 #include "fw.h"
 #include "hca_log.h"
 
@@ -15,11 +17,16 @@
 #define MAC_PREFIX   0x0200u /* locally administered */
 #define FIRST_NUMBER 1u
 
+/* Linux mlx5_core.h: MLX5_ROCE_VERSION_1, _2. */
+#define ROCE_V1 0u
+#define ROCE_V2 2u
+
 void
 fw_nic_reset(struct hca *h)
 {
 	uint8_t *ctx = h->fw.nic_vport, mac[8] = {0};
 
+	memset(h->fw.roce, 0, sizeof(h->fw.roce));
 	memset(ctx, 0, sizeof(h->fw.nic_vport));
 	bb_prm_set(ctx, BB_PRM_NVC_MTU, MTU);
 	bb_prm_set64(ctx, BB_PRM_NVC_SYSTEM_IMAGE_GUID, h->o.guid);
@@ -80,6 +87,78 @@ int
 fw_query_vport_counter(struct fw_cmd *c)
 {
 	return fw_need(c, 16, BB_PRM_SZ_VPORT_COUNTER_OUT);
+}
+
+/* Returns the index in a command about a RoCE address, or refuses the command and returns -1. */
+static int
+address_index(struct fw_cmd *c)
+{
+	uint32_t index = bb_prm_get(c->in, BB_PRM_SET_ROCE_ADDRESS_ROCE_ADDRESS_INDEX);
+
+	if (bb_prm_get(c->in, BB_PRM_SET_ROCE_ADDRESS_VHCA_PORT_NUM) > 1) {
+		(void)fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "a RoCE address of another port");
+		return -1;
+	}
+	if (index >= FRONT_ADDRESSES) {
+		(void)fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "RoCE address %u (0 to %u)", index,
+				FRONT_ADDRESSES - 1);
+		return -1;
+	}
+	return (int)index;
+}
+
+/*
+ * Executes SET_ROCE_ADDRESS: the address becomes a GID of the software device's port. An address of
+ * zeros empties the entry (Linux lib/gid.c).
+ */
+int
+fw_set_roce_address(struct fw_cmd *c)
+{
+	const uint8_t *a = bb_prm_csub(c->in, BB_PRM_SET_ROCE_ADDRESS_ROCE_ADDRESS);
+	const uint8_t *l3 = bb_prm_csub(a, BB_PRM_ROCE_ADDR_SOURCE_L3_ADDRESS), zero[16] = {0};
+	uint32_t version = bb_prm_get(a, BB_PRM_ROCE_ADDR_ROCE_VERSION);
+	bool empty = memcmp(l3, zero, sizeof(zero)) == 0;
+	struct bb_gid gid = {
+		.size = sizeof(gid),
+		.type = version == ROCE_V2 ? BB_GID_ROCE_V2 : BB_GID_ROCE_V1,
+	};
+	int index, rc;
+
+	if (fw_need(c, BB_PRM_SZ_SET_ROCE_ADDRESS_IN, 16) != 0)
+		return BB_PRM_STAT_BAD_INP_LEN;
+	index = address_index(c);
+	if (index < 0)
+		return BB_PRM_STAT_BAD_PARAM;
+	if (!empty && version != ROCE_V1 && version != ROCE_V2)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "RoCE version %u (0: v1, 2: v2)",
+				 version);
+	if (bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_VALID))
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
+				 "VLAN %u: the port has no addresses in VLANs",
+				 bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_ID));
+	memcpy(gid.raw, l3, sizeof(gid.raw));
+	rc = front_set_address(c->h->front, (uint32_t)index, empty ? NULL : &gid,
+			       a + BB_PRM_ROCE_ADDR_SOURCE_MAC_47_32.byte + 2);
+	if (rc != 0)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
+				 "the device has its addresses from its options: remove port= or "
+				 "shm=");
+	memcpy(c->h->fw.roce[index], a, HCA_ROCE_ADDRESS);
+	return BB_PRM_STAT_OK;
+}
+
+int
+fw_query_roce_address(struct fw_cmd *c)
+{
+	int index = address_index(c);
+
+	if (index < 0)
+		return BB_PRM_STAT_BAD_PARAM;
+	if (fw_need(c, 16, BB_PRM_SZ_QUERY_ROCE_ADDRESS_OUT) != 0)
+		return BB_PRM_STAT_BAD_OUTP_LEN;
+	memcpy(bb_prm_sub(c->out, BB_PRM_QUERY_ROCE_ADDRESS_OUT_ROCE_ADDRESS), c->h->fw.roce[index],
+	       HCA_ROCE_ADDRESS);
+	return BB_PRM_STAT_OK;
 }
 
 /*

@@ -27,14 +27,15 @@
 #include "guest.h"
 #include "vfu.h"
 
-#define HCA_BAR0_SIZE (64u << 20)
-#define HCA_PAGE      4096u
-#define HCA_N_MSIX    32u
-#define HCA_EQS       64u /* EQ numbers are 1 to HCA_EQS - 1 */
-#define HCA_LOG_EQ    22u /* log2 of the maximum number of entries of an EQ */
-#define HCA_CAP_BYTES 256u
-#define HCA_MAX_BOX   (16u << 20) /* bytes of a command's input or output */
-#define HCA_MAX_PAGES 65536u      /* maximum number of pages lent to the firmware */
+#define HCA_BAR0_SIZE    (64u << 20)
+#define HCA_PAGE         4096u
+#define HCA_N_MSIX       32u
+#define HCA_EQS          64u /* EQ numbers are 1 to HCA_EQS - 1 */
+#define HCA_LOG_EQ       22u /* log2 of the maximum number of entries of an EQ */
+#define HCA_CAP_BYTES    256u
+#define HCA_ROCE_ADDRESS 32u         /* bytes of a RoCE address in a mailbox */
+#define HCA_MAX_BOX      (16u << 20) /* bytes of a command's input or output */
+#define HCA_MAX_PAGES    65536u      /* maximum number of pages lent to the firmware */
 
 /*
  * Offsets in BAR 0: the MSI-X table and pending bits, which QEMU emulates, the first page of
@@ -110,7 +111,9 @@ struct hca_fw {
 	/* next number of an Ethernet object; these objects have no function */
 	uint32_t next_number;
 	uint8_t nic_vport[HCA_CAP_BYTES];
-	uint32_t port_caps; /* capability mask of the InfiniBand port */
+	uint8_t roce[FRONT_ADDRESSES]
+		    [HCA_ROCE_ADDRESS]; /* RoCE addresses, as the driver set them */
+	uint32_t port_caps;             /* capability mask of the InfiniBand port */
 };
 
 /* Counters since the start of the program. Other threads may read them. */

@@ -74,6 +74,16 @@ watch_port(struct front *f)
 	return f->cmd->event_subscribe(f->users[0].ctx, NULL, port, 1, 0);
 }
 
+/* Empties the GID table, which the guest's driver fills. Has no effect on an InfiniBand port. */
+static void
+forget_addresses(struct front *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < FRONT_ADDRESSES; i++)
+		(void)front_set_address(f, i, NULL, NULL);
+}
+
 /* Opens the contexts that exist without a command: the kernel's, and that of shared objects. */
 static int
 open_contexts(struct front *f)
@@ -86,8 +96,10 @@ open_contexts(struct front *f)
 	if (ret != 0)
 		goto close_kernel;
 	ret = watch_port(f);
-	if (ret == 0)
+	if (ret == 0) {
+		forget_addresses(f);
 		return 0;
+	}
 	(void)front_user_close(f, &f->shared);
 close_kernel:
 	(void)front_user_close(f, &f->users[0]);
@@ -149,6 +161,7 @@ front_reset(struct front *f)
 	for (uid = 1; uid < FRONT_MAX_UIDS; uid++)
 		if (f->users[uid].ctx != NULL)
 			(void)front_user_close(f, &f->users[uid]);
+	forget_addresses(f);
 	if (!f->dead)
 		return;
 	/* A device that failed works again after its last context was closed. */
@@ -220,6 +233,13 @@ front_dm(struct front *f, uint64_t off, uint32_t len)
 {
 	RTE_BUILD_BUG_ON(SOFT_DM_BAR != (uint64_t)FRONT_DM_FIRST * 4096);
 	return soft_dm_at(f->users[0].ctx, off, len);
+}
+
+int
+front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, const uint8_t mac[6])
+{
+	return f->users[0].ctx == NULL ? -EIO
+				       : soft_roce_address_set(f->users[0].ctx, index, gid, mac);
 }
 
 struct mlx5_ctx *

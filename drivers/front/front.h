@@ -23,6 +23,7 @@
 
 struct front;
 struct mlx5_ctx;
+struct bb_gid;
 
 /*
  * Numbers of register pages (UARs): FRONT_UAR_FIRST to FRONT_UAR_END - 1. A number is also the
@@ -92,6 +93,17 @@ void front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *dat
  * NULL if they are not all in one allocation. The pointer is valid until the next command.
  */
 uint8_t *front_dm(struct front *f, uint64_t off, uint32_t len);
+
+/* Number of entries of the GID table of an Ethernet port. */
+#define FRONT_ADDRESSES 16u
+
+/*
+ * Sets entry @index of the GID table of an Ethernet port, and the MAC of the port. @gid NULL:
+ * empties the entry. The table is empty after front_open() and front_reset(). Returns 0; -EINVAL:
+ * no such entry; -EOPNOTSUPP: the options of the device set its addresses.
+ */
+int front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid,
+		      const uint8_t mac[6]);
 
 /*
  * Runs the device and delivers events. Returns the milliseconds until the program must call

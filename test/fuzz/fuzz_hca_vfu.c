@@ -92,6 +92,16 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 	return 0;
 }
 
+int
+front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, const uint8_t mac[6])
+{
+	(void)f;
+	(void)gid;
+	(void)mac;
+	fuzz_check(index < FRONT_ADDRESSES);
+	return 0;
+}
+
 struct mlx5_ctx *
 front_ctx(struct front *f)
 {

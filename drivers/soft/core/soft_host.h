@@ -64,4 +64,12 @@ int soft_open_host(const char *name, const char *args, const struct soft_host *h
  */
 uint8_t *soft_dm_at(struct mlx5_ctx *ctx, uint64_t addr, uint64_t len);
 
+/*
+ * Sets entry @index of the port's GID table, and the MAC of the port, as SET_ROCE_ADDRESS does.
+ * @gid NULL: empties the entry; @mac is then ignored. Returns 0; -EINVAL: no such entry;
+ * -EOPNOTSUPP: the options of the device set its addresses (link=ib, port=, shm=).
+ */
+int soft_roce_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gid *gid,
+			  const uint8_t mac[6]);
+
 #endif

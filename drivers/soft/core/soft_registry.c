@@ -5,11 +5,13 @@
  * Devices of the process and their addresses on its shared network. Device n has the MAC
  * 02:bb:00:00:00:n, the GIDs formed from it and from 192.0.2.(n+1), and the LID n+1.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "soft_ctl.h"
+#include "soft_host.h"
 
 /* Protects the list of devices. No other lock is taken while this lock is held. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -182,6 +184,58 @@ soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16])
 	memcpy(gid, raw, 16);
 }
 
+/*
+ * GIDs that hosts (soft_host.h) have set, in addition to the addresses above, by device and entry;
+ * zero: none. One thread runs all devices with hosts, so there is no lock.
+ */
+static uint8_t host_gids[SOFT_MAX_DEVS][SOFT_MAX_GIDS][16];
+static uint32_t n_host_gids; /* __atomic, because other threads look up GIDs, too */
+
+/* Returns the index of the device with a GID that a host has set, SOFT_MAX_DEVS if none has it. */
+static uint32_t
+host_gid_owner(const uint8_t gid[16])
+{
+	static const uint8_t none[16];
+	uint32_t i, k;
+
+	if (__atomic_load_n(&n_host_gids, __ATOMIC_ACQUIRE) == 0 || memcmp(gid, none, 16) == 0)
+		return SOFT_MAX_DEVS;
+	for (i = 0; i < SOFT_MAX_DEVS; i++)
+		for (k = 0; k < SOFT_MAX_GIDS; k++)
+			if (memcmp(host_gids[i][k], gid, 16) == 0)
+				return i;
+	return SOFT_MAX_DEVS;
+}
+
+int
+soft_roce_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gid *gid,
+		      const uint8_t mac[6])
+{
+	static const uint8_t none[16];
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	uint8_t *entry;
+
+	if (index >= SOFT_MAX_GIDS)
+		return -EINVAL;
+	if (dev->opts.link_ib || dev->netif != NULL || dev->opts.port.shm[0] != '\0')
+		return -EOPNOTSUPP;
+	pthread_mutex_lock(&dev->lock);
+	entry = host_gids[dev->index][index];
+	if (memcmp(entry, none, sizeof(none)) != 0)
+		__atomic_sub_fetch(&n_host_gids, 1, __ATOMIC_RELEASE);
+	memset(entry, 0, 16);
+	/* A device that sends packets supports only RoCE v2, so entries of RoCE v1 stay empty. */
+	dev->gid_valid[index] = gid != NULL && (!dev->opts.wire || gid->type == BB_GID_ROCE_V2);
+	if (dev->gid_valid[index]) {
+		dev->gids[index] = *gid;
+		memcpy(entry, gid->raw, 16);
+		memcpy(dev->mac, mac, sizeof(dev->mac));
+		__atomic_add_fetch(&n_host_gids, 1, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}
+
 struct soft_dev *
 soft_dev_by_gid(const uint8_t gid[16], bool ib)
 {
@@ -196,7 +250,8 @@ soft_dev_by_gid(const uint8_t gid[16], bool ib)
 		if (!ib && memcmp(own, gid, 16) == 0)
 			return soft_dev_reachable(i, ib);
 	}
-	return NULL;
+	i = host_gid_owner(gid);
+	return i < SOFT_MAX_DEVS ? soft_dev_reachable(i, ib) : NULL;
 }
 
 struct soft_dev *
@@ -213,7 +268,7 @@ soft_dev_peek_gid(const uint8_t gid[16])
 		if (memcmp(own, gid, 16) == 0)
 			return soft_dev_peek(i);
 	}
-	return NULL;
+	return soft_dev_peek(host_gid_owner(gid));
 }
 
 struct soft_dev *

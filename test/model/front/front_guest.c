@@ -315,6 +315,23 @@ g_qp_modify_box(struct g_guest *g, const struct g_qp *qp, uint16_t uid, uint16_t
 	return qpc;
 }
 
+/* Writes the path to the peer into the address of a transition. */
+static void
+path_box(const struct g_guest *g, uint8_t *ads)
+{
+	const struct g_path *p = g->path;
+
+	if (p == NULL || p->lid != 0) {
+		bb_prm_set(ads, BB_PRM_ADS_RLID, p == NULL ? 1 : p->lid);
+		return;
+	}
+	bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, p->index);
+	bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, 64);
+	bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, 0xc123);
+	memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), p->gid, sizeof(p->gid));
+	memcpy(ads + BB_PRM_ADS_RMAC_47_32.byte + 2, p->mac, sizeof(p->mac));
+}
+
 void
 g_qp_up(struct g_guest *g, const struct g_qp *qp, uint16_t uid, uint32_t pd, uint32_t cqn,
 	uint32_t remote)
@@ -331,7 +348,7 @@ g_qp_up(struct g_guest *g, const struct g_qp *qp, uint16_t uid, uint32_t pd, uin
 		bb_prm_set(qpc, BB_PRM_QPC_MTU, 5);
 		bb_prm_set(qpc, BB_PRM_QPC_LOG_MSG_MAX, 30);
 		bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, remote);
-		bb_prm_set(g->in + ADS, BB_PRM_ADS_RLID, 1);
+		path_box(g, g->in + ADS);
 	}
 	assert_status(g, OK);
 	qpc = g_qp_modify_box(g, qp, uid, BB_PRM_OP_RTR2RTS_QP, pd, cqn);

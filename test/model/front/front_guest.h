@@ -25,6 +25,13 @@
 #define G_VA_TO   UINT64_C(0x7e0000000801)
 #define G_BYTES   9000u
 
+/* Address of the peer of a QP. Without it the peer has LID 1. */
+struct g_path {
+	uint16_t lid;   /* 0 on an Ethernet port */
+	uint32_t index; /* of the own GID */
+	uint8_t gid[16], mac[6];
+};
+
 /* Another path to the front than its functions, such as the command queue of bb_hca. */
 struct g_via {
 	void (*command)(void *arg, const void *in, uint32_t inlen, void *out, uint32_t outlen);
@@ -40,6 +47,7 @@ struct g_guest {
 	uint32_t next;           /* next page that pages() gives */
 	const struct g_via *via; /* NULL: the functions of front.h */
 	void *via_arg;
+	const struct g_path *path;
 	uint32_t eqn; /* event queue of the CQs */
 	uint32_t fatals;
 	uint32_t windows;

@@ -11,6 +11,7 @@
 
 #include "front_guest.h"
 #include "hca_rig.h"
+#include "mlx5_cmd.h"
 
 #define TIMES    50
 #define POSTS    16
@@ -23,8 +24,16 @@ struct life {
 	struct rig rig;
 	struct g_guest g;
 	struct g_owner owner;
+	struct g_path self; /* path to the device itself, valid on an Ethernet port */
 	uint32_t eqn, ci;
 };
+
+/* Two functions of one process, each with a guest of its own. */
+struct two {
+	struct life a, b;
+};
+
+static struct two *polled; /* the functions that run in each poll; NULL: only the caller's */
 
 static void
 via_command(void *arg, const void *in, uint32_t inlen, void *out, uint32_t outlen)
@@ -42,9 +51,31 @@ static void
 via_poll(void *arg)
 {
 	(void)hca_poll(&((struct life *)arg)->rig.h);
+	if (polled != NULL) {
+		(void)hca_poll(&polled->a.rig.h);
+		(void)hca_poll(&polled->b.rig.h);
+	}
 }
 
 static const struct g_via via = {via_command, via_doorbell, via_poll};
+
+/* Gives the port an address, as Linux's driver does: MAC 02:..:@number, and the GID made of it. */
+static void
+set_address(struct life *l, uint8_t number)
+{
+	uint8_t *a = box(&l->g, BB_PRM_OP_SET_ROCE_ADDRESS, 0, BB_PRM_SZ_SET_ROCE_ADDRESS_IN);
+	const uint8_t gid[16] = {0xfe, 0x80, [8] = 0, 0, 0, 0xff, 0xfe, 0, 0, number};
+
+	l->self = (struct g_path){.index = 3, .mac = {2, 0, 0, 0, 0, number}};
+	memcpy(l->self.gid, gid, sizeof(gid));
+	bb_prm_set(a, BB_PRM_SET_ROCE_ADDRESS_ROCE_ADDRESS_INDEX, l->self.index);
+	a = bb_prm_sub(a, BB_PRM_SET_ROCE_ADDRESS_ROCE_ADDRESS);
+	memcpy(bb_prm_sub(a, BB_PRM_ROCE_ADDR_SOURCE_L3_ADDRESS), gid, sizeof(gid));
+	memcpy(a + BB_PRM_ROCE_ADDR_SOURCE_MAC_47_32.byte + 2, l->self.mac, 6);
+	bb_prm_set(a, BB_PRM_ROCE_ADDR_ROCE_VERSION, 2);
+	assert_status(&l->g, OK);
+	l->g.path = &l->self;
+}
 
 /* Loads the driver: the function up to INIT_HCA, an EQ for all events, and a user with a QP. */
 static void
@@ -61,6 +92,8 @@ load(struct life *l)
 	l->eqn = rig_eq(&l->rig, EVENTS, 0, ~UINT64_C(0), EQ_ADDR);
 	l->ci = 0;
 	l->g.eqn = l->eqn;
+	if (l->rig.h.o.eth)
+		set_address(l, (uint8_t)(1 + (l->rig.h.o.device[4] - '0')));
 	g_owner_open(&l->g, &l->owner);
 }
 
@@ -250,6 +283,94 @@ T("soft0,link=ib,fault=port_down:2", test_port_events_arrive_in_order_with_the_p
 	assert_int_equal(e[3], BB_PRM_PORT_CHANGE_ACTIVE);
 	assert_int_equal(e[32 + 8] >> 4, 1);
 	assert_int_equal(g_cqe(&f->g, &f->owner.cq)[63] >> 4, 0);
+}
+
+static void
+start_two(struct two *t, const char *a, const char *b)
+{
+	polled = NULL;
+	start(&t->a, a);
+	start(&t->b, b);
+	polled = t;
+}
+
+static void
+end_two(struct two *t)
+{
+	polled = NULL;
+	rig_close(&t->a.rig);
+	rig_close(&t->b.rig);
+}
+
+/* Makes another QP of the function's owner, and returns the owner with this QP. */
+static struct g_owner
+new_qp(struct life *l)
+{
+	struct g_owner o = l->owner;
+
+	memset(&o.qp, 0, sizeof(o.qp));
+	g_qp(&l->g, &o.qp, o.uid, BB_PRM_QP_ST_RC, o.pd, o.uar, o.cq.cqn);
+	return o;
+}
+
+/* Writes from the memory of the guest at @a to that of the guest at @b. */
+static void
+write_across(struct two *t, const struct g_path *to_a, const struct g_path *to_b)
+{
+	struct g_owner a = new_qp(&t->a), b = new_qp(&t->b);
+	uint8_t *from = g_at(&t->a.g, &a.from, G_VA_FROM % PAGE);
+
+	t->a.g.path = to_b;
+	t->b.g.path = to_a;
+	g_qp_up(&t->a.g, &a.qp, a.uid, a.pd, a.cq.cqn, b.qp.qpn);
+	g_qp_up(&t->b.g, &b.qp, b.uid, b.pd, b.cq.cqn, a.qp.qpn);
+	a.to_key = b.to_key;
+	*from = 0x77;
+	g_post_write(&t->a.g, &a);
+	assert_int_equal(g_cqe(&t->a.g, &a.cq)[63] >> 4, 0);
+	assert_int_equal(*g_at(&t->b.g, &b.to, G_VA_TO % PAGE), 0x77);
+	assert_int_equal(*g_at(&t->a.g, &t->a.owner.to, G_VA_TO % PAGE), 0);
+}
+
+static uint16_t
+lid_of(struct life *l)
+{
+	struct mlx5_ctx *ctx = front_ctx(l->rig.h.front);
+	struct mlx5_port p;
+
+	assert_int_equal(ctx->cmd->port_query(ctx, 1, &p), 0);
+	return (uint16_t)p.lid;
+}
+
+#define TWO(a_, b_, name_) TEST_ON(NULL, NULL, struct two, start_two(f, a_, b_), end_two(f), name_)
+
+TWO("soft0,link=ib", "soft1,link=ib", test_guests_of_two_functions_reach_each_other_by_lid)
+{
+	const struct g_path a = {.lid = lid_of(&f->a)}, b = {.lid = lid_of(&f->b)};
+
+	assert_int_not_equal(a.lid, b.lid);
+	write_across(f, &a, &b);
+}
+
+TWO("soft0,link=eth", "soft1,link=eth", test_guests_of_two_functions_reach_each_other_by_gid)
+{
+	const struct g_path to_a = f->a.self, to_b = f->b.self;
+
+	write_across(f, &to_a, &to_b);
+}
+
+T("soft0,link=eth", test_gids_are_those_that_the_driver_sets_until_a_reset)
+{
+	struct mlx5_ctx *ctx = front_ctx(f->rig.h.front);
+	struct bb_gid gid;
+	uint32_t i;
+
+	assert_write_moves_data(f);
+	for (i = 0; i < FRONT_ADDRESSES; i++)
+		assert_int_equal(ctx->cmd->gid_query(ctx, 1, i, &gid), i == 3 ? 0 : -ENOENT);
+	rig_write32(&f->rig, VFU_CONFIG, DEVCTL, FLR);
+	for (i = 0; i < FRONT_ADDRESSES; i++)
+		assert_int_equal(ctx->cmd->gid_query(ctx, 1, i, &gid), -ENOENT);
 }
 
 TEST_MAIN(0)

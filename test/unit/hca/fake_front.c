@@ -93,6 +93,20 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 	return 0;
 }
 
+int
+front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, const uint8_t mac[6])
+{
+	(void)f;
+	fake_front.addresses++;
+	fake_front.address_index = index;
+	fake_front.address_set = gid != NULL;
+	if (gid != NULL) {
+		fake_front.address = *gid;
+		memcpy(fake_front.mac, mac, sizeof(fake_front.mac));
+	}
+	return fake_front.address_ret;
+}
+
 struct mlx5_ctx *
 front_ctx(struct front *f)
 {

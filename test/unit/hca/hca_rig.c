@@ -27,7 +27,11 @@ enum {
 int
 rig_open(struct rig *r, const char *device)
 {
-	const struct hca_opts o = {.device = device, .guid = 0x1122334455667788};
+	const struct hca_opts o = {
+		.device = device,
+		.eth = strstr(device, ",link=eth") != NULL,
+		.guid = 0x1122334455667788,
+	};
 	int pair[2];
 	unsigned int i;
 

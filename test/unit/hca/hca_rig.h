@@ -8,6 +8,7 @@
 #ifndef HCA_RIG_H
 #define HCA_RIG_H
 
+#include "bb_dev.h"
 #include "bb_prm_hca.h"
 #include "bb_test.h"
 #include "fw.h"
@@ -49,6 +50,12 @@ extern struct fake_front {
 	uint32_t inlen;
 	uint8_t status; /* status of the next commands */
 	bool unknown;   /* opcodes are not the front's */
+	/* Calls of front_set_address(), the arguments of the last one, and the value to return. */
+	unsigned int addresses, address_index;
+	bool address_set;
+	struct bb_gid address;
+	uint8_t mac[6];
+	int address_ret;
 	int poll_ms;
 	struct fake_bell bell[8];
 	uint8_t dm[64]; /* device memory at the start of its range of BAR 0 */

@@ -2,6 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Commands of the function itself, in the order of Linux's driver and out of order. */
+#include <errno.h>
+
 #include "hca_rig.h"
 
 #define LIVE(name_) TEST_AS(rig_setup, rig_teardown, NULL, struct rig, r, name_)
@@ -255,6 +257,84 @@ LIVE(test_registers_answer_in_their_length_only)
 	}
 	bb_prm_set(in, BB_PRM_ACCESS_REG_REGISTER_ID, 0x9001);
 	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), BB_PRM_STAT_BAD_PARAM);
+}
+
+static uint8_t
+set_address(struct rig *r, uint32_t index, uint32_t port, const uint8_t gid[16], uint32_t version,
+	    uint32_t vlan)
+{
+	uint8_t in[BB_PRM_SZ_SET_ROCE_ADDRESS_IN] = {0}, out[16];
+	uint8_t *a = bb_prm_sub(in, BB_PRM_SET_ROCE_ADDRESS_ROCE_ADDRESS);
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_SET_ROCE_ADDRESS);
+	bb_prm_set(in, BB_PRM_SET_ROCE_ADDRESS_ROCE_ADDRESS_INDEX, index);
+	bb_prm_set(in, BB_PRM_SET_ROCE_ADDRESS_VHCA_PORT_NUM, port);
+	memcpy(bb_prm_sub(a, BB_PRM_ROCE_ADDR_SOURCE_L3_ADDRESS), gid, 16);
+	bb_prm_set(a, BB_PRM_ROCE_ADDR_SOURCE_MAC_47_32, 0x0211);
+	bb_prm_set(a, BB_PRM_ROCE_ADDR_SOURCE_MAC_31_0, 0x22334455);
+	bb_prm_set(a, BB_PRM_ROCE_ADDR_ROCE_VERSION, version);
+	bb_prm_set(a, BB_PRM_ROCE_ADDR_VLAN_VALID, vlan != 0);
+	bb_prm_set(a, BB_PRM_ROCE_ADDR_VLAN_ID, vlan);
+	return (uint8_t)rig_exec(r, in, sizeof(in), out, sizeof(out));
+}
+
+static uint32_t
+query_address(struct rig *r, uint32_t index, uint8_t gid[16])
+{
+	uint8_t in[16] = {0}, out[BB_PRM_SZ_QUERY_ROCE_ADDRESS_OUT];
+	int status;
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_ROCE_ADDRESS);
+	bb_prm_set(in, BB_PRM_QUERY_ROCE_ADDRESS_ROCE_ADDRESS_INDEX, index);
+	status = rig_exec(r, in, sizeof(in), out, sizeof(out));
+	memcpy(gid, bb_prm_csub(out, BB_PRM_QUERY_ROCE_ADDRESS_OUT_ROCE_ADDRESS), 16);
+	return (uint32_t)status;
+}
+
+LIVE(test_roce_addresses_reach_the_port_until_they_are_removed)
+{
+	static const uint8_t mac[6] = {2, 0x11, 0x22, 0x33, 0x44, 0x55}, zero[16];
+	uint8_t gid[16] = {0xfe, 0x80, [15] = 7}, found[16];
+
+	r->h.o.eth = true;
+	rig_init_hca(r);
+	assert_int_equal(set_address(r, 3, 0, gid, 2, 0), 0);
+	assert_int_equal(fake_front.address_index, 3);
+	assert_true(fake_front.address_set);
+	assert_int_equal(fake_front.address.type, BB_GID_ROCE_V2);
+	assert_memory_equal(fake_front.address.raw, gid, 16);
+	assert_memory_equal(fake_front.mac, mac, 6);
+	assert_int_equal(query_address(r, 3, found), 0);
+	assert_memory_equal(found, gid, 16);
+	assert_int_equal(set_address(r, 15, 1, gid, 0, 0), 0);
+	assert_int_equal(fake_front.address.type, BB_GID_ROCE_V1);
+	assert_int_equal(set_address(r, 3, 0, zero, 0, 0), 0);
+	assert_int_equal(fake_front.address_index, 3);
+	assert_false(fake_front.address_set);
+	assert_int_equal(query_address(r, 3, found), 0);
+	assert_memory_equal(found, zero, 16);
+}
+
+LIVE(test_invalid_roce_addresses_are_refused_and_change_nothing)
+{
+	uint8_t gid[16] = {0xfe, 0x80, [15] = 7}, found[16];
+	unsigned int before;
+
+	rig_init_hca(r);
+	fake_front.unknown = true;
+	assert_int_equal(set_address(r, 0, 0, gid, 2, 0), BB_PRM_STAT_BAD_OP);
+	r->h.o.eth = true;
+	before = fake_front.addresses;
+	assert_int_equal(set_address(r, 16, 0, gid, 2, 0), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(set_address(r, 0, 2, gid, 2, 0), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(set_address(r, 0, 0, gid, 1, 0), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(set_address(r, 0, 0, gid, 2, 5), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(query_address(r, 16, found), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(fake_front.addresses, before);
+	fake_front.address_ret = -EOPNOTSUPP;
+	assert_int_equal(set_address(r, 0, 0, gid, 2, 0), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(query_address(r, 0, found), 0);
+	assert_int_equal(found[0], 0);
 }
 
 TEST_MAIN(0)
