@@ -11,6 +11,8 @@
 #include <rte_common.h>
 #include <rte_eal.h>
 
+#include "eal_cpus.h"
+
 /*
  * Starts EAL with one lcore and without hugepages, files or devices. Returns the result of
  * rte_eal_init().
@@ -18,19 +20,19 @@
 static inline int
 bare_eal_init(void)
 {
-	char prefix[48];
+	char prefix[48], lcores[512];
 	char *argv[] = {(char *)(uintptr_t) "test",
 			(char *)(uintptr_t) "--no-huge",
 			(char *)(uintptr_t) "-m",
 			(char *)(uintptr_t) "256",
-			(char *)(uintptr_t) "-l",
-			(char *)(uintptr_t) "0",
+			lcores,
 			(char *)(uintptr_t) "--no-pci",
 			(char *)(uintptr_t) "--no-telemetry",
 			(char *)(uintptr_t) "--no-shconf",
 			(char *)(uintptr_t) "--log-level=lib.eal:error",
 			prefix};
 
+	eal_cpus(lcores, sizeof(lcores), "0");
 	snprintf(prefix, sizeof(prefix), "--file-prefix=bbtest%d", (int)getpid());
 	return rte_eal_init(RTE_DIM(argv), argv);
 }

@@ -11,6 +11,7 @@
 #include <rte_errno.h>
 
 #include "cmd_stub.h"
+#include "eal_cpus.h"
 
 /* An implementation of a whole interface uses few of the parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -97,16 +98,18 @@ stub_event(uint16_t type, uint64_t cookie, uint32_t port)
 int
 stub_eal_init(const char *program)
 {
-	static char args[][24] = {"--no-huge",      "-m",           "128",
-				  "--no-pci",       "--no-shconf",  "--no-telemetry",
-				  "--lcores=0,1@0", "--log-level=5"};
-	char name[] = "stub", prefix[64];
-	char *argv[RTE_DIM(args) + 3];
+	static char args[][24] = {"--no-huge",    "-m",          "128",
+				  "--no-pci",     "--no-shconf", "--no-telemetry",
+				  "--log-level=5"};
+	char name[] = "stub", prefix[64], lcores[512];
+	char *argv[RTE_DIM(args) + 4];
 	unsigned int i, n = 0;
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s", program);
 	argv[n++] = name;
 	argv[n++] = prefix;
+	eal_cpus(lcores, sizeof(lcores), "0,1");
+	argv[n++] = lcores;
 	for (i = 0; i < RTE_DIM(args); i++)
 		argv[n++] = args[i];
 	argv[n] = NULL;

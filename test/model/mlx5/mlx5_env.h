@@ -20,6 +20,7 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include "../../fakes/eal_cpus.h"
 #include "bb_test_on.h"
 #include "bluebell.h"
 
@@ -74,19 +75,20 @@ static inline int
 env_eal_init(const char *program)
 {
 	static char args[][24] = {
-		"--no-huge",      "-m", "256", "--no-pci", "--no-shconf", "--lcores=0,1@0",
-		"--log-level=5",
+		"--no-huge",      "-m", "256", "--no-pci", "--no-shconf", "--log-level=5",
 #ifndef ENV_TELEMETRY
 		"--no-telemetry",
 #endif
 	};
-	char prefix[64], name[] = "model";
-	char *argv[RTE_DIM(args) + 3];
+	char prefix[64], name[] = "model", lcores[512];
+	char *argv[RTE_DIM(args) + 4];
 	unsigned int i, n = 0;
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s", program);
 	argv[n++] = name;
 	argv[n++] = prefix;
+	eal_cpus(lcores, sizeof(lcores), "0,1");
+	argv[n++] = lcores;
 	for (i = 0; i < RTE_DIM(args); i++)
 		argv[n++] = args[i];
 	argv[n] = NULL;

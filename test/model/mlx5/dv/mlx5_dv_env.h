@@ -22,6 +22,7 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include "../../../fakes/eal_cpus.h"
 #include "bb_driver.h"
 #include "bb_test.h"
 #include "bluebell.h"
@@ -447,15 +448,17 @@ ctx_of(const struct ex *x)
 static inline int
 eal_init(const char *name)
 {
-	static char args[][24] = {"--no-huge",      "-m",          "64", "--no-pci",
-				  "--no-telemetry", "--no-shconf", "-l", "0"};
-	char prefix[64], program[] = "test";
-	char *argv[RTE_DIM(args) + 3];
+	static char args[][24] = {"--no-huge",      "-m",         "64", "--no-pci",
+				  "--no-telemetry", "--no-shconf"};
+	char prefix[64], program[] = "test", lcores[512];
+	char *argv[RTE_DIM(args) + 4];
 	unsigned int i, n = 0;
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s", name);
 	argv[n++] = program;
 	argv[n++] = prefix;
+	eal_cpus(lcores, sizeof(lcores), "0");
+	argv[n++] = lcores;
 	for (i = 0; i < RTE_DIM(args); i++)
 		argv[n++] = args[i];
 	argv[n] = NULL;

@@ -233,20 +233,6 @@ read_on(void *arg)
 /* A device with its own thread leaves the reader to the main thread: two threads are enough. */
 #define READER_THREAD (!env_thread())
 
-/* May run on any CPU: the lcores of these tests share one. */
-static void
-reader_start(pthread_t *thread, struct reader *r)
-{
-	pthread_attr_t attr;
-	cpu_set_t all;
-
-	memset(&all, 0xff, sizeof(all));
-	assert_int_equal(pthread_attr_init(&attr), 0);
-	assert_int_equal(pthread_attr_setaffinity_np(&attr, sizeof(all), &all), 0);
-	assert_int_equal(pthread_create(thread, &attr, read_on, r), 0);
-	pthread_attr_destroy(&attr);
-}
-
 static void
 add_one(struct dm_env *d, struct side *s, uint64_t wr_id)
 {
@@ -267,7 +253,7 @@ T(test_counter_is_read_while_peers_add)
 
 	OK(bb_dm_write(d->dm, 512, &start, 8));
 	if (READER_THREAD)
-		reader_start(&thread, &r);
+		assert_int_equal(pthread_create(&thread, NULL, read_on, &r), 0);
 	end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
 	for (i = 0; i < ADDS || (__atomic_load_n(&r.changes, __ATOMIC_RELAXED) < SEEN &&
 				 rte_get_timer_cycles() < end);

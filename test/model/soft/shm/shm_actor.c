@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "shm_actor.h"
+#include "../../../fakes/eal_cpus.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 
 #define CHANNEL  3
 #define MAX_ARGS 32
-#define ARG_LEN  64
+#define ARG_LEN  512
 
 /* EAL keeps no copy of its arguments, and writes to them. */
 static char arg_text[MAX_ARGS][ARG_LEN];
@@ -42,13 +43,15 @@ int
 actor_eal(const char *name, const char *const *more, unsigned int n)
 {
 	static const char *const args[] = {"--no-pci", "--no-shconf", "--no-telemetry",
-					   "--lcores=0,1@0", "--log-level=5"};
+					   "--log-level=5"};
+	char prefix[ARG_LEN], lcores[ARG_LEN];
 	unsigned int i, argc = 0;
-	char prefix[ARG_LEN];
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s_%d", name, (int)getpid());
 	add_arg(&argc, "model");
 	add_arg(&argc, prefix);
+	eal_cpus(lcores, sizeof(lcores), "0,1");
+	add_arg(&argc, lcores);
 	for (i = 0; i < RTE_DIM(args); i++)
 		add_arg(&argc, args[i]);
 	for (i = 0; i < n; i++)
