@@ -312,6 +312,7 @@ int mlx5_counters_fini(struct mlx5_dev *d);
 int mlx5_stats(struct bb_dev *dev, struct bb_dev_stats *stats);
 int mlx5_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
 int mlx5_qp_retries(const struct bb_qp *qp, uint64_t *retries, uint64_t *rnr_retries);
+int mlx5_qp1_claim(struct bb_qp *qp);
 
 int mlx5_pd_alloc(struct bb_pd *pd);
 int mlx5_pd_free(struct bb_pd *pd);

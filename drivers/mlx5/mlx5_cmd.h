@@ -310,6 +310,14 @@ struct mlx5_cmd_if {
 			  uint64_t *rnr_retries);
 
 	/*
+	 * Makes a UD QP of the context, which must be in RESET, the QP1 of the port: it receives
+	 * the packets for QPN 1, and sends from QPN 1. The QP stays QP1 until it is destroyed.
+	 * Returns -EBUSY (logged) if the port has a QP1. On a card QP1 belongs to the kernel, so
+	 * only the software device has this operation; the function pointer is NULL on hardware.
+	 */
+	int (*qp1_claim)(struct mlx5_ctx *ctx, uint32_t qpn);
+
+	/*
 	 * For inline progress: returns the function and its argument with which the owner of @uar
 	 * runs the device. Both are NULL if the device runs by itself (software with progress=lcore
 	 * or thread). The function pointer progress_of is NULL on hardware.

@@ -188,6 +188,7 @@ static const struct bb_driver mlx5_driver = {
 	.qp_modify = mlx5_qp_modify,
 	.qp_query = mlx5_qp_query,
 	.qp_retries = mlx5_qp_retries,
+	.qp1_claim = mlx5_qp1_claim,
 	.mcast_attach = mlx5_mcast_attach,
 	.mcast_detach = mlx5_mcast_detach,
 	.qp_destroy = mlx5_qp_destroy,

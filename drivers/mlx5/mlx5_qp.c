@@ -276,3 +276,11 @@ mlx5_qp_destroy(struct bb_qp *qp)
 	mlx5_lcore_put(d, qp->ctrl->send_cq->owner);
 	return 0;
 }
+
+int
+mlx5_qp1_claim(struct bb_qp *qp)
+{
+	struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
+
+	return d->cmd->qp1_claim != NULL ? d->cmd->qp1_claim(d->ctx, qp->qpn) : -ENOTSUP;
+}

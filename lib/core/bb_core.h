@@ -48,6 +48,13 @@ void bb_qp_send_failed(struct bb_qp *qp, uint32_t seq);
 /* Does what bb_qp_modify() does, for callers that hold dev->lock. */
 int bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
 /*
+ * Makes a UD QP in RESET the QP1 of its port, which sends and receives management datagrams: it
+ * receives the packets for QPN 1, and sends from QPN 1. Its Q_Key must be that of QP1, 0x80010000.
+ * The QP stays QP1 until it is destroyed. Returns 0; -ENOTSUP if QP1 belongs to the kernel, as on
+ * every card; -EBUSY (logged) if the port has a QP1; -EINVAL (logged) for another type or state.
+ */
+int bb_qp1_claim(struct bb_qp *qp);
+/*
  * iWARP: moves a QP from INIT to RTS in the library only, after librdmacm has connected it. Returns
  * 0, or -EINVAL if the device is not an iWARP device or the QP is not in INIT.
  */

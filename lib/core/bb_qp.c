@@ -353,3 +353,15 @@ bb_qp_stats_v(const struct bb_qp *qp, struct bb_qp_stats *out)
 	stats->errors = bb_count_get(&ctrl->errors);
 	return bb_out(out, &now, sizeof(now));
 }
+
+int
+bb_qp1_claim(struct bb_qp *qp)
+{
+	struct bb_dev *dev = qp->ctrl->pd->dev;
+	int ret;
+
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->qp1_claim(qp);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}

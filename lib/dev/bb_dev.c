@@ -159,6 +159,13 @@ no_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 }
 
 static int
+no_qp1_claim(struct bb_qp *qp)
+{
+	(void)qp;
+	return -ENOTSUP;
+}
+
+static int
 no_qp_retries(const struct bb_qp *qp, uint64_t *retries, uint64_t *rnr_retries)
 {
 	(void)qp;
@@ -259,6 +266,7 @@ bb_driver_register(const struct bb_driver *drv)
 	d->cq_arm = d->cq_arm != NULL ? d->cq_arm : no_cq_arm;
 	d->qp_query = d->qp_query != NULL ? d->qp_query : no_qp_query;
 	d->qp_retries = d->qp_retries != NULL ? d->qp_retries : no_qp_retries;
+	d->qp1_claim = d->qp1_claim != NULL ? d->qp1_claim : no_qp1_claim;
 }
 
 int

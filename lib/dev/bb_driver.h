@@ -371,6 +371,11 @@ struct bb_driver {
 	 */
 	int (*qp_retries)(const struct bb_qp *qp, uint64_t *retries, uint64_t *rnr_retries);
 	/*
+	 * Makes a UD QP in RESET the QP1 of its port: see bb_qp1_claim(). Returns -ENOTSUP without
+	 * a log line if QP1 belongs to the kernel.
+	 */
+	int (*qp1_claim)(struct bb_qp *qp);
+	/*
 	 * Attach a QP to a multicast group, and detach it. NULL, and attr.max_mcast_grp is 0, if
 	 * the device has no groups. The core has checked type, GID and LID, and calls mcast_attach
 	 * only for a group to which the QP is not attached. mcast_attach may set m->priv.
@@ -396,8 +401,8 @@ struct bb_driver {
 /*
  * Registers a driver. Only constructors call this function. The following operations may be NULL:
  * list, port_query, gid_query, pkey_query, event_get, stats, drops, progress, clock, channel_*,
- * mr_rereg, path_ready, ah_*, mcast_*, cq_arm, cq_resize, cq_moderate, qp_query and qp_retries. A
- * driver that lacks another operation is rejected.
+ * mr_rereg, path_ready, ah_*, mcast_*, cq_arm, cq_resize, cq_moderate, qp_query, qp_retries and
+ * qp1_claim. A driver that lacks another operation is rejected.
  */
 void bb_driver_register(const struct bb_driver *drv);
 

@@ -375,6 +375,33 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 }
 
 int
+soft_qp1_claim(struct mlx5_ctx *ctx, uint32_t qpn)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	struct soft_qp *qp;
+	int ret = 0;
+
+	pthread_mutex_lock(&dev->lock);
+	qp = soft_qp_find(dev, qpn);
+	if (qp == NULL || qp->obj->ctx != ctx || qp->st != BB_PRM_QP_ST_UD ||
+	    soft_qp_state(qp) != BB_PRM_QP_RST) {
+		SOFT_LOG(ERR,
+			 "%s: QP 0x%x cannot become QP1: it must be a UD QP of the caller in RESET",
+			 dev->name, qpn);
+		ret = -EINVAL;
+	} else if (dev->qp1 != NULL) {
+		SOFT_LOG(ERR, "%s: QP 0x%x cannot become QP1: QP 0x%x is QP1; destroy it first",
+			 dev->name, qpn, dev->qp1->qpn);
+		ret = -EBUSY;
+	} else {
+		qp->sqpn = 1;
+		__atomic_store_n(&dev->qp1, qp, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+int
 soft_cmd_destroy_qp(struct soft_cmd *cmd)
 {
 	static const struct soft_field fields[] = {{BB_PRM_DESTROY_QP_QPN, 0}};

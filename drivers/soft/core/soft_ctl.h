@@ -409,6 +409,9 @@ void soft_event_remove(struct soft_ctx *ctx, struct mlx5_obj *obj);
 int soft_drops(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n);
 int soft_qp_retries(struct mlx5_ctx *ctx, uint32_t qpn, uint64_t *retries, uint64_t *rnr_retries);
 
+/* ---- soft_cmd_qp.c */
+int soft_qp1_claim(struct mlx5_ctx *ctx, uint32_t qpn);
+
 /* ---- soft_channel.c */
 int soft_channel_create(struct mlx5_ctx *ctx, struct mlx5_channel **ch);
 int soft_channel_destroy(struct mlx5_ctx *ctx, struct mlx5_channel *ch);

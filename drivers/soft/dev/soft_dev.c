@@ -426,6 +426,7 @@ const struct mlx5_cmd_if soft_cmd_if = {
 	.channel_get = soft_channel_get,
 	.drops = soft_drops,
 	.qp_retries = soft_qp_retries,
+	.qp1_claim = soft_qp1_claim,
 	.progress_of = soft_progress_of,
 };
 
