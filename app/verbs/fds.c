@@ -111,6 +111,37 @@ fds_set(int fd, enum fd_kind kind, void *p)
 	return true;
 }
 
+/* Returns true if a descriptor of the file is open. Call with the lock held. */
+static bool
+is_open(const void *file)
+{
+	unsigned int fd;
+
+	for (fd = 0; fd < end; fd++)
+		if (kinds[fd] != FD_NONE && files[fd] == file)
+			return true;
+	return false;
+}
+
+bool
+fds_dup(int fd, int to)
+{
+	enum fd_kind kind;
+
+	if (to < 0 || !fds_maybe(fd) || foreign())
+		return true;
+	pthread_mutex_lock(&lock);
+	kind = (enum fd_kind)kinds[fd];
+	if ((kind == FD_NODE || kind == FD_ORPHAN) && (unsigned int)to < MAX_FDS) {
+		files[to] = files[fd];
+		__atomic_store_n(&kinds[to], (uint8_t)kind, __ATOMIC_RELAXED);
+		if ((unsigned int)to >= end)
+			__atomic_store_n(&end, (unsigned int)to + 1, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&lock);
+	return (kind != FD_NODE && kind != FD_ORPHAN) || (unsigned int)to < MAX_FDS;
+}
+
 void
 fds_close(int fd)
 {
@@ -121,6 +152,8 @@ fds_close(int fd)
 	pthread_mutex_lock(&lock);
 	ref = (struct fd_ref){(enum fd_kind)kinds[fd], files[fd]};
 	__atomic_store_n(&kinds[fd], FD_NONE, __ATOMIC_RELAXED);
+	if (ref.kind == FD_NODE && is_open(ref.p))
+		ref.kind = FD_NONE;
 	pthread_mutex_unlock(&lock);
 	if (ref.kind == FD_NODE)
 		uverbs_close(ref.p);

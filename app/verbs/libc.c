@@ -11,6 +11,7 @@
 #undef _FILE_OFFSET_BITS /* the headers would rename these functions of libc */
 #undef _FORTIFY_SOURCE   /* the headers would define some of these functions inline */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,13 +144,31 @@ close(int fd)
 	return real(fd);
 }
 
+/* Enters the descriptor @to, the result of a call that has duplicated @fd. Returns @to. */
+static int
+duplicated(int fd, int to)
+{
+	REAL(int, close, int);
+	if (fds_dup(fd, to))
+		return to;
+	(void)real(to);
+	return (int)result(EMFILE, 0);
+}
+
+PUBLIC int
+dup(int fd)
+{
+	REAL(int, dup, int);
+	return duplicated(fd, real(fd));
+}
+
 PUBLIC int
 dup2(int fd, int to)
 {
 	REAL(int, dup2, int, int);
 	if (fd != to && fds_maybe(to))
 		fds_close(to);
-	return real(fd, to);
+	return fd != to ? duplicated(fd, real(fd, to)) : real(fd, to);
 }
 
 PUBLIC int
@@ -158,8 +177,25 @@ dup3(int fd, int to, int flags)
 	REAL(int, dup3, int, int, int);
 	if (fd != to && fds_maybe(to))
 		fds_close(to);
-	return real(fd, to, flags);
+	return fd != to ? duplicated(fd, real(fd, to, flags)) : real(fd, to, flags);
 }
+
+#define FCNTL(name_)                                                                               \
+	PUBLIC int name_(int fd, int command, ...)                                                 \
+	{                                                                                          \
+		va_list ap;                                                                        \
+		void *arg;                                                                         \
+		int rc;                                                                            \
+                                                                                                   \
+		REAL(int, name_, int, int, ...);                                                   \
+		va_start(ap, command);                                                             \
+		arg = va_arg(ap, void *);                                                          \
+		va_end(ap);                                                                        \
+		rc = real(fd, command, arg);                                                       \
+		return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? duplicated(fd, rc) : rc; \
+	}
+FCNTL(fcntl)
+FCNTL(fcntl64)
 
 PUBLIC int
 close_range(unsigned int first, unsigned int last, int flags)

@@ -247,6 +247,19 @@ mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
 	return opened(real(device, attr));
 }
 
+PUBLIC struct ibv_context *
+ibv_import_device(int cmd_fd)
+{
+	struct ibv_context *(*real)(int);
+
+	*(void **)&real = find("libibverbs.so.1", "ibv_import_device");
+	if (real == NULL) {
+		errno = ENOSYS;
+		return NULL;
+	}
+	return opened(real(cmd_fd));
+}
+
 /* The provider calls this function, too, for CQs with times of day. */
 PUBLIC int
 mlx5dv_get_clock_info(struct ibv_context *ctx, struct mlx5dv_clock_info *info)

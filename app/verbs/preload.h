@@ -47,6 +47,11 @@ struct fd_ref fds_get(int fd);
 void fds_put(const struct fd_ref *ref);
 /* Enters a descriptor into the table. Returns false if its number is too high. */
 bool fds_set(int fd, enum fd_kind kind, void *p);
+/*
+ * Enters @to, a duplicate of @fd, if @fd is the device node. The file is closed with its last
+ * descriptor. Returns false if the number is too high.
+ */
+bool fds_dup(int fd, int to);
 /* Removes a descriptor and closes its file. The caller closes the descriptor itself. */
 void fds_close(int fd);
 /* Closes the files of all descriptors from @first to @last. */

@@ -135,6 +135,29 @@ vforked(void)
 	CHECK(ibv_close_device(ctx) == 0);
 }
 
+/* The node stays open until its last descriptor is closed. */
+static void
+duplicated(void)
+{
+	struct ibv_context *ctx = open_device();
+	struct ibv_pd *pd;
+	int first, second;
+
+	CHECK(ctx != NULL);
+	first = dup(ctx->cmd_fd);
+	second = fcntl(ctx->cmd_fd, F_DUPFD_CLOEXEC, 100);
+	CHECK(first >= 0 && second >= 100);
+	pd = ibv_alloc_pd(ctx);
+	CHECK(pd != NULL && close(ctx->cmd_fd) == 0);
+	ctx->cmd_fd = second;
+	CHECK(ibv_dealloc_pd(pd) == 0);
+	CHECK(close(first) == 0);
+	pd = ibv_alloc_pd(ctx);
+	CHECK(pd != NULL && ibv_dealloc_pd(pd) == 0);
+	CHECK(ibv_close_device(ctx) == 0);
+	CHECK(fcntl(second, F_GETFD) == -1 && errno == EBADF);
+}
+
 static void
 range(void)
 {
@@ -164,9 +187,9 @@ main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} cases[] = {{"closed", closed}, {"lengths", lengths}, {"replaced", replaced},
-		     {"forked", forked}, {"vforked", vforked}, {"range", range},
-		     {"hold", hold}};
+	} cases[] = {{"closed", closed},         {"lengths", lengths}, {"replaced", replaced},
+		     {"forked", forked},         {"vforked", vforked}, {"range", range},
+		     {"duplicated", duplicated}, {"hold", hold}};
 	unsigned int i;
 
 	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++) {

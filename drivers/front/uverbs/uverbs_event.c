@@ -151,7 +151,8 @@ uverbs_events_new(struct uverbs_file *f, enum uverbs_events_kind kind)
 	f->events = ev;
 	if (kind == UV_ASYNC) {
 		pthread_mutex_lock(&f->event_lock);
-		f->async = ev;
+		if (f->async == NULL)
+			f->async = ev;
 		pthread_mutex_unlock(&f->event_lock);
 	}
 	f->attr.install(f->attr.arg, fd, ev);

@@ -11,74 +11,8 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
+#include "uverbs_attr.h"
 #include "uverbs_priv.h"
-
-/* ---- attributes of an ioctl() */
-
-static struct ib_uverbs_attr *
-attr(struct ib_uverbs_ioctl_hdr *h, uint16_t id)
-{
-	unsigned int i;
-
-	for (i = 0; i < h->num_attrs; i++)
-		if (h->attrs[i].attr_id == id)
-			return &h->attrs[i];
-	return NULL;
-}
-
-/* A value of up to 8 bytes is in the attribute itself. */
-static const void *
-in(struct ib_uverbs_ioctl_hdr *h, uint16_t id, size_t *len)
-{
-	struct ib_uverbs_attr *a = attr(h, id);
-
-	*len = a != NULL ? a->len : 0;
-	if (a == NULL)
-		return NULL;
-	return a->len <= sizeof(a->data) ? (void *)&a->data : (void *)(uintptr_t)a->data;
-}
-
-static uint64_t
-in_u64(struct ib_uverbs_ioctl_hdr *h, uint16_t id)
-{
-	uint64_t v = 0;
-	size_t len;
-	const void *p = in(h, id, &len);
-
-	if (p != NULL)
-		memcpy(&v, p, len < sizeof(v) ? len : sizeof(v));
-	return v;
-}
-
-static uint64_t
-in_handle(struct ib_uverbs_ioctl_hdr *h, uint16_t id)
-{
-	struct ib_uverbs_attr *a = attr(h, id);
-
-	return a != NULL ? a->data : 0;
-}
-
-static void *
-out(struct ib_uverbs_ioctl_hdr *h, uint16_t id, size_t *len)
-{
-	struct ib_uverbs_attr *a = attr(h, id);
-
-	*len = a != NULL ? a->len : 0;
-	if (a == NULL)
-		return NULL;
-	a->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
-	return (void *)(uintptr_t)a->data;
-}
-
-static void
-out_num(struct ib_uverbs_ioctl_hdr *h, uint16_t id, uint64_t v)
-{
-	size_t len;
-	void *p = out(h, id, &len);
-
-	if (p != NULL)
-		memcpy(p, &v, len < sizeof(v) ? len : sizeof(v));
-}
 
 /* Returns the handle of a new object to the caller; destroys the object if that fails. */
 static int
@@ -402,7 +336,6 @@ uverbs_method(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 	case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_ENTRY:
 		return query_gid(f, h);
 	default:
-		/* The kernel's errno for an unknown method: libibverbs then tries write(). */
-		return EPROTONOSUPPORT;
+		return uverbs_import_method(f, h);
 	}
 }

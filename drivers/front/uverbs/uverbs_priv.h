@@ -136,6 +136,8 @@ void uverbs_events_start(struct uverbs_file *f);
 void uverbs_events_stop(struct uverbs_file *f);
 
 /* ---- uverbs_query.c: return 0 or an errno */
+/* Fills in the provider's part of the response for a context. */
+void uverbs_fill_context(const struct uverbs_file *f, struct mlx5_ib_alloc_ucontext_resp *to);
 int uverbs_get_context(struct uverbs_file *f, const struct uverbs_cmd *c);
 int uverbs_query_device(struct uverbs_file *f, const struct uverbs_cmd *c);
 int uverbs_query_device_ex(struct uverbs_file *f, const struct uverbs_cmd *c);
@@ -167,5 +169,9 @@ void uverbs_mcast_end(struct uverbs_file *f);
 /* Execute a command of write(), a method of ioctl(). Return 0 or an errno. */
 int uverbs_command(struct uverbs_file *f, struct uverbs_cmd *c);
 int uverbs_method(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h);
+
+/* ---- uverbs_import.c */
+/* Executes a method that imported contexts need. Returns 0 or an errno. */
+int uverbs_import_method(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h);
 
 #endif

@@ -172,6 +172,8 @@ uverbs_create_qp_ex(struct uverbs_file *f, const struct uverbs_cmd *c)
 	struct ib_uverbs_ex_create_qp e;
 
 	memcpy(&e, c->in, sizeof(e));
+	if (e.create_flags != 0)
+		return EOPNOTSUPP;
 	q.user_handle = e.user_handle;
 	q.pd_handle = e.pd_handle;
 	q.send_cq_handle = e.send_cq_handle;

@@ -36,6 +36,15 @@ uverbs_has_clock(const struct uverbs_file *f)
 	return f->attr.clock;
 }
 
+void
+uverbs_fill_context(const struct uverbs_file *f, struct mlx5_ib_alloc_ucontext_resp *to)
+{
+	uverbs_context(to);
+	to->cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
+	if (uverbs_has_clock(f))
+		to->comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET;
+}
+
 int
 uverbs_get_context(struct uverbs_file *f, const struct uverbs_cmd *c)
 {
@@ -49,10 +58,7 @@ uverbs_get_context(struct uverbs_file *f, const struct uverbs_cmd *c)
 	if (fd < 0)
 		return -fd;
 	core.async_fd = (uint32_t)fd;
-	uverbs_context(&drv);
-	drv.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
-	if (uverbs_has_clock(f))
-		drv.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET;
+	uverbs_fill_context(f, &drv);
 	return uverbs_reply(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 

@@ -31,6 +31,9 @@ uint32_t soft_dm_page(const struct mlx5_dm *dm);
 /* Returns the ticks of the device's clock per millisecond. */
 uint32_t soft_clock_khz(void);
 
+/* Returns the length of an MR in bytes. */
+uint64_t soft_mr_length(const struct mlx5_mr *mr);
+
 /*
  * Runs the device in the calling thread, with progress=thread. The device's own thread sleeps while
  * these calls are frequent. Never waits. Any thread.

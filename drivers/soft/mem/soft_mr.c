@@ -332,6 +332,12 @@ free_mr:
 	return ret;
 }
 
+uint64_t
+soft_mr_length(const struct mlx5_mr *mr)
+{
+	return ((const struct soft_mr *)mr)->attr.len;
+}
+
 int
 soft_mr_dereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr)
 {
