@@ -41,7 +41,7 @@
 #define FAB_CM_DATA    256u /* private data of a connection request, reply or rejection */
 #define FAB_POLL       32u  /* completions that a poll takes from Bluebell */
 #define FAB_NAP_MS     1    /* milliseconds of sleep between two runs of a software device */
-#define FAB_PROTOCOL   (FI_PROV_SPECIFIC | 0xbbu)
+#define FAB_PROTOCOL   (1u << 31 | 0xbbu) /* a protocol of the provider's own */
 #define FAB_MSG_CAPS   (FI_MSG | FI_SEND | FI_RECV)
 #define FAB_RMA_CAPS   (FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define FAB_OTHER_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)

@@ -22,6 +22,9 @@
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAW | \
 	 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
 
+/* mr_mode of applications from before API 1.5, which support all bits that the provider needs. */
+#define MR_BASIC 1
+
 #define REFUSE(...)                                                                                \
 	do {                                                                                       \
 		FI_INFO(&fab_provider, FI_LOG_CORE, __VA_ARGS__);                                  \
@@ -98,7 +101,7 @@ mr_mode_of(uint64_t caps)
 }
 
 static int
-check_domain(const struct fi_domain_attr *a, uint32_t version, uint64_t caps)
+check_domain(const struct fi_domain_attr *a, uint64_t caps)
 {
 	const int need = mr_mode_of(caps);
 
@@ -106,10 +109,7 @@ check_domain(const struct fi_domain_attr *a, uint32_t version, uint64_t caps)
 		return 0;
 	if (a->name != NULL && strcmp(a->name, fab_provider.name) != 0)
 		REFUSE("domain \"%s\": the only one is \"%s\"\n", a->name, fab_provider.name);
-	if (a->mr_mode == FI_MR_SCALABLE)
-		REFUSE("FI_MR_SCALABLE: the provider needs FI_MR_BASIC\n");
-	if (FI_VERSION_GE(version, FI_VERSION(1, 5)) && a->mr_mode != FI_MR_BASIC &&
-	    (a->mr_mode & need) != need)
+	if (a->mr_mode != MR_BASIC && (a->mr_mode & need) != need)
 		REFUSE("mr_mode lacks bits %#x\n", need & ~a->mr_mode);
 	if (a->mr_key_size != 0 && a->mr_key_size < sizeof(uint32_t))
 		REFUSE("mr_key_size %zu, keys have 4 bytes\n", a->mr_key_size);
@@ -124,6 +124,9 @@ check(uint32_t version, const struct fi_info *h)
 {
 	int ret;
 
+	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
+		REFUSE("API version %u.%u, which has no bits of mr_mode: use 1.5 or later\n",
+		       FI_MAJOR(version), FI_MINOR(version));
 	if (h == NULL)
 		return 0;
 	if ((h->caps & ~FAB_CAPS) != 0)
@@ -142,7 +145,7 @@ check(uint32_t version, const struct fi_info *h)
 	if (ret == 0)
 		ret = check_rx(h->rx_attr);
 	if (ret == 0)
-		ret = check_domain(h->domain_attr, version, h->caps != 0 ? h->caps : FAB_CAPS);
+		ret = check_domain(h->domain_attr, h->caps != 0 ? h->caps : FAB_CAPS);
 	return ret;
 }
 
@@ -163,7 +166,6 @@ make(uint32_t version, const struct fi_info *h)
 	const struct fi_tx_attr *tx = h != NULL && h->tx_attr != NULL ? h->tx_attr : &no_tx;
 	const struct fi_rx_attr *rx = h != NULL && h->rx_attr != NULL ? h->rx_attr : &no_rx;
 	const struct fi_ep_attr *ep = h != NULL && h->ep_attr != NULL ? h->ep_attr : &no_ep;
-	const bool basic = FI_VERSION_LT(version, FI_VERSION(1, 5));
 	uint64_t caps;
 
 	if (i == NULL)
@@ -176,13 +178,10 @@ make(uint32_t version, const struct fi_info *h)
 	    (caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)) == 0)
 		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	i->caps = caps;
-	i->mode = basic ? FI_LOCAL_MR : 0;
 	*i->tx_attr = (struct fi_tx_attr){
 		.caps = caps & (FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE),
-		.mode = i->mode,
 		.op_flags = tx->op_flags,
 		.msg_order = ORDER,
-		.comp_order = FI_ORDER_STRICT,
 		.inject_size = FAB_INJECT,
 		.size = or_default(tx->size, FAB_DEPTH),
 		.iov_limit = FAB_IOV,
@@ -191,10 +190,8 @@ make(uint32_t version, const struct fi_info *h)
 	*i->rx_attr = (struct fi_rx_attr){
 		.caps = caps &
 			(FI_MSG | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE),
-		.mode = i->mode,
 		.op_flags = rx->op_flags,
 		.msg_order = ORDER,
-		.comp_order = FI_ORDER_STRICT | FI_ORDER_DATA,
 		.size = or_default(rx->size, FAB_DEPTH),
 		.iov_limit = FAB_IOV,
 	};
@@ -214,7 +211,7 @@ make(uint32_t version, const struct fi_info *h)
 		.control_progress = FI_PROGRESS_AUTO,
 		.data_progress = FI_PROGRESS_AUTO,
 		.resource_mgmt = FI_RM_ENABLED,
-		.mr_mode = basic ? FI_MR_BASIC : mr_mode_of(caps),
+		.mr_mode = mr_mode_of(caps),
 		.mr_key_size = sizeof(uint32_t),
 		.cq_data_size = sizeof(uint32_t),
 		.cq_cnt = 1024,

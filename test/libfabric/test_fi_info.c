@@ -124,13 +124,21 @@ TEST(test_refuses_what_it_does_not_have)
 	REFUSED(h->rx_attr->total_buffered_recv = 1);
 	REFUSED(h->rx_attr->op_flags = FI_MULTI_RECV);
 	REFUSED(h->domain_attr->mr_mode = FI_MR_VIRT_ADDR);
-	REFUSED(h->domain_attr->mr_mode = FI_MR_SCALABLE);
+	REFUSED(h->domain_attr->mr_mode = 0);
 	REFUSED(h->domain_attr->mr_key_size = 2);
 	REFUSED(h->domain_attr->cq_data_size = 8);
 	REFUSED(h->domain_attr->mr_iov_limit = 2);
 	REFUSED(h->domain_attr->name = strdup("mlx5_0"));
 	REFUSED(h->fabric_attr->name = strdup("other"));
 	REFUSED(h->addr_format = FI_SOCKADDR_IB);
+}
+
+TEST(test_refuses_an_old_api)
+{
+	struct fi_info *h = hints_of(FI_MSG), *i = NULL;
+
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 4), NULL, NULL, 0, h, &i), -FI_ENODATA);
+	fi_freeinfo(h);
 }
 
 TEST(test_refuses_names_that_do_not_resolve)
