@@ -66,6 +66,7 @@ fab_short(const struct fab_req *r, unsigned char to[FAB_INJECT], const void **da
 {
 	size_t i, len = 0;
 
+	*data = to;
 	if (r->n > FAB_IOV)
 		return -1;
 	if (r->n == 1) {
@@ -78,7 +79,6 @@ fab_short(const struct fab_req *r, unsigned char to[FAB_INJECT], const void **da
 		memcpy(to + len, r->iov[i].iov_base, r->iov[i].iov_len);
 		len += r->iov[i].iov_len;
 	}
-	*data = to;
 	return (int)len;
 }
 
