@@ -221,7 +221,7 @@ receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 		bytes += m[i]->pkt_len;
 		receive(p, m[i], last, now);
 	}
-	if (n > SOFT_PORT_SPARES)
+	if (n > SOFT_PORT_FEW)
 		rte_pktmbuf_free_bulk(m, n);
 	else
 		for (i = 0; i < n; i++)

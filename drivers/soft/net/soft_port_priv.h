@@ -28,7 +28,9 @@ struct soft_port_eth {
 	struct rte_mempool *ext;  /* Mbufs without data room; zero_copy only. */
 };
 
-#define SOFT_PORT_SPARES 4
+#define SOFT_PORT_SPARES 32
+#define SOFT_PORT_FEW    4  /* Mbufs that are cheaper to free one by one than by one call. */
+#define SOFT_PORT_REFILL 16 /* Mbufs that one call takes from the pool. */
 
 struct soft_port {
 	struct soft_port_stack stack;
@@ -52,14 +54,20 @@ int soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct 
 void soft_port_eth_stop(struct soft_port_eth *eth);
 
 /*
- * Returns an mbuf for a frame to send, or NULL if none is free. Prefers a spare mbuf: it was just
- * received, so it is in the cache. It also saves calls of the pool.
+ * Takes an mbuf from the pool, and further ones as spares. Returns NULL if none is free. Called if
+ * there is no spare.
+ */
+struct rte_mbuf *soft_port_refill(struct soft_port *p);
+
+/*
+ * Returns an mbuf for a frame to send, or NULL if none is free. Prefers a spare mbuf: the last one
+ * was just received, so it is in the cache. It also saves calls of the pool.
  */
 static inline struct rte_mbuf *
 soft_port_mbuf(struct soft_port *p)
 {
 	if (unlikely(p->spares == 0))
-		return rte_pktmbuf_alloc(p->eth.pool);
+		return soft_port_refill(p);
 	return p->spare[--p->spares];
 }
 

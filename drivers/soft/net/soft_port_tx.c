@@ -86,6 +86,15 @@ soft_port_settle(struct soft_port *p)
 		copy_references(p);
 }
 
+struct rte_mbuf *
+soft_port_refill(struct soft_port *p)
+{
+	if (unlikely(rte_pktmbuf_alloc_bulk(p->eth.pool, p->spare, SOFT_PORT_REFILL) != 0))
+		return rte_pktmbuf_alloc(p->eth.pool);
+	p->spares = SOFT_PORT_REFILL - 1;
+	return p->spare[p->spares];
+}
+
 uint8_t *
 soft_port_room(void *port, uint32_t len)
 {
@@ -97,7 +106,7 @@ soft_port_room(void *port, uint32_t len)
 		soft_port_flush(p);
 	if (p->txq_n == SOFT_PORT_TXQ || len > p->eth.frame)
 		return NULL;
-	m = rte_pktmbuf_alloc(p->eth.pool);
+	m = soft_port_mbuf(p);
 	if (m == NULL)
 		return NULL;
 	at = rte_pktmbuf_append(m, (uint16_t)len);
@@ -132,7 +141,7 @@ refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
 	struct rte_mbuf_ext_shared_info *shinfo = &tx->hold->shinfo;
 	uint32_t i;
 
-	tail = rte_pktmbuf_alloc(p->eth.pool);
+	tail = soft_port_mbuf(p);
 	if (tail == NULL)
 		return false;
 	if (rte_pktmbuf_alloc_bulk(p->eth.ext, seg, tx->n) != 0) {

@@ -290,7 +290,8 @@ T(test_without_mbufs_no_packet_is_lost)
 	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 	assert_true(rig_take(r, &f));
 	check_packet(&f, &o, MAC_PEER, 0);
-	assert_int_equal(rte_mempool_avail_count(pool), 2047);
+	/* The port took 16 mbufs at once, and sent two. */
+	assert_int_equal(rte_mempool_avail_count(pool), 2047 - 14);
 }
 
 TEST_MAIN(rig_eal(NULL, 0))
