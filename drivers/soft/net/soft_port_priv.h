@@ -30,7 +30,7 @@ struct soft_port_eth {
 
 #define SOFT_PORT_SPARES 32
 #define SOFT_PORT_FEW    4  /* Mbufs that are cheaper to free one by one than by one call. */
-#define SOFT_PORT_REFILL 16 /* Mbufs that one call takes from the pool. */
+#define SOFT_PORT_REFILL 16 /* Mbufs per call of the pool. */
 
 struct soft_port {
 	struct soft_port_stack stack;
