@@ -41,8 +41,12 @@ open_at(int at, const char *path, int flags, mode_t mode)
 }
 
 #define HAS_MODE(flags_) (((flags_)&O_CREAT) != 0 || ((flags_)&O_TMPFILE) == O_TMPFILE)
-#define OPEN(name_, more_)                                                                         \
-	PUBLIC int name_(const char *path, int flags, ...)                                         \
+/*
+ * Defines a variant of open() or openat(). Relative paths start at @at_. The parameters before the
+ * path, if any, are the last arguments of the macro, each with a comma after it.
+ */
+#define OPEN(name_, more_, at_, ...)                                                               \
+	PUBLIC int name_(__VA_ARGS__ const char *path, int flags, ...)                             \
 	{                                                                                          \
 		va_list ap;                                                                        \
 		mode_t mode;                                                                       \
@@ -50,24 +54,12 @@ open_at(int at, const char *path, int flags, mode_t mode)
 		va_start(ap, flags);                                                               \
 		mode = HAS_MODE(flags) ? va_arg(ap, mode_t) : 0;                                   \
 		va_end(ap);                                                                        \
-		return open_at(AT_FDCWD, path, flags | (more_), mode);                             \
+		return open_at(at_, path, flags | (more_), mode);                                  \
 	}
-OPEN(open, 0)
-OPEN(open64, O_LARGEFILE)
-
-#define OPENAT(name_, more_)                                                                       \
-	PUBLIC int name_(int at, const char *path, int flags, ...)                                 \
-	{                                                                                          \
-		va_list ap;                                                                        \
-		mode_t mode;                                                                       \
-                                                                                                   \
-		va_start(ap, flags);                                                               \
-		mode = HAS_MODE(flags) ? va_arg(ap, mode_t) : 0;                                   \
-		va_end(ap);                                                                        \
-		return open_at(at, path, flags | (more_), mode);                                   \
-	}
-OPENAT(openat, 0)
-OPENAT(openat64, O_LARGEFILE)
+OPEN(open, 0, AT_FDCWD, )
+OPEN(open64, O_LARGEFILE, AT_FDCWD, )
+OPEN(openat, 0, at, int at, )
+OPEN(openat64, O_LARGEFILE, at, int at, )
 
 /* Names of open() in programs that are built with _FORTIFY_SOURCE. */
 #define OPEN_2(name_, more_)                                                                       \
