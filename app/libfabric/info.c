@@ -334,8 +334,9 @@ usable(const struct ifaddrs *a, uint32_t format, bool loopback)
 }
 
 /*
- * Sets the source address to the first of the host, a loopback address only if there is no other.
- * Ranks of a job that chose among several addresses would not recognise each other's connections.
+ * Sets the source address to the first address of the host; to a loopback address only if the host
+ * has no other. All processes of a job on this host must report the same address, because ofi_rxm
+ * recognises a peer by it. So the application gets one address and no list to choose from.
  */
 static int
 first_address(struct fi_info *i, uint32_t format)

@@ -44,7 +44,7 @@ front_refuse_errno(struct front_cmd *cmd, int err, uint32_t syndrome)
 		     syndrome);
 }
 
-/* ---- Users */
+/* ---- Users of the device: DEVX contexts, each with a uid */
 
 static void
 create_uctx(struct front_cmd *cmd)

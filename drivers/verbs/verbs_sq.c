@@ -219,8 +219,8 @@ static bool
 batch_used(const struct bb_sq *sq, const struct verbs_qp *q)
 {
 	/*
-	 * If no requests wait for ibv_post_send(), each request since the doorbell was posted by
-	 * ibv_wr_*() or is in own[].
+	 * No requests wait for ibv_post_send(). So each request since the last
+	 * doorbell was posted by ibv_wr_*(), unless it is in own[].
 	 */
 	return q->open && sq->seq - (uint32_t)sq->rung_seq != q->own_next - q->own_tail;
 }

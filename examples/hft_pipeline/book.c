@@ -31,8 +31,8 @@ struct level {
  * Largest books that book_warm() prefetches. Together with the lcore's other data they fit into a
  * core's second-level cache.
  */
-#define WARM_ORDERS  8192 /* entries of the order table, 256 KiB */
-#define WARM_SYMBOLS 64
+#define WARM_ORDERS  8192 /* book_warm() prefetches tables of up to this many orders, 256 KiB */
+#define WARM_SYMBOLS 64   /* and only if the book has at most this many symbols */
 #define LINE         64
 
 /*

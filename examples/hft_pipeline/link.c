@@ -209,8 +209,8 @@ end_connect(struct worker *p, struct end *e)
 					  : "127.0.0.1:0",
 		   &addr);
 	/*
-	 * With another listening process, the port of a link is known: --connect or --listen plus
-	 * the number of the link.
+	 * If another process listens for this link, its port is computed: the port of --connect or
+	 * --listen plus the number of the link. A thread of this process stores its port instead.
 	 */
 	if (p->o->connect != NULL || p->o->worker != ALL_WORKERS)
 		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + e->link));

@@ -73,7 +73,7 @@ walk_next(const struct bb_sq *sq, struct walk *w)
 	w->done += bb_sq_slots(sq, ds);
 }
 
-/* Returns the sequence number of the send at position @w of a walk. */
+/* Returns the sequence number of the send that the walk @w through the send queue has reached. */
 static uint32_t
 walk_seq(const struct bb_sq *sq, const struct walk *w)
 {

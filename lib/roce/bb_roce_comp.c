@@ -78,10 +78,11 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 }
 
 /*
- * Returns the PSN up to which a response with PSN @psn acknowledges. The response also
- * acknowledges the SENDs and WRITEs before it. The range ends at @psn, or at the start of the READ
- * or atomic that @psn belongs to. The range ends earlier if the response of an earlier READ or
- * atomic is not complete. In that case *missing is set (9.7.5.1.2, implied NAK).
+ * A response with PSN @psn also acknowledges all earlier packets of SENDs and WRITEs. Returns the
+ * first PSN that the response does not acknowledge in this way. This is @psn itself if @psn belongs
+ * to a SEND or WRITE; otherwise it is the first PSN of the READ or atomic of @psn. If an earlier
+ * READ or atomic still lacks its own response, returns the first PSN of that request and sets
+ * *missing (9.7.5.1.2, implied NAK).
  */
 static uint32_t
 acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)

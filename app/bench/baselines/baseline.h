@@ -94,7 +94,7 @@ struct baseline_dev {
 };
 
 void baseline_null_run(void *dev);
-/* Completes each posted receive as a SEND of 0 bytes without data in the CQE. */
+/* Completes each posted receive as if a SEND of 0 bytes had arrived; the CQE has no data. */
 void baseline_null_recv(struct baseline_dev *dev);
 void baseline_ideal_run(void *dev);
 /* Runs the ideal device (struct baseline_dev) in baseline_ideal_run() until stop is set. */

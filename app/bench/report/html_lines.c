@@ -174,8 +174,8 @@ static void
 axes(FILE *f, const struct html_lines *p, double lo, double hi)
 {
 	/*
-	 * If the axis has few decades, also labels 2 and 5 times a decade, so that points between
-	 * decades can be read.
+	 * An axis of few decades also has the labels 2 and 5, 20 and 50, and so on. Without them
+	 * the points between two decades are hard to read.
 	 */
 	static const double between[] = {1, 2, 5};
 	const unsigned int steps = hi - lo <= 2 ? 3 : 1,

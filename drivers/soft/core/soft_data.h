@@ -321,8 +321,8 @@ soft_engine_alone(const struct soft_engine *e)
 }
 
 /*
- * Reads the time for later CQEs. Every request found after this call counts as posted before that
- * time.
+ * Reads the clock into the engine. The next CQEs get this time stamp. A request that the engine
+ * finds later completes at the earliest with this time, even if it was posted after the call.
  */
 static inline void
 soft_now(struct soft_engine *e)

@@ -67,7 +67,8 @@
  */
 #define SOFT_BF_CLEAN(half) (1u << (half))
 #define SOFT_BF_OLDER(half) (0x10u << (half))
-/* Bit of soft_watch.bf: the device has filled half of a register with SOFT_BF_NONE. */
+/* Bit of soft_watch.bf: the device has filled a half of a register of this page with SOFT_BF_NONE.
+ */
 #define SOFT_BF_SHARED 0x100u
 
 /*

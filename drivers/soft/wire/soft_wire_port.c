@@ -357,8 +357,9 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 /* ---- Serialized packets */
 
 /*
- * Returns the QP that a received packet is for, or NULL. No QP has the number that a packet to a
- * group contains. A member of the group may have been detached since its copy was made.
+ * Returns the QP that a received packet is for, or NULL. A packet to a multicast group contains the
+ * number of no QP. Such a packet was copied for each member of the group, and the copy names its
+ * member. The member gets the copy only if it is still attached to the group.
  */
 static inline struct soft_qp *
 soft_packet_qp(const struct soft_dev *dev, const struct soft_packet_msg *m,
