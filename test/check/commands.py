@@ -18,7 +18,9 @@ import sys
 import snippets
 
 # Programs whose own options may come without EAL's options and a -- before them.
-PLAIN = ('bench', 'bb_hca', 'bb_verbs')
+PLAIN = ('bench', 'bb_hca')
+# Programs that start another one: what follows "--" is the other program's.
+STARTERS = ('bb_verbs',)
 FILES = re.compile(r'(?<![\w./-])(?<!writes )((?:devtools|app|examples|test|\.ci)/[\w./-]*\w)')
 BLOCK = re.compile(r'^( *)(?:\.\. code-block:: ?(\w*)|(?!\.\.).*::)\n\s*\n\1 +(\S.*)', re.M)
 PROMPT = re.compile(r'(?:[a-z]+[#$]|[#$]) \S')
@@ -36,7 +38,10 @@ def commands(text, name):
 def options(rest, name):
     """Returns the program's own options in a command, without values."""
     before, dashes, behind = (' ' + rest + ' ').partition(' -- ')
-    own = behind if dashes else before if name in PLAIN or '--help' in before else ''
+    if name in STARTERS:
+        own = before if dashes or '--help' in before else ''
+    else:
+        own = behind if dashes else before if name in PLAIN or '--help' in before else ''
     return [word.split('=')[0].rstrip('.,:') for word in own.split() if re.match(r'--?[A-Za-z]', word)]
 
 
