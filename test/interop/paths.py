@@ -61,6 +61,13 @@ def qemu():
             '-L', os.path.join(root, 'usr/share/seabios')]
 
 
+def pyverbs():
+    """Returns the archive of rdma-core's own tests that vm/build --qemu made; None if there is none."""
+    folder = os.path.join(CACHE, 'pyverbs')
+    path = os.path.join(folder, 'pyverbs.tar.gz')
+    return path if read_text(os.path.join(folder, 'key')) is not None and os.path.exists(path) else None
+
+
 def siw(suite):
     """Returns the module siw for the kernel of a suite; None if vm/build made none."""
     folder = os.path.join(CACHE, suite)

@@ -25,6 +25,8 @@ import card  # noqa: E402
 import carry  # noqa: E402
 import machine  # noqa: E402
 import namespace  # noqa: E402
+import paths  # noqa: E402
+import rdmacore  # noqa: E402
 import recorded  # noqa: E402
 
 RECORDS = os.path.join(card.HERE, 'conformance.json')
@@ -51,11 +53,11 @@ class Kernel(unittest.TestCase):
     def setUp(self):
         self.assertTrue(self.probed or self._testMethodName == 'test_probe', 'there is no mlx5_0')
 
-    def look(self):
-        """Fails if the kernel has printed a warning since the last look."""
+    def look(self, expected=()):
+        """Fails if the kernel has printed a warning since the last look, except those with a pattern of @expected."""
         lines = THERE.kernel_lines(Kernel.seen)
         Kernel.seen += len(lines)
-        self.assertEqual(card.warnings(lines, card.EXPECTED), [], 'warnings of the kernel')
+        self.assertEqual(card.warnings(lines, card.EXPECTED + list(expected)), [], 'warnings of the kernel')
         return lines
 
     def conform(self, device):
@@ -131,6 +133,24 @@ class Kernel(unittest.TestCase):
     @only_long
     def test_conform_verbs(self):
         self.conform('verbs:mlx5_0')
+
+    @only_long
+    def test_rdma_core(self):
+        """rdma-core's own tests: each failure and each skip has a known cause."""
+        if paths.pyverbs() is None:
+            self.skipTest('no pyverbs: run test/interop/vm/build --qemu')
+        rdmacore.install(THERE)
+        results, out = rdmacore.run(THERE, CONFORM_SECONDS)
+        count = {what: sorted(n for n, r in results.items() if r[0] == what) for what in ('passed', 'failed', 'skipped')}
+        print('\n'.join(rdmacore.report(results)), flush=True)
+        print('rdma-core: ' + ', '.join('%s %d' % (k, len(v)) for k, v in count.items()), flush=True)
+        self.assertGreater(len(count['passed']), 50, out)
+        if ARGS.link == 'ib':
+            self.assertEqual({n: results[n][1] for n in count['failed'] if n not in rdmacore.FAILURES}, {}, out)
+            self.assertEqual([n for n in rdmacore.FAILURES if n not in count['failed']], [], 'they pass: take them out')
+        self.assertEqual({n: results[n][1] for n in count['skipped'] if rdmacore.kind_of(n, results[n][1]) is None}, {},
+                         'skips of no known kind')
+        self.look(rdmacore.EXPECTED)
 
     def test_unload(self):
         pages = int(THERE.run('cat /sys/kernel/debug/mlx5/*/pages/fw_pages_total'))
