@@ -70,8 +70,9 @@ hca_telemetry(const struct hca *h, const struct function *f, unsigned int n)
 	hcas = h;
 	functions = f;
 	n_functions = n;
-	rte_telemetry_register_cmd("/bluebell/hca/list", list,
-				   "Functions of bb_hca, by the names of their devices");
+	rte_telemetry_register_cmd(
+		"/bluebell/hca/list", list,
+		"Functions of bb_hca, by the names of their devices. Takes no parameters");
 	rte_telemetry_register_cmd("/bluebell/hca/stats", stats,
-				   "Counters of a function of bb_hca. Parameters: its device");
+				   "Counters of a function of bb_hca. Parameters: software device");
 }

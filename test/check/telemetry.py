@@ -56,7 +56,7 @@ def findings(guide, source):
 def main():
     tree = sys.argv[1]
     source = ''
-    for top in ('lib', 'drivers'):
+    for top in ('lib', 'drivers', 'app/hca'):
         for path, _, files in os.walk(os.path.join(tree, top)):
             for name in sorted(files):
                 if name.endswith(('.c', '.h')):
