@@ -26,8 +26,9 @@
 #define EXIT_USAGE  2
 
 #define MAX_WORKERS 16u
-#define CAPSULE     64u /* bytes of a receive: more than a command, so that longer ones are detected \
-			 */
+#define CAPSULE                                                                                    \
+	64u /* bytes of a receive: more than a command, so that longer ones are detected           \
+	     */
 
 /* Deliberate defects, which the checks of storage_client must find. */
 enum defect {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Prints the asynchronous events of devices, a line each: the device and the event's name. Runs until
- * it is killed. usage: port_events [EAL options --] DEVICE...
+ * Prints the asynchronous events of devices, a line each: the device and the event's name. Runs
+ * until it is killed. usage: port_events [EAL options --] DEVICE...
  */
 #include <stdio.h>
 

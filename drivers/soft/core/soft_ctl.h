@@ -19,8 +19,9 @@
 /* log2 of the READs and atomics that a QP may have outstanding in each direction */
 #define SOFT_LOG_MAX_RA 4u
 #define SOFT_LOG_MAX_PD 16
-#define SOFT_FEW_MKEYS  0x10000u /* mkey numbers in use at first; more are added when all are used \
-				  */
+#define SOFT_FEW_MKEYS                                                                             \
+	0x10000u /* mkey numbers in use at first; more are added when all are used                 \
+		  */
 #define SOFT_LOG_MAX_UMEM 17
 /* A UAR page is a page of the BAR, so the BAR is at most 32 MiB. */
 #define SOFT_LOG_MAX_UAR   13
