@@ -89,19 +89,10 @@ cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	return change(fid, &cntr_of(fid)->errors, value, false);
 }
 
-static int64_t
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int
 cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
-	const int64_t end = timeout < 0 ? INT64_MAX : now_ms() + timeout;
+	const int64_t end = fab_deadline(timeout);
 	const struct timespec nap = {.tv_nsec = 50000};
 	/* Reads the count without polling: a failure that a poll below finds is then a new one. */
 	const uint64_t errors = __atomic_load_n(&cntr_of(fid)->errors, __ATOMIC_RELAXED);
@@ -111,7 +102,7 @@ cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 			return 0;
 		if (cntr_readerr(fid) != errors)
 			return -FI_EAVAIL;
-		if (now_ms() >= end)
+		if (fab_now_ms() >= end)
 			return -FI_ETIMEDOUT;
 		nanosleep(&nap, NULL);
 	}

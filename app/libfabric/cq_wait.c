@@ -106,21 +106,12 @@ fab_wait_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-static int64_t
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 ssize_t
 fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
 {
 	struct fab_cq *cq = container_of(fid, struct fab_cq, fid);
 	struct fab_dev *dev = cq->domain->dev;
-	const int64_t end = timeout < 0 ? INT64_MAX : now_ms() + timeout;
+	const int64_t end = fab_deadline(timeout);
 	struct pollfd p = {.fd = cq->fd, .events = POLLIN};
 	uint64_t signals;
 	ssize_t n;
@@ -130,7 +121,7 @@ fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, in
 		return -FI_ENOSYS;
 	for (;;) {
 		n = fid->ops->read(fid, buf, count);
-		if (n != -FI_EAGAIN || now_ms() >= end)
+		if (n != -FI_EAGAIN || fab_now_ms() >= end)
 			return n;
 		if (read(cq->wakeup, &signals, sizeof(signals)) > 0)
 			return -FI_ECANCELED;

@@ -241,73 +241,12 @@ ep_close(struct fid *fid)
 	return 0;
 }
 
-static int
-ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
-{
-	const size_t size = FAB_CM_DATA;
-
-	(void)fid;
-	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
-		return -FI_ENOPROTOOPT;
-	if (*len < sizeof(size))
-		return -FI_ETOOSMALL;
-	memcpy(value, &size, sizeof(size));
-	*len = sizeof(size);
-	return 0;
-}
-
-static int
-no_setopt(fid_t fid, int level, int name, const void *value, size_t len)
-{
-	(void)fid, (void)level, (void)name, (void)value, (void)len;
-	return -FI_ENOPROTOOPT;
-}
-
-static ssize_t
-no_cancel(fid_t fid, void *context)
-{
-	(void)fid, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int
-no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
-{
-	(void)sep, (void)index, (void)attr, (void)tx, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int
-no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context)
-{
-	(void)sep, (void)index, (void)attr, (void)rx, (void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t
-no_size_left(struct fid_ep *ep)
-{
-	(void)ep;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops ep_fi_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
 	.ops_open = fab_no_ops_open,
-};
-
-static struct fi_ops_ep ep_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	.cancel = no_cancel,
-	.getopt = ep_getopt,
-	.setopt = no_setopt,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
-	.rx_size_left = no_size_left,
-	.tx_size_left = no_size_left,
 };
 
 static uint32_t
@@ -338,7 +277,7 @@ fab_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fi
 	ep->tx_size = depth_of(info->tx_attr != NULL ? info->tx_attr->size : 0);
 	ep->rx_size = depth_of(info->rx_attr != NULL ? info->rx_attr->size : 0);
 	ep->fid.fid = (struct fid){FI_CLASS_EP, context, &ep_fi_ops};
-	ep->fid.ops = &ep_ops;
+	ep->fid.ops = &fab_opt_ops;
 	ep->fid.cm = &fab_ep_cm_ops;
 	ep->fid.msg = &fab_msg_ops;
 	ep->fid.rma = &fab_rma_ops;
@@ -416,7 +355,7 @@ fab_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep *
 		return ret;
 	}
 	s->fid.fid = (struct fid){FI_CLASS_SRX_CTX, context, &srx_fi_ops};
-	s->fid.ops = &ep_ops;
+	s->fid.ops = &fab_opt_ops;
 	s->fid.msg = &fab_srx_msg_ops;
 	*fid = &s->fid;
 	return 0;

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fab.h"
@@ -116,20 +115,11 @@ eq_read(struct fid_eq *fid, uint32_t *type, void *buf, size_t len, uint64_t flag
 	return n;
 }
 
-static int64_t
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static ssize_t
 eq_sread(struct fid_eq *fid, uint32_t *type, void *buf, size_t len, int timeout, uint64_t flags)
 {
 	struct fab_eq *q = container_of(fid, struct fab_eq, fid);
-	const int64_t end = timeout < 0 ? INT64_MAX : now_ms() + timeout;
+	const int64_t end = fab_deadline(timeout);
 	struct pollfd p = {.fd = q->fd, .events = POLLIN};
 	ssize_t n;
 
@@ -137,7 +127,7 @@ eq_sread(struct fid_eq *fid, uint32_t *type, void *buf, size_t len, int timeout,
 		return -FI_ENOSYS;
 	for (;;) {
 		n = eq_read(fid, type, buf, len, flags);
-		if (n != -FI_EAGAIN || now_ms() >= end)
+		if (n != -FI_EAGAIN || fab_now_ms() >= end)
 			return n;
 		/* Time limits of the CM do not make its descriptor readable: sleep briefly. */
 		if (poll(&p, 1, FAB_NAP_MS) < 0)

@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include <bluebell.h>
 #include <rdma/fabric.h>
@@ -240,6 +241,7 @@ extern struct fi_ops_mr fab_mr_ops;
 
 /* Makes the queue pair of an endpoint, as fi_enable() does. The caller holds the lock. */
 int fab_ep_enable(struct fab_ep *ep);
+extern struct fi_ops_ep fab_opt_ops;
 extern struct fi_ops_cm fab_ep_cm_ops;
 extern struct fi_ops_msg fab_msg_ops, fab_srx_msg_ops;
 extern struct fi_ops_rma fab_rma_ops;
@@ -293,6 +295,23 @@ fab_lock(struct fab_dev *dev)
 {
 	while (!rte_spinlock_trylock(&dev->lock))
 		sched_yield();
+}
+
+/* Milliseconds of the monotonic clock. */
+static inline int64_t
+fab_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Returns the time at which a wait of @timeout milliseconds ends; a negative value has no end. */
+static inline int64_t
+fab_deadline(int timeout)
+{
+	return timeout < 0 ? INT64_MAX : fab_now_ms() + timeout;
 }
 
 static inline void

@@ -168,35 +168,6 @@ pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t len)
 }
 
 static int
-pep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
-{
-	const size_t size = FAB_CM_DATA;
-
-	(void)fid;
-	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
-		return -FI_ENOPROTOOPT;
-	if (*len < sizeof(size))
-		return -FI_ETOOSMALL;
-	memcpy(value, &size, sizeof(size));
-	*len = sizeof(size);
-	return 0;
-}
-
-static int
-no_setopt(fid_t fid, int level, int name, const void *value, size_t len)
-{
-	(void)fid, (void)level, (void)name, (void)value, (void)len;
-	return -FI_ENOPROTOOPT;
-}
-
-static ssize_t
-no_cancel(fid_t fid, void *context)
-{
-	(void)fid, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int
 pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct fab_pep *p = container_of(fid, struct fab_pep, fid.fid);
@@ -242,13 +213,6 @@ static struct fi_ops pep_fi_ops = {
 	.bind = pep_bind,
 	.control = fab_no_control,
 	.ops_open = fab_no_ops_open,
-};
-
-static struct fi_ops_ep pep_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	.cancel = no_cancel,
-	.getopt = pep_getopt,
-	.setopt = no_setopt,
 };
 
 static int
@@ -328,7 +292,7 @@ fab_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep *
 	if (ret != 0)
 		goto free_info;
 	p->fid.fid = (struct fid){FI_CLASS_PEP, context, &pep_fi_ops};
-	p->fid.ops = &pep_ops;
+	p->fid.ops = &fab_opt_ops;
 	p->fid.cm = &pep_cm_ops;
 	*pep = &p->fid;
 	return 0;

@@ -118,4 +118,35 @@ fab_begin(struct fab_ep *ep)
 	return false;
 }
 
+/* A message that is ready to be posted. */
+struct fab_ready {
+	unsigned char copy[FAB_INJECT];
+	struct bb_sge sge[FAB_IOV];
+	const void *data; /* of a short message, which is posted inline */
+	uint32_t len, flags;
+	uint64_t wr_id;
+	bool inlined;
+};
+
+/* Prepares the message of a SEND or WRITE, and takes the lock. Returns 0 or a negative errno. */
+static inline __attribute__((always_inline)) ssize_t
+fab_prepare(struct fab_ep *ep, const struct fab_req *r, struct fab_ready *m)
+{
+	ssize_t len = fab_short(r, m->copy, &m->data);
+
+	m->inlined = len >= 0;
+	if (!m->inlined) {
+		if (r->silent || (r->flags & FI_INJECT) != 0)
+			return -FI_EMSGSIZE;
+		len = fab_sges(r, m->sge);
+		if (len < 0)
+			return len;
+	}
+	if (!fab_begin(ep))
+		return -FI_EOPBADSTATE;
+	m->len = (uint32_t)len;
+	m->flags = fab_want(ep, r, &m->wr_id);
+	return 0;
+}
+
 #endif

@@ -9,34 +9,22 @@ post_write(struct fid_ep *fid, const struct fab_req *r)
 {
 	const uint32_t imm = bb_be32((uint32_t)r->data), rkey = (uint32_t)r->key;
 	struct fab_ep *ep = fab_ep_of(fid);
-	unsigned char copy[FAB_INJECT];
-	struct bb_sge sge[FAB_IOV];
-	const void *data;
-	uint64_t wr_id;
-	uint32_t flags;
-	ssize_t len = fab_short(r, copy, &data);
+	struct fab_ready m;
+	const ssize_t bad = fab_prepare(ep, r, &m);
 	int ret;
 
-	if (len < 0) {
-		if (r->silent || (r->flags & FI_INJECT) != 0)
-			return -FI_EMSGSIZE;
-		len = fab_sges(r, sge);
-		if (len < 0)
-			return len;
-	}
-	if (!fab_begin(ep))
-		return -FI_EOPBADSTATE;
-	flags = fab_want(ep, r, &wr_id);
-	if (len <= (ssize_t)FAB_INJECT)
-		ret = r->imm ? bb_post_write_imm_inline(ep->qp, wr_id, data, (uint32_t)len, r->addr,
-							rkey, imm, flags)
-			     : bb_post_write_inline(ep->qp, wr_id, data, (uint32_t)len, r->addr,
-						    rkey, flags);
+	if (bad != 0)
+		return bad;
+	if (m.inlined)
+		ret = r->imm ? bb_post_write_imm_inline(ep->qp, m.wr_id, m.data, m.len, r->addr,
+							rkey, imm, m.flags)
+			     : bb_post_write_inline(ep->qp, m.wr_id, m.data, m.len, r->addr, rkey,
+						    m.flags);
 	else
-		ret = r->imm ? bb_post_write_imm(ep->qp, wr_id, sge, (uint32_t)r->n, r->addr, rkey,
-						 imm, flags)
-			     : bb_post_write(ep->qp, wr_id, sge, (uint32_t)r->n, r->addr, rkey,
-					     flags);
+		ret = r->imm ? bb_post_write_imm(ep->qp, m.wr_id, m.sge, (uint32_t)r->n, r->addr,
+						 rkey, imm, m.flags)
+			     : bb_post_write(ep->qp, m.wr_id, m.sge, (uint32_t)r->n, r->addr, rkey,
+					     m.flags);
 	return fab_rung(ep, r, ret);
 }
 
