@@ -47,8 +47,9 @@ struct kernel {
 	const char *device; /* device specification; NULL if the loop has no device */
 	const char *other;  /* specification of the peer's device; NULL if the peer is on the same
 			       device */
-	uint32_t qps;       /* number of QPs; "batch" of them ring at a time. 0: one pair of QPs */
-	bool others;        /* true: other QPs ring each time; false: always the same */
+	uint32_t qps; /* number of QPs, of which the number "batch" ring the doorbell at a time. 0:
+			 one pair of QPs */
+	bool others;  /* true: other QPs ring each time; false: always the same */
 };
 
 /*

@@ -17,9 +17,10 @@
 #define REMOTE_SECONDS 60
 
 enum remote_op {
-	REMOTE_HELLO,     /* starts EAL in the second process; rc in the reply: result */
-	REMOTE_VDEV,      /* text: name and arguments of a vdev; no command removes it */
-	REMOTE_NET_OPEN,  /* opens net: text is the name and arguments of its vdev */
+	REMOTE_HELLO,    /* starts EAL in the second process; rc in the reply: result */
+	REMOTE_VDEV,     /* text: name and arguments of a vdev; no command removes it */
+	REMOTE_NET_OPEN, /* opens a DPDK port; the field text has the name and arguments of its vdev
+			  */
 	REMOTE_NET_CLOSE, /* closes net */
 	REMOTE_NET_ECHO,  /* sends back n packets of size bytes on net */
 	REMOTE_NET_SINK,  /* receives n packets of size bytes on net; sends flow control credits */

@@ -13,7 +13,7 @@ cntr_of(struct fid_cntr *fid)
 	return container_of(fid, struct fab_cntr, fid);
 }
 
-/* Runs the CQs of the endpoints that count with @c. */
+/* Polls the CQs of all endpoints that are bound to the counter @c. */
 static void
 run(struct fab_cntr *c)
 {

@@ -149,7 +149,7 @@ struct fab_srx {
 	struct fab_domain *domain;
 	struct bb_srq *srq;
 	uint32_t depth;
-	struct fab_cq *cq; /* the last CQ that has room for the receives of this context */
+	struct fab_cq *cq; /* the CQ in which room for all receives was reserved last */
 	unsigned int refs;
 };
 

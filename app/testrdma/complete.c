@@ -207,7 +207,10 @@ completion_create(struct session *s, const struct command *c, const struct argum
 	in->inst = inst;
 	snprintf(in->syntax, sizeof(in->syntax), "%s%s%s%s%s", c->name, a != NULL ? " " : "",
 		 a != NULL ? a->name : "", rest[0] != '\0' ? " " : "", rest);
-	/* Lists the command's name once: only in the instance without an argument. */
+	/*
+	 * A command has an instance for each argument, and one without an argument. Only the latter
+	 * lists the name of the command, so that the name is listed once.
+	 */
 	add_word(in, &c->name, 1, a != NULL);
 	if (a != NULL) {
 		add_word(in, &a->name, 1, false);

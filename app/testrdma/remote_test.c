@@ -48,8 +48,8 @@ order_post(struct tester *t, struct pair *p, size_t off, size_t len)
 }
 
 /*
- * Writes the ends of both directions to the target, unless the target has them. An end is the
- * number of the first operation that is not allowed yet.
+ * Writes the limits of both directions to the target, unless the target has them. A limit, here
+ * called end, is the number of the first operation that may not start yet.
  */
 static void
 send_ends(struct tester *t, struct pair *p)

@@ -48,7 +48,8 @@ parse(const char *text, struct line *l)
 	return true;
 }
 
-/* Reads more text after the rest of the text. Returns false at the end of the file. */
+/* Moves the unread text to the start of the buffer and reads more text after it. Returns false at
+ * the end of the file. */
 static bool
 more_text(struct reader *r)
 {

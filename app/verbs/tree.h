@@ -17,7 +17,7 @@ int tree_make(struct mlx5_ctx *ctx, char *root, size_t size);
  * all descriptors. Returns 0 or -errno.
  */
 int tree_watch(const char *root);
-/* Removes the files now, if no program is started. */
+/* Removes the tree of files at once. For a launcher that, after an error, starts no program. */
 void tree_remove(const char *root);
 
 #endif

@@ -69,7 +69,8 @@ clients_open(struct worker *w)
 		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + w->index));
 	rc = bb_listener_create(w->cm, (struct sockaddr *)&addr, &w->listener);
 	if (rc != 0)
-		say("cannot listen at %s plus %u: %s", o->listen, w->index, strerror(-rc));
+		say("cannot listen at %s, port number plus %u: %s", o->listen, w->index,
+		    strerror(-rc));
 	return rc;
 }
 

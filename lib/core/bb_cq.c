@@ -46,14 +46,16 @@ cq_caps_check(const struct bb_dev *dev, const struct bb_cq_attr *attr)
 		return -EINVAL;
 	}
 	if (attr->compress && !dev->attr.cqe_compression) {
-		BB_LOG(ERR, "%s: CQ not created: the device cannot compress CQEs; clear compress",
+		BB_LOG(ERR,
+		       "%s: CQ not created: the device cannot compress CQEs; leave "
+		       "bb_cq_attr.compress false",
 		       dev->name);
 		return -ENOTSUP;
 	}
 	if (attr->timestamps && dev->attr.clock_hz == 0) {
 		BB_LOG(ERR,
-		       "%s: CQ not created: the device has no clock for timestamps; clear "
-		       "timestamps",
+		       "%s: CQ not created: the device has no clock for timestamps; leave "
+		       "bb_cq_attr.timestamps false",
 		       dev->name);
 		return -ENOTSUP;
 	}

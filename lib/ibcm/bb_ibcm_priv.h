@@ -68,7 +68,7 @@ struct bb_ibcm {
 	uint32_t id_bits; /* lower bits of an ID before the XOR: index of the slot */
 	uint32_t id_xor;
 	uint32_t free_first, free_last, in_use;
-	uint32_t pending;                 /* slots in BB_IBCM_BY_GID */
+	uint32_t pending;                 /* number of slots in the table BB_IBCM_BY_GID */
 	struct bb_ibcm_service *services; /* sorted by the number of bits in mask, most first */
 	uint32_t nservices;
 };

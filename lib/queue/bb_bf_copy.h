@@ -159,7 +159,10 @@ const char *bb_bf_copy_name(enum bb_bf_copy how);
  */
 void (*bb_bf_ring(enum bb_bf_copy how))(struct bb_sq *sq);
 
-/* Value of bb_sq.ring for a queue that does not copy, if other queues copy to its register. */
+/*
+ * Value of bb_sq.ring for a queue whose doorbell is 8 bytes, if other queues copy WQEs to the same
+ * register.
+ */
 void bb_bf_ring_head(struct bb_sq *sq);
 
 #endif

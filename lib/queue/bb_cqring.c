@@ -23,8 +23,8 @@ bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbr
 	if (buf == NULL || dbrec == NULL || ((uintptr_t)buf & (sizeof(struct bb_cqe) - 1)) != 0 ||
 	    ((uintptr_t)dbrec & 7) != 0) {
 		BB_QUEUE_LOG(ERR,
-			     "CQ not created: ring %p and doorbell record %p must not be NULL, "
-			     "and aligned to 64 and 8 bytes",
+			     "CQ not created: ring %p and doorbell record %p: neither may be "
+			     "NULL, and they must be aligned to 64 and 8 bytes",
 			     buf, (void *)dbrec);
 		return -EINVAL;
 	}

@@ -19,7 +19,8 @@ check_conf(const struct bb_rq_conf *conf)
 	    ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 || ((uintptr_t)conf->dbrec & 3) != 0) {
 		BB_QUEUE_LOG(ERR,
 			     "receive queue of QP 0x%06x: ring %p, wr_id table %p and doorbell "
-			     "record %p must not be NULL, and aligned to 64, 8 and 4 bytes",
+			     "record %p: none may be NULL, and they must be aligned to 64, 8 and 4 "
+			     "bytes",
 			     conf->qpn, conf->buf, (void *)conf->wr_ids, (void *)conf->dbrec);
 		return -EINVAL;
 	}

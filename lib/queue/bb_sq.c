@@ -86,9 +86,9 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 	    conf->depth > conf->blocks / (conf->ops != NULL ? 1 : bb_wqe_blocks(max_ds))) {
 		BB_QUEUE_LOG(
 			ERR,
-			"send queue of QP 0x%06x: invalid depth %u: at least 1, and as many WQEs "
-			"of %u blocks must fit into the %u blocks of the ring",
-			conf->qpn, conf->depth, bb_wqe_blocks(max_ds), conf->blocks);
+			"send queue of QP 0x%06x: invalid depth %u: it must be at least 1, and a "
+			"ring of %u blocks must hold this number of WQEs, each of %u blocks",
+			conf->qpn, conf->depth, conf->blocks, bb_wqe_blocks(max_ds));
 		return -EINVAL;
 	}
 	/*

@@ -94,8 +94,8 @@ recv_error(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 }
 
 /*
- * Makes a NAK with the PSN of packet @seq pending, after which an RC QP fails. Completes the
- * current receive, if any, with an error.
+ * Schedules a NAK with the PSN of packet @seq. After this NAK an RC QP fails. Completes the
+ * current receive, if there is one, with an error.
  */
 static void
 nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)

@@ -21,7 +21,7 @@
 #define HEAD  30
 #define FOOT  26 /* height of the labels of decades */
 #define WIDE  20.0
-#define TICK  70 /* width of the longest label of a decade on a phone, in SVG units */
+#define TICK  70 /* SVG units: widest label of the axis, in the font size of narrow screens */
 
 struct bars {
 	const unsigned int *rows;

@@ -27,7 +27,10 @@ no_window(struct soft_cmd *cmd, const char *what, int err)
 				     "the pages of the %s are not all memory of the guest", what);
 }
 
-/* Opens the pages of a queue of @bytes, which begin at @m->page_offset 64ths of a page. */
+/*
+ * Maps the pages that hold the ring of a queue, of @bytes bytes. The ring begins in the first page,
+ * after @m->page_offset units of 1/64 page.
+ */
 static int
 ring_of_pages(struct soft_cmd *cmd, struct soft_queue_mem *m, uint64_t bytes)
 {

@@ -487,7 +487,10 @@ void soft_engine_stop(struct soft_engine *e);
 /* Add a page to the register pages that an engine watches, and remove a page. */
 int soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar);
 void soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar);
-/* Sets the number of owners of the page of an engine that has exactly one page. */
+/*
+ * Tells an engine that serves one UAR page how many allocations share this page. With one, the
+ * engine needs no lock for it.
+ */
 void soft_engine_owners(struct soft_engine *e, uint32_t n);
 
 /* Runs @e once; called by the owner's poll with inline progress. */

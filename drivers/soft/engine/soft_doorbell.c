@@ -292,7 +292,7 @@ soft_rung_poll(struct soft_engine *e, struct soft_watch *w, uint32_t reg)
 
 	if (unlikely(end - w->rung_at[reg] > 1))
 		return soft_rung_read(e, w, reg, end);
-	/* The entry of the only store names the QP that the register names. */
+	/* With one new entry the list says no more than the register, which names the same QP. */
 	w->rung_at[reg] = end;
 	return false;
 }

@@ -47,7 +47,7 @@ struct soft_shm_key {
 	uint32_t key;
 	uint32_t pdn;
 	uint32_t rights; /* Access rights, SOFT_SHM_* flags. */
-	uint64_t start;  /* Address of the first byte in requests. */
+	uint64_t start;  /* The address by which requests name the first byte. */
 	uint64_t len;
 	uint32_t seg, gen; /* Slot and generation of the segment that contains the memory. */
 	uint64_t off;      /* Offset of the first byte in the segment's file. */

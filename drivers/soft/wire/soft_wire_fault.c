@@ -310,7 +310,7 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 
 /*
  * Counts a packet that passed in one direction. After the configured number of packets, the link
- * becomes full.
+ * behaves as if its buffer were full: it accepts no packet until the configured time has passed.
  */
 static void
 count(struct soft_engine *e, bool rx, const struct soft_net_fault *f)

@@ -34,7 +34,7 @@ struct bb_mkey {
 	uint32_t rkey;
 	uint64_t iova;       /**< address of the first byte in WQEs and for peers */
 	uint64_t len;        /**< bytes of a fixed key; 0 if requests set the layout */
-	uint32_t access;     /**< rights of a fixed key, enum bb_access */
+	uint32_t access;     /**< rights of a key whose pieces are given here, enum bb_access */
 	uint32_t max_pieces; /**< largest number of pieces in a layout; 0 for a fixed key */
 };
 
