@@ -40,15 +40,16 @@ static unsigned int n_files; /* __atomic */
 static void __attribute__((format(printf, 3, 4)))
 report(const void *addr, uint64_t len, const char *fmt, ...)
 {
+	char how[256];
 	va_list ap;
 
 	if (getenv(VERBS_ENV_TRACE) == NULL)
 		return;
-	fprintf(stderr, "verbs: memory %p, %llu bytes: ", addr, (unsigned long long)len);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(how, sizeof(how), fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	/* One call, so that another process that has the same stderr cannot write into the line. */
+	fprintf(stderr, "verbs: memory %p, %llu bytes: %s\n", addr, (unsigned long long)len, how);
 }
 
 static void
