@@ -32,7 +32,7 @@ static const struct option long_options[] = {
 };
 
 static const char help[] =
-	"usage: bb_hca [EAL options --] --socket PATH [options] [--socket PATH [options]]...\n"
+	"usage: bb_hca [EAL options --] --socket PATH [options] [--socket PATH ...]...\n"
 	"\n"
 	"Gives a virtual machine a ConnectX-6: a PCI function that Linux's own mlx5 driver takes.\n"
 	"Its queues run on a software device of Bluebell. QEMU 10.1 or later connects to the socket\n"

@@ -72,7 +72,7 @@ static const char text[] =
 	"Exit status: 0 stopped by SIGINT or SIGTERM; 1 the target could not start or continue;\n"
 	"2 wrong usage.\n"
 	"\n"
-	"Example: two processes of a host over shared memory:\n"
+	"Examples, in two processes of a host over shared memory:\n"
 	"    storage_target -l 0 -- --file disk --size 1G \\\n"
 	"      --device soft0,shm=desk,ip=192.0.2.1/24\n"
 	"    storage_client -l 1 -- --rw randread --verify \\\n"
