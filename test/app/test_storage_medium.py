@@ -35,7 +35,7 @@ class Medium(StorageTest):
         r, _ = self.client('--rw', 'read', '--verify', '--seed', '1')
         self.assertEqual(r['wrong'], 0)
         _, err = self.stop(target)
-        self.assertEqual(err.count('no flush is promised from here on'), 1, err)
+        self.assertEqual(err.count('all later flushes and FUA writes fail'), 1, err)
         # After a restart it promises again.
         target = self.target(*args)
         r, _ = self.client('--rw', 'write')
