@@ -12,6 +12,8 @@
 #include "hca_log.h"
 #include "vfu.h"
 
+#define MAX_MESSAGES 64 /* that one call of vfu_receive() executes */
+
 void
 vfu_init(struct vfu *v, const struct vfu_dev *dev, struct guest *g)
 {
@@ -174,10 +176,12 @@ int
 vfu_receive(struct vfu *v)
 {
 	struct vfu_hdr h;
-	uint32_t want;
+	uint32_t want, n;
 	int rc;
 
-	for (;;) {
+	/* The limit gives the guests of other functions their turn; poll() then reports the rest.
+	 */
+	for (n = 0; n < MAX_MESSAGES;) {
 		want = sizeof(h);
 		if (v->len >= sizeof(h)) {
 			memcpy(&h, v->msg, sizeof(h));
@@ -199,5 +203,7 @@ vfu_receive(struct vfu *v)
 		close_fds(v);
 		if (rc != 0)
 			return rc;
+		n++;
 	}
+	return 0;
 }

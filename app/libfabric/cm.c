@@ -98,6 +98,9 @@ fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *ev)
 {
 	struct fid *fid = &ep->fid.fid;
 
+	/* The peer has gone before the application bound an event queue: fi_accept() fails then. */
+	if (ep->eq == NULL)
+		return;
 	switch (ev->type) {
 	case BB_CM_ESTABLISHED:
 		ep->connected = true;

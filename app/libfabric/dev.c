@@ -203,6 +203,7 @@ fab_dev_get(struct fab_dev **dev)
 	}
 	rte_spinlock_init(&d->lock);
 	LIST_INIT(&d->peps);
+	LIST_INIT(&d->orphans);
 	ret = open_all(d);
 	if (ret != 0) {
 		free(d);
@@ -222,11 +223,22 @@ fab_dev_put(struct fab_dev *d)
 	if (--d->refs == 0) {
 		the_dev = NULL;
 		fab_progress_stop(d);
+		while (!LIST_EMPTY(&d->orphans))
+			fab_connreq_free(LIST_FIRST(&d->orphans));
 		bb_cq_destroy(d->idle);
 		bb_cm_destroy(d->cm);
 		bb_dev_close(d->dev);
 		free(d);
 	}
+	pthread_mutex_unlock(&open_lock);
+}
+
+void
+fab_dev_exit(void)
+{
+	pthread_mutex_lock(&open_lock);
+	if (the_dev != NULL)
+		fab_progress_stop(the_dev);
 	pthread_mutex_unlock(&open_lock);
 }
 

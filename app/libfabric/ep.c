@@ -20,11 +20,11 @@ reserve(struct fab_ep *ep)
 		return ret;
 	if (ep->srx == NULL) {
 		ret = fab_cq_reserve(ep->rx_cq, ep->rx_size);
-	} else if (ep->srx->cq != ep->rx_cq) {
+	} else if (ep->srx->cq_id != ep->rx_cq->id) {
 		/* A shared receive completes once, for any number of endpoints. */
 		ret = fab_cq_reserve(ep->rx_cq, ep->srx->depth);
 		if (ret == 0)
-			ep->srx->cq = ep->rx_cq;
+			ep->srx->cq_id = ep->rx_cq->id;
 	}
 	if (ret != 0)
 		ep->tx_cq->used -= ep->tx_size;
@@ -274,6 +274,7 @@ fab_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fi
 	ep->domain = d;
 	ep->dev = d->dev;
 	ep->tx_op_flags = info->tx_attr != NULL ? info->tx_attr->op_flags : 0;
+	ep->rx_op_flags = info->rx_attr != NULL ? info->rx_attr->op_flags : 0;
 	ep->tx_size = depth_of(info->tx_attr != NULL ? info->tx_attr->size : 0);
 	ep->rx_size = depth_of(info->rx_attr != NULL ? info->rx_attr->size : 0);
 	ep->fid.fid = (struct fid){FI_CLASS_EP, context, &ep_fi_ops};

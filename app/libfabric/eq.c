@@ -59,6 +59,17 @@ drop(struct fab_eq *q, struct fab_event *e)
 	show(q);
 }
 
+bool
+fab_eq_has(const struct fab_eq *q, fid_t request)
+{
+	const struct fab_event *e;
+
+	STAILQ_FOREACH(e, &q->events, next)
+		if (e->info != NULL && e->info->handle == request)
+			return true;
+	return false;
+}
+
 void
 fab_eq_forget(struct fab_eq *q, const struct fid *fid)
 {

@@ -52,6 +52,7 @@
 
 #define FAB_WARN(subsys, ...) FI_WARN(&fab_provider, FI_LOG_##subsys, __VA_ARGS__)
 
+struct fab_connreq;
 struct fab_ep;
 struct fab_pep;
 
@@ -71,6 +72,8 @@ struct fab_dev {
 	uint64_t polls;      /* number of reads of CQs and EQs */
 	unsigned int active; /* endpoints and passive endpoints */
 	LIST_HEAD(, fab_pep) peps;
+	/* Requests whose event was read, of passive endpoints that are closed. */
+	LIST_HEAD(, fab_connreq) orphans;
 };
 
 struct fab_fabric {
@@ -139,6 +142,7 @@ struct fab_cq {
 	int timer, wakeup;     /* timer wakes a waiter to run a software device; or -1 */
 	struct fab_comp *comp; /* from at up to count: not read yet */
 	unsigned int at, count, size;
+	uint64_t id;   /* never used again, from 1 */
 	uint32_t used; /* completions that the bound endpoints may have outstanding */
 	unsigned int refs;
 };
@@ -149,7 +153,7 @@ struct fab_srx {
 	struct fab_domain *domain;
 	struct bb_srq *srq;
 	uint32_t depth;
-	struct fab_cq *cq; /* the CQ in which room for all receives was reserved last */
+	uint64_t cq_id; /* fab_cq.id of the CQ in which room for all receives was reserved last */
 	unsigned int refs;
 };
 
@@ -166,7 +170,7 @@ struct fab_ep {
 	struct fid_ep fid;
 	struct bb_qp *qp; /* NULL until fi_enable() */
 	struct fab_dev *dev;
-	uint64_t tx_op_flags;
+	uint64_t tx_op_flags, rx_op_flags;
 	uint32_t quiet;    /* flags of a request without a completion for the application */
 	uint32_t signaled; /* flags of a request with a completion for the application */
 	bool tx_selective, rx_selective;
@@ -216,6 +220,8 @@ int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_
  */
 int fab_dev_get(struct fab_dev **dev);
 void fab_dev_put(struct fab_dev *dev);
+/* Stops the thread of a device that the application has left open. */
+void fab_dev_exit(void);
 int fab_progress_start(struct fab_dev *dev);
 void fab_progress_stop(struct fab_dev *dev);
 /* Runs a software device and the CM, and puts the events of connections into event queues. */
@@ -248,6 +254,7 @@ extern struct fi_ops_rma fab_rma_ops;
 extern struct fi_ops_atomic fab_atomic_ops;
 /* Takes the connection of the request @handle for an endpoint; NULL if @handle is none. */
 struct bb_conn *fab_connreq_take(fid_t handle);
+void fab_connreq_free(struct fab_connreq *request);
 void fab_pep_event(struct fab_dev *dev, const struct bb_cm_event *event);
 void fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *event);
 
@@ -278,6 +285,8 @@ int fab_wait_signal(struct fid_cq *fid);
 void fab_eq_add(struct fab_eq *eq, uint32_t type, int err, fid_t fid, struct fi_info *info,
 		const void *data, size_t len);
 
+/* Returns true if the application has not read the event of a connection request. */
+bool fab_eq_has(const struct fab_eq *eq, fid_t request);
 /* Drops the events of an object that is being closed. */
 void fab_eq_forget(struct fab_eq *eq, const struct fid *fid);
 

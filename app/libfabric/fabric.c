@@ -117,7 +117,7 @@ fab_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *contex
 static void
 cleanup(void)
 {
-	/* A process cannot start EAL twice, so EAL stays until the process ends. */
+	fab_dev_exit();
 }
 
 struct fi_provider fab_provider = {

@@ -129,7 +129,7 @@ msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, v
 	return post_recv(fid, &(struct fab_req){.iov = &iov,
 						.desc = &desc,
 						.n = 1,
-						.flags = fab_ep_of(fid)->info->rx_attr->op_flags,
+						.flags = fab_ep_of(fid)->rx_op_flags,
 						.context = context});
 }
 
@@ -141,7 +141,7 @@ msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count
 	return post_recv(fid, &(struct fab_req){.iov = iov,
 						.desc = desc,
 						.n = count,
-						.flags = fab_ep_of(fid)->info->rx_attr->op_flags,
+						.flags = fab_ep_of(fid)->rx_op_flags,
 						.context = context});
 }
 

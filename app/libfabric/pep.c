@@ -9,8 +9,8 @@
 
 #include "fab.h"
 
-static void
-request_free(struct fab_connreq *r)
+void
+fab_connreq_free(struct fab_connreq *r)
 {
 	LIST_REMOVE(r, next);
 	bb_conn_destroy(r->conn);
@@ -190,8 +190,16 @@ pep_close(struct fid *fid)
 	struct fab_connreq *r;
 
 	fab_lock(dev);
-	while ((r = LIST_FIRST(&p->requests)) != NULL)
-		request_free(r);
+	while ((r = LIST_FIRST(&p->requests)) != NULL) {
+		if (fab_eq_has(p->eq, &r->fid)) {
+			fab_connreq_free(r);
+			continue;
+		}
+		/* The application has the handle, and may still open an endpoint with it. */
+		LIST_REMOVE(r, next);
+		r->pep = NULL;
+		LIST_INSERT_HEAD(&dev->orphans, r, next);
+	}
 	if (p->listener != NULL)
 		bb_listener_destroy(p->listener);
 	LIST_REMOVE(p, next);

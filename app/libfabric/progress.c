@@ -65,4 +65,5 @@ fab_progress_stop(struct fab_dev *d)
 	(void)!write(d->stop, &one, sizeof(one));
 	pthread_join(d->thread, NULL);
 	close(d->stop);
+	d->has_thread = false;
 }

@@ -13,12 +13,19 @@
 
 static struct share_file node;
 
+#define PAGE      4096u
+#define MAX_PAGES 512 /* protected pages; with more, the thread does not sleep */
+
 struct watch {
 	int uffd;
 	bool (*own)(void *arg, const void *at);
 	void *arg;
 	bool failed;
 };
+
+/* The pages that are protected. Only the device's thread uses them. */
+static uint8_t *pages[MAX_PAGES];
+static unsigned int n_pages;
 
 void
 doorbell_file(int node_fd)
@@ -30,15 +37,37 @@ doorbell_file(int node_fd)
 	node = (struct share_file){.fd = node_fd, .dev = st.st_dev, .ino = st.st_ino};
 }
 
+/* Protects the program's pages of a mapping. One mapping may also contain pages of the device's
+ * own. */
 static bool
 protect(void *arg, const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
 {
 	struct watch *w = arg;
+	size_t i;
 
 	(void)file;
-	if (off >= soft_uar_start() && !w->own(w->arg, (void *)at))
-		w->failed = share_protect(w->uffd, (void *)at, len) != 0;
+	for (i = 0; i < len && !w->failed; i += PAGE) {
+		if (off + i < soft_uar_start() || w->own(w->arg, (void *)(at + i)))
+			continue;
+		w->failed = n_pages == MAX_PAGES;
+		if (w->failed)
+			break;
+		pages[n_pages++] = (uint8_t *)at + i;
+		w->failed = share_protect(w->uffd, (void *)(at + i), PAGE) != 0;
+	}
 	return !w->failed;
+}
+
+/*
+ * Ends the protection of each page, and lets the stores that wait go on. A close() alone does not,
+ * because a child of fork() may have the descriptor, too.
+ */
+static void
+disarm(int fd)
+{
+	while (n_pages != 0)
+		share_unprotect(fd, pages[--n_pages], PAGE);
+	close(fd);
 }
 
 static int
@@ -48,18 +77,10 @@ arm(bool (*own)(void *arg, const void *at), void *arg)
 
 	if (w.uffd < 0)
 		return -1;
-	share_each(0, UINTPTR_MAX, &node, 1, protect, &w);
-	if (!w.failed)
+	if (share_each(0, UINTPTR_MAX, &node, 1, protect, &w) && !w.failed)
 		return w.uffd;
-	close(w.uffd);
+	disarm(w.uffd);
 	return -1;
-}
-
-static void
-disarm(int fd)
-{
-	/* Ends the protection of all pages, and lets the stores that wait go on. */
-	close(fd);
 }
 
 const struct soft_doorbell_ops doorbell_ops = {.arm = arm, .disarm = disarm};

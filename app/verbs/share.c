@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct share_file files[MAX_FILES];
 static unsigned int n_files; /* __atomic */
+static bool forking;         /* __atomic; from before share_lock() until share_unlock() */
 
 static void __attribute__((format(printf, 3, 4)))
 report(const void *addr, uint64_t len, const char *fmt, ...)
@@ -160,6 +162,7 @@ share_memory(const uint8_t *addr, uint64_t len, struct soft_memory *m)
 	const uintptr_t from = (uintptr_t)addr & ~(PAGE - 1);
 	const uintptr_t end = ((uintptr_t)addr + len + PAGE - 1) & ~(PAGE - 1);
 	const enum share_guard guard = share_guard();
+	const bool stack = share_on_stack(from, end); /* before the lock, as it allocates memory */
 	struct share_found found;
 	bool shared = false;
 
@@ -178,8 +181,9 @@ share_memory(const uint8_t *addr, uint64_t len, struct soft_memory *m)
 		};
 		shared = true;
 		report(addr, len, "shared, as before");
-	} else if (found.kind != SHARE_PRIVATE) {
-		report(addr, len, "by packets: %s", share_why(found.kind));
+	} else if (found.kind != SHARE_PRIVATE || stack) {
+		report(addr, len, "by packets: %s",
+		       share_why(found.kind != SHARE_PRIVATE ? found.kind : SHARE_STACK));
 	} else if (guard == SHARE_NO_GUARD) {
 		report(addr, len, "by packets: this system offers no userfaultfd");
 	} else {
@@ -208,20 +212,23 @@ share_end(void)
 	prune(false);
 	if (n_files == 0)
 		return;
-	share_each(0, UINTPTR_MAX, files, n_files, make_private, NULL);
-	(void)share_scan(0, PAGE, files, n_files);
-	prune(true);
+	if (!share_each(0, UINTPTR_MAX, files, n_files, make_private, NULL))
+		return; /* the memory stays shared, and a child does not get it */
+	if (share_scan(0, PAGE, files, n_files).kind != SHARE_UNKNOWN)
+		prune(true);
 }
 
 void
 share_lock(void)
 {
+	__atomic_store_n(&forking, true, __ATOMIC_RELEASE);
 	pthread_mutex_lock(&lock);
 }
 
 void
 share_unlock(void)
 {
+	__atomic_store_n(&forking, false, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -265,9 +272,17 @@ madvise(void *addr, size_t len, int advice)
 	    (advice != MADV_DONTNEED && advice != MADV_FREE && advice != MADV_DOFORK) ||
 	    ((uintptr_t)addr & (PAGE - 1)) != 0 || end < (uintptr_t)addr)
 		return rc;
-	pthread_mutex_lock(&lock);
-	share_each((uintptr_t)addr, end, files, n_files,
-		   advice == MADV_DOFORK ? not_to_child : discard, NULL);
+	/*
+	 * An allocator may call this function with a lock of its own that its handler of fork()
+	 * takes, too. So this call does not wait for a fork. All memory is then private.
+	 */
+	while (pthread_mutex_trylock(&lock) != 0) {
+		if (__atomic_load_n(&forking, __ATOMIC_ACQUIRE))
+			return rc;
+		sched_yield();
+	}
+	(void)share_each((uintptr_t)addr, end, files, n_files,
+			 advice == MADV_DOFORK ? not_to_child : discard, NULL);
 	pthread_mutex_unlock(&lock);
 	/* The kernel frees only private pages by MADV_FREE; shared pages are discarded above. */
 	if (rc != 0 && advice == MADV_FREE) {

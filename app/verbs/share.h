@@ -31,6 +31,7 @@ void share_unlock(void);
 enum share_kind {
 	SHARE_PRIVATE, /* can be replaced by a shared mapping */
 	SHARE_OURS,    /* is a mapping of one file of share.c */
+	SHARE_UNKNOWN,
 	SHARE_HOLE,
 	SHARE_FILE,
 	SHARE_RIGHTS,
@@ -56,12 +57,17 @@ struct share_found {
 struct share_found share_scan(uintptr_t from, uintptr_t end, struct share_file *files,
 			      unsigned int n);
 /*
+ * Returns true if [from, end) overlaps the stack of this thread. Allocates memory, so an allocator
+ * may call madvise() meanwhile.
+ */
+bool share_on_stack(uintptr_t from, uintptr_t end);
+/*
  * Calls @fn for each part of [from, end) that is a mapping of one of the files, until it returns
- * false.
+ * false. Returns false if the mappings cannot be read.
  */
 typedef bool share_each_fn(void *arg, const struct share_file *file, uintptr_t at, size_t len,
 			   uint64_t off);
-void share_each(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int n,
+bool share_each(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int n,
 		share_each_fn *fn, void *arg);
 /* Returns text for a person: the reason why peers reach memory by packets. */
 const char *share_why(enum share_kind kind);
@@ -83,6 +89,8 @@ enum share_guard share_guard(void);
 int share_uffd(enum share_guard *guard);
 /* Protects pages from writes by @uffd. Returns 0 or an errno. */
 int share_protect(int uffd, void *at, size_t len);
+/* Ends the protection, also if another process has the descriptor, and lets the writers go on. */
+void share_unprotect(int uffd, void *at, size_t len);
 /*
  * Replaces the pages [at, at + len) by pages with the same content: of the file @fd from @off on,
  * or private pages if @fd is -1. Returns 0 or an errno; a part of the pages may then be replaced.

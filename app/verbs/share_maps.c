@@ -15,6 +15,7 @@
 /* Size and alignment of the heaps that malloc() uses in threads: HEAP_MAX_SIZE of glibc, arena.c.
  */
 #define ARENA ((uintptr_t)64 << 20)
+#define NEAR  ((uintptr_t)64 << 10) /* bytes of stack that this thread may use meanwhile */
 
 struct line {
 	uintptr_t from, end;
@@ -84,11 +85,12 @@ next_line(struct reader *r, struct line *l)
 	return ok;
 }
 
-static void
+static bool
 reader_open(struct reader *r)
 {
 	r->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	r->have = r->at = 0;
+	return r->fd >= 0;
 }
 
 static void
@@ -109,9 +111,8 @@ file_of(const struct line *l, struct share_file *files, unsigned int n)
 	return NULL;
 }
 
-/* Returns true if [from, end) overlaps the stack of this thread. */
-static bool
-on_stack(uintptr_t from, uintptr_t end)
+bool
+share_on_stack(uintptr_t from, uintptr_t end)
 {
 	uintptr_t here = (uintptr_t)&here;
 	pthread_attr_t attr;
@@ -119,10 +120,13 @@ on_stack(uintptr_t from, uintptr_t end)
 	size_t len;
 	void *at;
 
+	/* The running stack need not be that of the thread: coroutines have stacks of their own. */
+	if (from < here + NEAR && end > here - NEAR)
+		return true;
 	if (gettid() == getpid())
 		return false; /* the kernel names the main thread's stack */
 	if (pthread_getattr_np(pthread_self(), &attr) != 0)
-		return from <= here && here < end;
+		return false;
 	if (pthread_attr_getstack(&attr, &at, &len) == 0)
 		on = from < (uintptr_t)at + len && end > (uintptr_t)at;
 	(void)pthread_attr_destroy(&attr);
@@ -168,9 +172,12 @@ share_scan(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int
 	enum share_kind kind;
 	unsigned int i;
 
+	if (!reader_open(&r)) {
+		found.kind = SHARE_UNKNOWN;
+		return found;
+	}
 	for (i = 0; i < n; i++)
 		files[i].mapped = false;
-	reader_open(&r);
 	while (next_line(&r, &l)) {
 		file = file_of(&l, files, n);
 		if (file != NULL)
@@ -194,12 +201,10 @@ share_scan(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int
 	if (need < end)
 		found.kind = SHARE_HOLE;
 	reader_close(&r);
-	if (found.kind == SHARE_PRIVATE && on_stack(from, end))
-		found.kind = SHARE_STACK;
 	return found;
 }
 
-void
+bool
 share_each(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int n,
 	   share_each_fn *fn, void *arg)
 {
@@ -209,7 +214,8 @@ share_each(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int
 	struct reader r;
 	struct line l;
 
-	reader_open(&r);
+	if (!reader_open(&r))
+		return false;
 	while (more && next_line(&r, &l)) {
 		file = file_of(&l, files, n);
 		at = l.from > from ? l.from : from;
@@ -218,12 +224,14 @@ share_each(uintptr_t from, uintptr_t end, struct share_file *files, unsigned int
 			more = fn(arg, file, at, stop - at, l.off + (at - l.from));
 	}
 	reader_close(&r);
+	return true;
 }
 
 const char *
 share_why(enum share_kind kind)
 {
 	static const char *const why[] = {
+		[SHARE_UNKNOWN] = "/proc/self/maps cannot be opened",
 		[SHARE_HOLE] = "a part of it is not mapped",
 		[SHARE_FILE] = "it belongs to a file, to huge pages or to other shared memory",
 		[SHARE_RIGHTS] = "it is not readable and writable",

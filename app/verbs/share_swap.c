@@ -95,6 +95,15 @@ share_protect(int uffd, void *at, size_t len)
 	return ioctl(uffd, UFFDIO_WRITEPROTECT, &wp) != 0 ? errno : 0;
 }
 
+void
+share_unprotect(int uffd, void *at, size_t len)
+{
+	struct uffdio_range range = {.start = (uintptr_t)at, .len = len};
+
+	/* Also wakes the threads that wait. */
+	(void)ioctl(uffd, UFFDIO_UNREGISTER, &range);
+}
+
 static void *
 new_pages(size_t len, int fd, uint64_t off)
 {
@@ -114,7 +123,7 @@ new_pages(size_t len, int fd, uint64_t off)
 	return to;
 }
 
-/* Replaces one block. @uffd: -1 if no thread writes meanwhile. */
+/* Replaces one block. */
 static int
 swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
 {
@@ -125,7 +134,7 @@ swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
 	if (to == NULL)
 		return ENOMEM;
 	(void)madvise(at, len, POPULATE_READ);
-	rc = uffd >= 0 ? share_protect(uffd, at, len) : 0;
+	rc = share_protect(uffd, at, len);
 	if (rc != 0)
 		goto unmap;
 	memcpy(to, at, len);
@@ -139,14 +148,11 @@ swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
 		goto unmap;
 	}
 	/* The threads that wait for the old pages continue with the new pages. */
-	if (uffd >= 0)
-		(void)ioctl(uffd, UFFDIO_WAKE, &range);
+	(void)ioctl(uffd, UFFDIO_WAKE, &range);
 	return 0;
 
 unmap:
-	/* Also ends the write protection and wakes the threads that wait. */
-	if (uffd >= 0)
-		(void)ioctl(uffd, UFFDIO_UNREGISTER, &range);
+	share_unprotect(uffd, at, len);
 	(void)munmap(to, len);
 	return rc;
 }
@@ -158,6 +164,9 @@ share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
 	sigset_t all, before;
 	size_t n, done;
 
+	/* Without protection, stores of other threads could get lost. */
+	if (uffd < 0)
+		return errno;
 	/*
 	 * Blocks signals: a handler in this thread could write to protected pages, and would wait
 	 * forever, because only this thread replaces the pages.
@@ -169,7 +178,6 @@ share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
 		rc = swap_block(uffd, at + done, n, fd, off + done);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (uffd >= 0)
-		close(uffd);
+	close(uffd);
 	return rc;
 }

@@ -232,7 +232,7 @@ uint8_t *
 front_dm(struct front *f, uint64_t off, uint32_t len)
 {
 	RTE_BUILD_BUG_ON(SOFT_DM_BAR != (uint64_t)FRONT_DM_FIRST * 4096);
-	return soft_dm_at(f->users[0].ctx, off, len);
+	return f->users[0].ctx == NULL ? NULL : soft_dm_at(f->users[0].ctx, off, len);
 }
 
 int

@@ -237,7 +237,8 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 	const uint32_t all =
 		BB_PRM_CQ_RESIZE_LOG_SIZE | BB_PRM_CQ_RESIZE_PG_OFFSET | BB_PRM_CQ_RESIZE_PG_SIZE;
 	const void *cqc = bb_prm_csub(cmd->in, BB_PRM_MODIFY_CQ_CQC);
-	const uint32_t cqe_sz = (cq->flags & SOFT_CQ_BIG) != 0 ? CQE_STRIDE_128 : CQE_STRIDE_64;
+	const bool big = (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_BIG) != 0;
+	const uint32_t cqe_sz = big ? CQE_STRIDE_128 : CQE_STRIDE_64;
 	uint32_t log_size = bb_prm_get(cqc, BB_PRM_CQC_LOG_CQ_SIZE);
 	uint32_t select = bb_prm_get(cmd->in, BB_PRM_MODIFY_CQ_FIELD_SELECT);
 	struct soft_queue_mem mem;

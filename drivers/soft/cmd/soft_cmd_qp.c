@@ -177,8 +177,8 @@ check_scatter(struct soft_cmd *cmd, const void *qpc, const struct parts *p)
 {
 	const uint32_t cs_req = bb_prm_get(qpc, BB_PRM_QPC_CS_REQ);
 	const uint32_t cs_res = bb_prm_get(qpc, BB_PRM_QPC_CS_RES);
-	const bool big_req = (p->scq->flags & SOFT_CQ_BIG) != 0;
-	const bool big_res = (p->rcq->flags & SOFT_CQ_BIG) != 0;
+	const bool big_req = __atomic_load_n(&p->scq->flags, __ATOMIC_RELAXED) & SOFT_CQ_BIG;
+	const bool big_res = __atomic_load_n(&p->rcq->flags, __ATOMIC_RELAXED) & SOFT_CQ_BIG;
 
 	if (cs_req != 0 && cs_req != CS_REQ_DATA32 && (cs_req != CS_REQ_DATA64 || !big_req))
 		return SOFT_REFUSE(cmd, BAD_PARAM,

@@ -214,11 +214,16 @@ soft_roce_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gid 
 	static const uint8_t none[16];
 	struct soft_dev *dev = soft_ctx(ctx)->dev;
 	uint8_t *entry;
+	uint32_t owner;
 
 	if (index >= SOFT_MAX_GIDS)
 		return -EINVAL;
 	if (dev->opts.link_ib || dev->netif != NULL || dev->opts.port.shm[0] != '\0')
 		return -EOPNOTSUPP;
+	/* A guest must not take over the packets of another one. */
+	owner = gid != NULL ? host_gid_owner(gid->raw) : SOFT_MAX_DEVS;
+	if (owner != SOFT_MAX_DEVS && owner != dev->index)
+		return -EADDRINUSE;
 	pthread_mutex_lock(&dev->lock);
 	entry = host_gids[dev->index][index];
 	if (memcmp(entry, none, sizeof(none)) != 0)

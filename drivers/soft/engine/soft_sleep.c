@@ -14,6 +14,7 @@
  * arrives after this last look finds the thread marked as asleep, and so wakes it.
  */
 #include <poll.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -64,6 +65,12 @@ own_pages(struct soft_engine *e, struct own_pages *own)
 		own->at[i] = e->watch[i]->uar->base;
 	rte_ticketlock_unlock(&e->lock);
 	return own->n <= MAX_PAGES;
+}
+
+static bool
+same_pages(const struct own_pages *a, const struct own_pages *b)
+{
+	return a->n == b->n && memcmp(a->at, b->at, a->n * sizeof(a->at[0])) == 0;
 }
 
 static bool
@@ -119,18 +126,21 @@ bool
 soft_engine_sleep(struct soft_engine *e)
 {
 	const struct soft_doorbell_ops *ops = __atomic_load_n(&e->dev->doorbells, __ATOMIC_ACQUIRE);
-	struct own_pages own;
+	struct own_pages own, now;
 	enum soft_wake cause;
 	uint64_t unused;
 	bool slept;
 	int fd;
 
 	if (ops == NULL || e->wake_fd < 0 || until_timer(e) == 0 ||
-	    __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 || !own_pages(e, &own))
+	    __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0)
 		return false;
+	/* From here on, a thread that adds a page wakes this thread. */
 	__atomic_store_n(&e->asleep, true, __ATOMIC_SEQ_CST);
-	fd = ops->arm(is_own, &own);
-	slept = fd >= 0 && soft_shm_sleep(e->dev, true);
+	fd = own_pages(e, &own) ? ops->arm(is_own, &own) : -1;
+	/* A page that was added meanwhile may be protected in the device's own mapping, too. */
+	slept = fd >= 0 && own_pages(e, &now) && same_pages(&own, &now) &&
+		soft_shm_sleep(e->dev, true);
 	if (slept) {
 		cause = wait_for_work(e, fd);
 		(void)soft_shm_sleep(e->dev, false);

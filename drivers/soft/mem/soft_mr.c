@@ -54,7 +54,8 @@ soft_share_pause(struct mlx5_ctx *ctx)
 	if (dev->share == NULL)
 		return;
 	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++)
-		wait |= dev->share->key_del(dev, id);
+		if (dev->mkeys[id] != NULL)
+			wait |= dev->share->key_del(dev, id);
 	if (wait)
 		dev->share->wait(dev);
 }

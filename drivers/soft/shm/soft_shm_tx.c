@@ -156,6 +156,7 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 			 __ATOMIC_RELAXED);
 	rte_ticketlock_lock(&tx->lock);
 	soft_ring_tx_init(&tx->ring, ring, NULL);
+	tx->woken = 0;
 	__atomic_store_n(&tx->state, SOFT_SHM_HANDSHAKE, __ATOMIC_RELEASE);
 	rte_ticketlock_unlock(&tx->lock);
 	soft_shm_watch(shm, sock, SOFT_SHM_EV_TX | index);

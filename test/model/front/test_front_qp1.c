@@ -70,6 +70,19 @@ make_qp(struct kernel *k, struct g_qp *qp, uint32_t st)
 	assert_status(g, OK);
 }
 
+/* Gives the port of a RoCE device an address, as the kernel's driver does. */
+static void
+set_address(struct g_guest *g, const struct soft_dev *dev, uint32_t i)
+{
+	struct bb_gid gid = {.raw = {0xfe, 0x80}, .type = BB_GID_ROCE_V2};
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(i + 1)};
+
+	if (dev->opts.link_ib || dev->gid_valid[0])
+		return;
+	gid.raw[15] = (uint8_t)(i + 1);
+	OK(front_set_address(g->f, 0, &gid, mac));
+}
+
 static void
 kernel_open(struct kernel *k, struct g_guest *g, uint32_t dev)
 {
@@ -77,6 +90,7 @@ kernel_open(struct kernel *k, struct g_guest *g, uint32_t dev)
 	k->g = g;
 	k->dev = soft_dev_peek(dev);
 	assert_non_null(k->dev);
+	set_address(g, k->dev, dev);
 	k->uar = g_alloc(g, BB_PRM_OP_ALLOC_UAR, 0);
 	k->pd = g_alloc(g, BB_PRM_OP_ALLOC_PD, 0);
 	k->key = ram_key(g, k->pd);
