@@ -12,7 +12,7 @@
 #include "hca_log.h"
 #include "vfu.h"
 
-#define MAX_MESSAGES 64 /* that one call of vfu_receive() executes */
+#define MAX_MESSAGES 64 /* messages that a call of vfu_receive() executes */
 
 void
 vfu_init(struct vfu *v, const struct vfu_dev *dev, struct guest *g)
