@@ -201,15 +201,17 @@ def walk(code, states):
             for event in events(name, operands):
                 state, cqe = step(states, state, cqe, event)
             branch = re.match(r'(b|b\..*|cbn?z|tbn?z)$', name)
-            leaves = name in ('ret', 'br') or branch and relocated
+            target = int(re.search(r'\b([0-9a-f]+) <', operands)[1], 16) if branch else None
+            # A tail call leaves the function, too, also if its target is in the same file.
+            outside = branch and (relocated or target not in place)
+            leaves = name in ('ret', 'br') or outside
             if leaves and 'leave' not in states[state]:
                 raise Wrong('left in state "%s"' % state)
         except Wrong as err:
             raise Wrong('%x: %s %s: %s' % (address, name, operands, err)) from None
-        if branch and not relocated:
-            target = int(re.search(r'\b([0-9a-f]+) <', operands)[1], 16)
+        if branch and not outside:
             todo.append((place[target], state, cqe))
-        if not leaves and name != 'b' or branch and relocated and name != 'b':
+        if not leaves and name != 'b' or outside and name != 'b':
             todo.append((i + 1, state, cqe))
     return {state for _, state, _ in seen}
 
