@@ -124,12 +124,9 @@ iseg_write(struct hca *h, uint32_t off, uint32_t v)
 	}
 }
 
-/*
- * Copies device memory to @to, or @from to device memory. Bytes that no allocation has read as
- * zeros, and a store to them is ignored.
- */
-static void
-dm_copy(struct hca *h, uint64_t off, uint8_t *to, const uint8_t *from, uint32_t len)
+/* Returns the device memory at an offset of BAR 0; NULL, and logs that, if there is none. */
+static uint8_t *
+dm_at(struct hca *h, uint64_t off, uint32_t len, const char *what)
 {
 	uint8_t *dm = front_dm(h->front, off, len);
 
@@ -137,22 +134,22 @@ dm_copy(struct hca *h, uint64_t off, uint8_t *to, const uint8_t *from, uint32_t 
 		HCA_LOG(WARNING,
 			"%s of %u bytes at 0x%" PRIx64
 			" of BAR 0: they are not device memory of one allocation",
-			to != NULL ? "load" : "store", len, off);
-	if (to != NULL && dm == NULL)
-		memset(to, 0, len);
-	else if (to != NULL)
-		memcpy(to, dm, len);
-	else if (dm != NULL)
-		memcpy(dm, from, len);
+			what, len, off);
+	return dm;
 }
 
 void
 hca_bar_read(struct hca *h, uint64_t off, uint8_t *buf, uint32_t len)
 {
 	uint32_t i, v = 0;
+	uint8_t *dm;
 
 	if (off >= HCA_DM_FIRST) {
-		dm_copy(h, off, buf, NULL, len);
+		dm = dm_at(h, off, len, "load");
+		if (dm != NULL)
+			memcpy(buf, dm, len);
+		else
+			memset(buf, 0, len);
 		return;
 	}
 	memset(buf, 0, len);
@@ -233,10 +230,13 @@ void
 hca_bar_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len)
 {
 	uint32_t i, in_page = (uint32_t)off % HCA_PAGE;
+	uint8_t *dm;
 
 	if (off >= HCA_DM_FIRST) {
 		hca_bf_flush(h);
-		dm_copy(h, off, NULL, buf, len);
+		dm = dm_at(h, off, len, "store");
+		if (dm != NULL)
+			memcpy(dm, buf, len);
 		return;
 	}
 	if (off >= HCA_UAR_FIRST) {
