@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CM messages and the IP CM header as bytes. Recorded messages of Linux: test/golden/test_ibcm.c.
+/* CM messages and the IP CM header as bytes. Recorded messages of Linux:
+ * test/golden/test_ibcm_rxe.c.
  */
 #include "bb_ibcm_ip.h"
 #include "bb_ibcm_msg.h"
