@@ -100,8 +100,9 @@ share_unprotect(int uffd, void *at, size_t len)
 {
 	struct uffdio_range range = {.start = (uintptr_t)at, .len = len};
 
-	/* Also wakes the threads that wait. */
 	(void)ioctl(uffd, UFFDIO_UNREGISTER, &range);
+	/* The kernel wakes only threads that wait for missing pages. */
+	(void)ioctl(uffd, UFFDIO_WAKE, &range);
 }
 
 static void *

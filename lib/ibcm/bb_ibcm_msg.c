@@ -293,13 +293,6 @@ bb_ibcm_parse(struct bb_ibcm_msg *msg, const uint8_t *mad, size_t len)
 	mad += BB_IBCM_MAD_HEAD;
 	for (uint32_t i = 0; i < l->count; i++)
 		get_field(msg, &l->fields[i], mad);
-	/* The fields have more bits than the largest valid length needs. */
-	if (msg->type == BB_IBCM_REJ && msg->rej.ari_len > BB_IBCM_ARI)
-		msg->rej.ari_len = BB_IBCM_ARI;
-	if (msg->type == BB_IBCM_SIDR_REP && msg->sidr_rep.info_len > BB_IBCM_ARI)
-		msg->sidr_rep.info_len = BB_IBCM_ARI;
-	if (msg->type == BB_IBCM_APR && msg->apr.info_len > BB_IBCM_ARI)
-		msg->apr.info_len = BB_IBCM_ARI;
 	msg->priv = mad + l->priv_at;
 	msg->priv_len = bb_ibcm_priv_max(msg->type);
 	return BB_IBCM_PARSED;

@@ -119,6 +119,7 @@ struct bb_ibcm_rep {
 	uint32_t ack_delay, failover, flow_control, rnr_retry, srq;
 };
 
+/* In parsed messages ari_len and info_len are those of the peer: they may exceed BB_IBCM_ARI. */
 struct bb_ibcm_rej {
 	uint32_t answers; /* enum bb_ibcm_answered */
 	uint32_t reason, ari_len;

@@ -512,6 +512,31 @@ woken(void)
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
+/*
+ * A child that lives has a copy of every descriptor, also of that which protects the doorbells
+ * while the device's thread sleeps.
+ */
+static void
+forked_asleep(void)
+{
+	int go[2];
+	pid_t pid;
+	char c;
+
+	CHECK(pipe(go) == 0);
+	wait_asleep();
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]); /* so that the read ends if the parent does */
+		_exit(read(go[0], &c, 1) != 1);
+	}
+	CHECK(post_empty() == IBV_WC_SUCCESS);
+	wait_asleep();
+	CHECK(post_empty() == IBV_WC_SUCCESS);
+	CHECK(write(go[1], "x", 1) == 1);
+	wait_for(pid, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -536,7 +561,8 @@ main(int argc, char **argv)
 		     {"dies", dies},
 		     {"by_packets", by_packets},
 		     {"heap", heap},
-		     {"woken", woken}};
+		     {"woken", woken},
+		     {"forked_asleep", forked_asleep}};
 	unsigned int i;
 
 	if (argc == 2 && strcmp(argv[1], "--peer") == 0)

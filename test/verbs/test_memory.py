@@ -50,6 +50,12 @@ class Memory(VerbsTest):
         self.assertGreater(peers, 0, out)
 
 
+    def test_doorbell_after_a_fork_while_the_device_sleeps(self):
+        self.env['BB_VERBS_NO_POLL'] = '1'
+        rc, out = self.case('forked_asleep')
+        self.assertEqual(rc, 0, out)
+
+
 class MemoryOfNobody(Memory):
     uid = NOBODY
 
