@@ -42,6 +42,13 @@ count(const struct fab_ep *ep, const struct bb_wc *wc)
 		c->errors++;
 }
 
+/* A failed completion has no valid flags. */
+static bool
+has_data(const struct bb_wc *wc)
+{
+	return wc->status == BB_WC_SUCCESS && (wc->flags & BB_WC_WITH_IMM) != 0;
+}
+
 static uint64_t
 flags_of(const struct bb_wc *wc)
 {
@@ -56,7 +63,7 @@ flags_of(const struct bb_wc *wc)
 	};
 	const uint64_t f = wc->opcode < sizeof(flags) / sizeof(flags[0]) ? flags[wc->opcode] : 0;
 
-	return (wc->flags & BB_WC_WITH_IMM) != 0 ? f | FI_REMOTE_CQ_DATA : f;
+	return has_data(wc) ? f | FI_REMOTE_CQ_DATA : f;
 }
 
 static void *
@@ -88,14 +95,14 @@ make_room(struct fab_cq *cq)
 	return true;
 }
 
-unsigned int
+void
 fab_cq_fill(struct fab_cq *cq)
 {
 	struct bb_wc wcs[FAB_POLL];
 	unsigned int i, n;
 
 	if (!make_room(cq))
-		return 0;
+		return;
 	n = bb_cq_poll(cq->cq, wcs, FAB_POLL);
 	for (i = 0; i < n; i++) {
 		const struct bb_wc *wc = &wcs[i];
@@ -110,11 +117,10 @@ fab_cq_fill(struct fab_cq *cq)
 			.entry.op_context = context_of(wc),
 			.entry.flags = flags_of(wc),
 			.entry.len = received && wc->status == BB_WC_SUCCESS ? wc->byte_len : 0,
-			.entry.data = (wc->flags & BB_WC_WITH_IMM) != 0 ? bb_be32(wc->imm) : 0,
+			.entry.data = has_data(wc) ? bb_be32(wc->imm) : 0,
 			.status = (enum bb_wc_status)wc->status,
 		};
 	}
-	return n;
 }
 
 int

@@ -261,10 +261,10 @@ void fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *event);
 /* Makes room for the completions of a queue in a CQ. Returns 0 or a negative errno. */
 int fab_cq_reserve(struct fab_cq *cq, uint32_t entries);
 /*
- * Moves completions of the device to cq->comp, and counts those that a counter counts. Returns
- * their number, at most FAB_POLL.
+ * Moves up to FAB_POLL completions of the device to cq->comp, and counts those that a counter
+ * counts.
  */
-unsigned int fab_cq_fill(struct fab_cq *cq);
+void fab_cq_fill(struct fab_cq *cq);
 /* Returns true if the application has read every completion; arms the CQ on a card. */
 bool fab_cq_is_empty(struct fab_cq *cq);
 bool fab_eq_is_empty(struct fab_eq *eq);

@@ -158,7 +158,7 @@ node_clock(uint64_t *cycles, uint32_t *khz)
 	return base != NULL ? base->cmd->clock(base, cycles) : -ENODEV;
 }
 
-/* Prints how the device's thread was woken, for a person who asks why the program is slow. */
+/* Prints how often each cause woke the device's thread: a hint if a program is slow. */
 static void
 report_sleeps(void)
 {

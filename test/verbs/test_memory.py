@@ -44,7 +44,6 @@ class Memory(VerbsTest):
         self.assertEqual(rc, 0, out)
         woken = re.findall(r"verbs: the device's thread was woken (\d+) times by doorbells, (\d+) by peers, (\d+) by",
                            out)
-        print(woken)
         doorbells, peers, _ = max((tuple(int(n) for n in w) for w in woken), key=sum)
         self.assertGreaterEqual(doorbells, 30, out)
         self.assertGreater(peers, 0, out)
