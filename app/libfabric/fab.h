@@ -191,7 +191,6 @@ struct fab_ep {
 struct fab_connreq {
 	struct fid fid;
 	LIST_ENTRY(fab_connreq) next;
-	struct fab_pep *pep;
 	struct bb_conn *conn;
 };
 

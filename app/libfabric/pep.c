@@ -66,7 +66,6 @@ report(struct fab_pep *p, const struct bb_cm_event *ev)
 		return -FI_ENOMEM;
 	}
 	r->fid = (struct fid){FI_CLASS_CONNREQ, p->fid.fid.context, NULL};
-	r->pep = p;
 	r->conn = ev->conn;
 	bb_conn_user_set(ev->conn, &r->fid);
 	LIST_INSERT_HEAD(&p->requests, r, next);
@@ -112,8 +111,11 @@ pep_setname(fid_t fid, void *addr, size_t len)
 	void *copy;
 	int ret;
 
-	if (p->listening || len < sizeof(struct sockaddr_in))
-		return p->listening ? -FI_EBUSY : -FI_EINVAL;
+	if (p->listening)
+		return -FI_EBUSY;
+	if (len < sizeof(struct sockaddr_in) ||
+	    (((struct sockaddr *)addr)->sa_family == AF_INET6 && len < sizeof(struct sockaddr_in6)))
+		return -FI_EINVAL;
 	copy = malloc(len);
 	if (copy == NULL)
 		return -FI_ENOMEM;
@@ -197,7 +199,6 @@ pep_close(struct fid *fid)
 		}
 		/* The application has the handle, and may still open an endpoint with it. */
 		LIST_REMOVE(r, next);
-		r->pep = NULL;
 		LIST_INSERT_HEAD(&dev->orphans, r, next);
 	}
 	if (p->listener != NULL)
