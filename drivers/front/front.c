@@ -31,9 +31,9 @@ front_now(void)
 }
 
 /*
- * Options that the device needs behind a kernel's driver. uar_share=0: each UAR page has one number
- * and one owner. no_odp: on-demand paging would need page faults that the kernel resolves, which
- * this code does not report.
+ * Options that the device needs if a kernel's driver uses it. uar_share=0: each UAR page has one
+ * number and one owner. no_odp: on-demand paging would need page faults that the kernel resolves,
+ * which this code does not report.
  */
 #define OPTIONS "uar_share=0,no_odp"
 

@@ -49,7 +49,10 @@ struct front_host {
 	 */
 	void *(*window)(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz);
 	void (*unwindow)(void *arg, void *window, uint32_t n, unsigned int log_sz);
-	/* Writes an entry to event queue @eqn. @data: up to 28 bytes, from byte 32 of the entry. */
+	/*
+	 * Writes an entry to event queue @eqn. Copies @data, up to 28 bytes, to the entry from byte
+	 * 32 on.
+	 */
 	void (*eqe)(void *arg, uint32_t eqn, uint8_t type, uint8_t sub, const void *data,
 		    unsigned int len);
 	/* Writes an entry to the event queue that has @type in its mask. */
@@ -119,8 +122,8 @@ int front_poll(struct front *f);
 int front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256]);
 
 /*
- * Returns the kernel's context, for port_query() and other queries of mlx5_cmd.h. NULL if the
- * device failed and could not be opened again. A reset may replace it.
+ * Returns the kernel's context, for port_query() and other queries of mlx5_cmd.h. Returns NULL if
+ * the device failed and could not be opened again. A reset may replace the context.
  */
 struct mlx5_ctx *front_ctx(struct front *f);
 

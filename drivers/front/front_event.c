@@ -77,7 +77,7 @@ async(struct front *f, struct front_user *u)
 		uint32_t kind = (uint32_t)(ev.cookie >> 32), id = (uint32_t)ev.cookie;
 		uint8_t data[EQE_DATA] = {0}, sub = 0;
 
-		/* Each context gets this event. The first one is reported. */
+		/* Each context gets this event. Only the first one is reported to the program. */
 		if (ev.type == MLX5_CMD_EVENT_DEV_FATAL) {
 			if (!f->dead)
 				f->host.fatal(f->host.arg);

@@ -27,7 +27,7 @@ enum front_kind {
 	FRONT_CQ,
 	FRONT_COUNTER,
 	FRONT_MKEY,
-	FRONT_DM, /* device memory; its number is its first page of the BAR */
+	FRONT_DM, /* device memory; its number is the index of its first page in the BAR */
 	FRONT_UMEM,
 	FRONT_PD,
 	FRONT_UAR,
@@ -123,7 +123,9 @@ int front_obj_destroy(struct front *f, struct front_obj *o);
 /* ---- front_user.c */
 int front_user_open(struct front *f, struct front_user *u, uint16_t uid);
 int front_user_close(struct front *f, struct front_user *u);
-/* Returns the user that a mailbox names, NULL if there is none. */
+/*
+ * Returns the user with number @uid, as the mailbox of a command names it; NULL if there is none.
+ */
 struct front_user *front_user_of(struct front *f, uint16_t uid);
 /* Returns true if @u may use the objects of @owner. */
 bool front_user_may(const struct front *f, const struct front_user *u,

@@ -123,7 +123,10 @@ bb_ibv_gid(struct ibv_context *ctx, uint32_t port, uint32_t index, struct bb_gid
 	struct ibv_gid_entry e;
 	int err = ibv_query_gid_ex(ctx, port, index, &e, 0);
 
-	/* ENODATA means an empty entry. It is normal for callers that iterate over the table. */
+	/*
+	 * ENODATA means an empty entry, which is not an error: callers that iterate over the table
+	 * find many.
+	 */
 	if (err != 0)
 		return err == ENODATA ? -ENOENT : -err;
 	switch (e.gid_type) {

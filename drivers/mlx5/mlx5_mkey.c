@@ -59,8 +59,8 @@ put_entries(const struct bb_drv_mr_attr *attr, bool ksm, uint8_t *x)
 }
 
 /*
- * Returns a low byte for a new key. Peers cannot predict it. It differs from those of the last 255
- * keys, so an old key with the same index is invalid.
+ * Returns a low byte for a new key, which peers cannot predict. It differs from the low bytes of
+ * the last 255 keys, so an old key with the same index is invalid.
  */
 static int
 next_variant(struct mlx5_dev *d, uint32_t *variant)

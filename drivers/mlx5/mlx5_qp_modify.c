@@ -51,7 +51,10 @@ struct xfer {
 	void *ads;
 };
 
-/* Returns qpc.mtu for an MTU in bytes: 1 for 256 to 5 for 4096; 0 below 256. */
+/*
+ * Returns qpc.mtu for an MTU in bytes: 1 (256 bytes) to 5 (4096 bytes), or 0 for less than 256
+ * bytes.
+ */
 static uint32_t
 mtu_code(uint32_t bytes)
 {

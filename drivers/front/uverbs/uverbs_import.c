@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Methods for ibv_import_device(): a second context on the same opening of the node, which uses
- * objects of the first by their handles. libibverbs creates the CQs and QPs of such a context by
- * ioctl() only. uverbs_cq.c and uverbs_qp.c create them as for write().
+ * Methods for ibv_import_device(). It creates a second context on a node that is already open. The
+ * second context uses objects of the first context by their handles. libibverbs creates the CQs and
+ * QPs of the second context by ioctl() only. uverbs_cq.c and uverbs_qp.c create them as for
+ * write().
  *
  * Asynchronous events of all objects go to the descriptor of the first context.
  */

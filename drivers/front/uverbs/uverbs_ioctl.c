@@ -114,7 +114,7 @@ dm_alloc(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 		ret = -out_handle(f, h, UVERBS_ATTR_ALLOC_DM_HANDLE, UV_DM, dm);
 	if (ret != 0)
 		return -ret;
-	/* The memory starts at the begin of the mapped page. */
+	/* The memory starts at the beginning of the mapped page. */
 	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, 0);
 	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, soft_dm_page(dm));
 	return 0;

@@ -77,7 +77,7 @@ struct uverbs_sub {
 	bool used;
 };
 
-/* A multicast group of a QP. */
+/* The attachment of a QP to a multicast group. */
 struct uverbs_group;
 
 struct uverbs_file {

@@ -509,7 +509,7 @@ uverbs_query_qp(struct uverbs_file *f, const struct uverbs_cmd *c)
 	r.dest.port_num = r.port_num;
 	r.dest.dlid = (uint16_t)bb_prm_get(ads, BB_PRM_ADS_RLID);
 	r.dest.src_path_bits = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_MLID);
-	/* A path on Ethernet has no LID, and always a GRH. */
+	/* A path on Ethernet has no LID, but it always has a GRH. */
 	r.dest.is_global = r.dest.dlid == 0 || bb_prm_get(ads, BB_PRM_ADS_GRH) != 0;
 	if (r.dest.dlid != 0)
 		r.dest.sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_SL);

@@ -181,8 +181,8 @@ destroy_ah(struct uverbs_file *f, const struct uverbs_cmd *c)
 }
 
 /*
- * Destroys a CQ, QP or SRQ. The response has the number of events reported for it; libibverbs then
- * waits until the program has acknowledged that many.
+ * Destroys a CQ, QP or SRQ. The response has the number of events that were reported for the
+ * object. libibverbs then waits until the program has acknowledged all of these events.
  */
 static int
 destroy_queue(struct uverbs_file *f, const struct uverbs_cmd *c, enum uverbs_kind kind)
@@ -282,7 +282,7 @@ uverbs_command(struct uverbs_file *f, struct uverbs_cmd *c)
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (commands[i].command != c->command)
 			continue;
-		/* As verify_hdr() of Linux drivers/infiniband/core/uverbs_main.c. */
+		/* Same checks as verify_hdr() of Linux drivers/infiniband/core/uverbs_main.c. */
 		if (c->in_len < commands[i].in)
 			return EINVAL;
 		if (c->out_len < commands[i].out)

@@ -326,9 +326,9 @@ devx_call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id,
 		return takes_down(in) ? 0 : soft_fault_check(cmd.dev, "command");
 	}
 	/*
-	 * Copies the input, because the caller may change it meanwhile. A longer input than any
-	 * command is copied in part; the command is then rejected for its length. An input that the
-	 * program of a virtual machine passes cannot change, so it is not copied.
+	 * Copies the input, because the caller may change it meanwhile. An input that is longer
+	 * than any command is copied only in part; the command is then rejected for its length. An
+	 * input that the program of a virtual machine passes cannot change, so it is not copied.
 	 */
 	if (hosted) {
 		cmd.in = in;

@@ -20,7 +20,8 @@
 /*
  * Fields that CREATE_CQ accepts. The list does not have the fields of features that the device does
  * not support. These are collapsed CQs, the enhanced layout of compressed CQEs, and period modes.
- * page_offset belongs to page lists; for a umem its offset takes that place.
+ * The list does not have page_offset either: it belongs to page lists. For a ring in a umem,
+ * umem_offset gives the offset.
  */
 static const struct soft_field create_fields[] = {
 	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0},

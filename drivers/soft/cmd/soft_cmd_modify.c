@@ -476,8 +476,8 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 		soft_quiesce();
 		qp->peer_dev = NULL;
 		/*
-		 * Engines of peers set these fields. In RTR a peer may already be sending, so they
-		 * are cleared before.
+		 * Engines of peers set these fields. In RTR a peer may already be sending, so clear
+		 * the fields before the QP leaves RESET.
 		 */
 		qp->comm_est = 0;
 		memset(qp->replay, 0, sizeof(qp->replay));

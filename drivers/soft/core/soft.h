@@ -155,7 +155,10 @@ struct soft_cq {
 	struct mlx5_obj *obj;
 	LIST_HEAD(, soft_comp_sub) subs; /* subscriptions of channels (soft_channel.c), under
 					  * soft_ctl.event_lock */
-	/* delay of completion events: CQEs, us; written under the engine's and the CQ's lock */
+	/*
+	 * Moderation of completion events: number of CQEs, and period in us. Written under the
+	 * engine's lock and the CQ's lock.
+	 */
 	uint16_t mod_count, mod_period;
 	/* Data path. */
 	uint32_t pi;         /* CQEs written since creation */
@@ -164,7 +167,7 @@ struct soft_cq {
 	uint32_t sol_pi;     /* value of pi after the last CQE that is solicited or an error */
 	bool ignore_overrun; /* CQEs may overwrite CQEs that are not yet consumed */
 	bool error;          /* the CQ has overrun: the device writes no further CQE */
-	bool arm_solicited;  /* the pending arm asks for solicited completions only */
+	bool arm_solicited;  /* the pending arm request is for solicited completions only */
 	bool fired;          /* an event was raised for the arm request with number fired_sn */
 	uint8_t fired_sn;    /* valid if fired */
 	uint8_t arm_sn;      /* sequence number of the pending arm request */
@@ -193,8 +196,8 @@ struct soft_rmp {
 	uint32_t *dbrec;               /* doorbell record, one word: number of WQEs posted */
 	uint32_t log_size, log_stride; /* log2 of the number of WQEs; log2 of the bytes of a WQE */
 	uint32_t head_bytes;           /* bytes before a WQE's scatter list: 16 or 0 */
-	bool list;                     /* WQEs are linked by next_wqe_index; else cyclic */
-	uint32_t refs;                 /* number of QPs that use the RMP */
+	bool list;     /* true if WQEs are linked by next_wqe_index; false if the queue is cyclic */
+	uint32_t refs; /* number of QPs that use the RMP */
 	struct mlx5_obj *obj;
 	uint8_t ctx[SOFT_RMPC_BYTES]; /* context at creation, for QUERY_RMP */
 	rte_ticketlock_t lock;
@@ -250,7 +253,9 @@ struct soft_qp {
 	/* 0, or the type of a QP of the kernel: 7 QP0, 8 QP1, 12 UMR; st then says UD */
 	uint8_t special;
 	uint32_t sqpn; /* source QPN of datagrams: 1 for a kernel's QP1, else qpn */
-	/* bytes of payload that fit into a CQE, of requests and of receives: 0, 32 or 64 */
+	/*
+	 * largest payload that goes into the CQE of a request, and of a receive: 0, 32 or 64 bytes
+	 */
 	uint8_t cs_req, cs_res;
 	uint32_t *dbrec; /* word 0: receive queue; word 1: send queue */
 	uint32_t counter_set;
@@ -267,7 +272,7 @@ struct soft_qp {
 	uint32_t log_sra_max, log_rra_max;
 	uint32_t retry_count, rnr_retry, min_rnr_nak, ack_timeout;
 
-	/* Requester; belongs to the engine, except that RTR2RTS sets sq_psn. */
+	/* Fields of the requester. They belong to the engine, but RTR2RTS sets sq_psn. */
 	uint16_t sq_pi; /* producer index from the doorbell record */
 	uint16_t sq_ci; /* index of the next WQE to execute */
 	uint32_t sq_psn;
@@ -282,7 +287,7 @@ struct soft_qp {
 	uint32_t umr_index;
 	uint16_t umr_end;
 	uint8_t comm_est; /* COMM_EST was raised in the current RTR state */
-	uint8_t queued;   /* list of QPs with work that the QP is on, linked by "run": SOFT_Q_* */
+	uint8_t queued;   /* SOFT_Q_*: list of the engine that the QP is on, linked by "run" */
 	bool in_err;      /* on the engine's list of QPs in ERR, linked by "err" */
 	bool has_failed;  /* on the list of QPs that failed in this turn, linked by "err" */
 	bool bf_differs;  /* WQE bf_idx is in bf_copy and differs from the ring: soft_bf.h */
@@ -300,8 +305,8 @@ struct soft_qp {
 	uint32_t hidden;     /* 1 + index in soft_watch.hidden, 0 if the QP is not there */
 
 	/*
-	 * Responder. The owning engine writes rq_ci. The engine of the one connected requester
-	 * writes epsn and replay. INIT2RTR sets epsn.
+	 * Fields of the responder. The QP's own engine writes rq_ci. The engine of the connected
+	 * requester writes epsn and replay; INIT2RTR also sets epsn.
 	 */
 	uint16_t rq_ci;
 	uint16_t rmp_idx; /* valid if rmp_holds: consumed WQE of the RMP, without a CQE yet */
@@ -384,7 +389,10 @@ struct soft_dev {
 	const struct soft_link_ops *link; /* link that sends packets, NULL if none */
 	struct soft_shm *shm; /* set with option shm while there is an engine, else NULL */
 	const struct soft_share_ops *share; /* publishes keys to processes, NULL if not shared */
-	/* function given to soft_share_by(), which finds the file behind memory; NULL if none */
+	/*
+	 * function given to soft_share_by(): finds the file that holds a range of memory; NULL if
+	 * none
+	 */
 	bool (*memory)(const uint8_t *addr, uint64_t len, struct soft_memory *m);
 	const struct soft_doorbell_ops *doorbells; /* soft_sleep_by(), NULL if none; __atomic */
 	struct soft_netif *netif;                  /* set with option port */
@@ -439,7 +447,7 @@ soft_qp_find(const struct soft_dev *dev, uint32_t qpn)
 
 /*
  * Returns the QP that receives packets for QPN @qpn, NULL if there is none. For QPN 1 it is the
- * kernel's QP of type QP1, whose own number is another.
+ * kernel's QP of type QP1, which has a QPN other than 1.
  */
 static inline struct soft_qp *
 soft_qp_dest(const struct soft_dev *dev, uint32_t qpn)
@@ -488,8 +496,8 @@ void soft_engine_stop(struct soft_engine *e);
 int soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar);
 void soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar);
 /*
- * Tells an engine that serves one UAR page how many allocations share this page. With one, the
- * engine needs no lock for it.
+ * Tells an engine that serves one UAR page how many allocations share this page. With only one
+ * allocation, the engine needs no lock for the page.
  */
 void soft_engine_owners(struct soft_engine *e, uint32_t n);
 

@@ -64,13 +64,13 @@ struct soft_random {
  * tables that the numbers index need little memory while few objects exist.
  */
 struct soft_draw {
-	uint32_t *order; /* max numbers; entry i with value 0 stands for the number first + i */
+	uint32_t *order; /* max numbers; order[i] of 0 stands for the number first + i */
 	uint32_t first;
 	uint32_t n, max;     /* count of numbers in the ring; largest count */
 	uint32_t head, free; /* ring index of the number freed longest ago; count of free numbers */
 };
 
-/* Device memory: whole pages. */
+/* The device memory of a device, in whole pages. */
 struct soft_memic {
 	uint8_t *mem;
 	struct soft_dm **owner; /* allocation of each page, NULL if the page is free */
@@ -250,8 +250,8 @@ void soft_ids_free(struct soft_ids *ids, uint32_t id);
 /* Gets 64 random bits. Returns 0, or -EIO (logged) if getrandom() fails. */
 int soft_random(struct soft_random *r, uint64_t *value);
 /*
- * Sets up the numbers from @first to @size - 1, all free. The ring begins with those below @start.
- * Returns 0 or -ENOMEM.
+ * Sets up the numbers from @first to @size - 1, all free. At first the ring holds only the numbers
+ * below @start. Returns 0 or -ENOMEM.
  */
 int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t start, uint32_t size);
 /*
@@ -326,7 +326,7 @@ void soft_umem_leave(struct soft_umem *u);
 int soft_window_open(const struct soft_ctx *ctx, const uint8_t *list, uint32_t n,
 		     unsigned int log_sz, struct soft_window *w);
 void soft_window_close(struct soft_window *w);
-/* Returns true if each entry of a list gives the right to write. */
+/* Returns true if each entry of the page list permits writes. */
 bool soft_pages_writable(const uint8_t *list, uint32_t n);
 /*
  * Makes a umem of pages, from offset @off of the first page on; an empty umem if @n is 0. It has
@@ -335,7 +335,7 @@ bool soft_pages_writable(const uint8_t *list, uint32_t n);
  */
 int soft_umem_of_pages(struct soft_ctx *ctx, const uint8_t *list, uint32_t n, unsigned int log_sz,
 		       uint64_t off, bool writable, struct soft_umem **umem);
-/* Frees a umem with number 0 that has no references. Does nothing with any other, or with NULL. */
+/* Frees a umem with number 0 that has no references. Does nothing for another umem or for NULL. */
 void soft_umem_discard(struct soft_umem *u);
 /* Drops a reference. A umem with number 0 is freed with its last reference. */
 void soft_umem_unref(struct soft_umem *u);
@@ -513,7 +513,7 @@ int soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint3
 /* Ring and doorbell record of a queue that a mailbox creates. */
 struct soft_queue_mem {
 	const char *what, *umem_field; /* names of the ring and of its umem's field, for the log */
-	/* From the mailbox. The ring is in a umem if umem_valid is set, else in listed pages. */
+	/* From the mailbox. If umem_valid is not set, the mailbox lists the pages of the ring. */
 	bool umem_valid, dbr_valid;
 	uint32_t umem_id, dbr_id;
 	uint64_t offset; /* offset of the ring in the umem, bytes */
@@ -522,16 +522,17 @@ struct soft_queue_mem {
 	bool has_dbr;      /* the mailbox names a doorbell record */
 	uint64_t dbr_addr; /* offset of the record in its umem; or address in the guest */
 	/*
-	 * Results: umem of the ring, and umem of the doorbell record; dbr_addr is then an offset in
-	 * the second.
+	 * Results: umem of the ring, and umem of the doorbell record. When db_umem is set, dbr_addr
+	 * is an offset in db_umem.
 	 */
 	struct soft_umem *umem, *db_umem;
 };
 /* Looks up the umems that the mailbox names. Returns 0, or rejects the command. */
 int soft_queue_mem_find(struct soft_cmd *cmd, struct soft_queue_mem *m);
 /*
- * Checks that the ring of @bytes, aligned to @align, and the doorbell record are inside their
- * umems, or makes umems of their listed pages. Returns 0, or rejects the command. The caller takes
+ * Finds the memory of the ring, which has @bytes and is aligned to @align, and of the doorbell
+ * record. Checks that both are inside the umems that the mailbox names. If the mailbox lists pages
+ * instead, makes umems of these pages. Returns 0, or rejects the command. The caller takes
  * references to both umems, or calls soft_queue_mem_drop().
  */
 int soft_queue_mem_open(struct soft_cmd *cmd, struct soft_queue_mem *m, uint64_t bytes,

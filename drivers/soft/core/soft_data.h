@@ -61,9 +61,9 @@ enum {
  * the choice of the reported fault is an assumption [A].
  */
 enum soft_vendor {
-	SOFT_VEND_KEY_RECV = 0x28,   /* write to a receive buffer */
-	SOFT_VEND_KEY_DATA = 0x30,   /* write of the data that a READ or atomic returns */
-	SOFT_VEND_KEY_GATHER = 0x50, /* read of the payload to send */
+	SOFT_VEND_KEY_RECV = 0x28,   /* key fault in a write to a receive buffer */
+	SOFT_VEND_KEY_DATA = 0x30,   /* key fault in a write of a READ's or atomic's result */
+	SOFT_VEND_KEY_GATHER = 0x50, /* key fault in a read of the payload to send */
 	SOFT_VEND_LOCAL_QP_OP = 0x68,
 	SOFT_VEND_SEND_LENGTH = 0x69,
 	SOFT_VEND_QP_TYPE = 0x6d,
@@ -107,7 +107,7 @@ struct soft_done {
 	uint32_t reads; /* number of outstanding READs and atomics, including this request */
 };
 
-/* A growing list of fragments, at first in an array that its owner provides. */
+/* A list of fragments that can grow. It begins in an array that its owner provides. */
 struct soft_frags {
 	struct soft_frag *p;
 	uint32_t n, cap;
@@ -203,7 +203,7 @@ struct soft_engine {
 	uint32_t pending;       /* nonzero while the engine has work left */
 	uint64_t next_deadline; /* TSC of the earliest timer */
 	uint32_t shm_polls;     /* polls left until link_shm_due() checks the clock; __atomic */
-	/* TSC; polls count as frequent if the clock is next read before this time; __atomic */
+	/* If the clock is next read before this time (TSC), polls count as frequent. __atomic */
 	uint64_t shm_often;
 
 	rte_ticketlock_t lock __rte_cache_aligned;
@@ -224,9 +224,9 @@ struct soft_engine {
 	uint64_t work;     /* number of doorbells and turns; unchanged while the thread is idle */
 	uint64_t counted;  /* value of "work" at the end of the previous poll */
 	uint32_t idle;     /* polls in a row without work, up to SOFT_IDLE_POLLS */
-	uint32_t assisted; /* turns by soft_assist(); the thread naps meanwhile; __atomic */
+	uint32_t assisted; /* turns by soft_assist(); while it changes, the thread naps; __atomic */
 	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
-	TAILQ_HEAD(, soft_wire) storing;  /* QPs with out-of-order packets, by waiting time */
+	TAILQ_HEAD(, soft_wire) storing;  /* QPs with out-of-order packets; longest wait first */
 	/* Counts of served requests, not yet added to the counter set. */
 	struct soft_counters *served;
 	uint32_t served_write, served_read, served_atomic;
@@ -257,7 +257,7 @@ struct soft_engine {
 	uint32_t shm_deaths; /* value of soft_shm.deaths (lost peers) already handled; __atomic */
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* port only: QP whose WQE is in req, NULL if none */
-	uint64_t turn; /* port only: number of the turn; makes addresses cached before it stale */
+	uint64_t turn; /* port only: number of the turn; addresses of earlier turns are stale */
 	/*
 	 * port only: time of the current turn; valid if "timed" is true. See soft_engine_ticks()
 	 * and soft_engine_ns().
@@ -276,7 +276,7 @@ struct soft_engine {
 	bool started, stop, ended, asleep; /* asleep: soft_sleep.c; __atomic */
 	pthread_t thread;
 	int wake_fd;                /* eventfd that wakes the thread, -1 if none */
-	uint64_t wakes[SOFT_WAKES]; /* number of sleeps by what ended them; __atomic */
+	uint64_t wakes[SOFT_WAKES]; /* sleeps, by cause of their end (soft_wake); __atomic */
 };
 
 static inline uint32_t
@@ -471,7 +471,7 @@ void soft_hidden_del(struct soft_watch *w, struct soft_qp *qp);
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
 /* Reads a QP's send doorbell record and runs the new WQEs. */
 void soft_qp_look(struct soft_engine *e, struct soft_qp *qp);
-/* Flush the WQEs of a QP in ERR that its doorbell records show as newly posted. */
+/* Flushes the WQEs that the doorbell records show as newly posted to a QP in ERR. */
 void soft_qp_flush(struct soft_engine *e, struct soft_qp *qp);
 void soft_flush_rq(struct soft_engine *e, struct soft_qp *qp);
 

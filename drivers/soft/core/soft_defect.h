@@ -47,14 +47,15 @@ enum soft_defect {
 	SOFT_DEFECT_READ_PD,      /* READs do not check the protection domain of the rkey */
 	SOFT_DEFECT_QP_RIGHT,     /* the rights of the target's QP are not checked */
 	SOFT_DEFECT_NO_SOLICITED, /* the solicited bit does not reach the CQE */
-	SOFT_DEFECT_RETRY_FREE,   /* retries are not counted; applies always */
+	SOFT_DEFECT_RETRY_FREE,   /* retries are not counted; applies at every opportunity */
 	SOFT_DEFECT_QUIET_ERROR,  /* an unsignalled request that fails has no CQE */
 	SOFT_DEFECT_FLUSH_LOST,   /* a flushed unsignalled request has no CQE */
 	SOFT_DEFECT_OVERFILL,     /* a receive that is too small is filled and completes with
 				   * success */
 	SOFT_DEFECT_REPLAY_TWICE, /* a repeated atomic is executed again */
 	SOFT_DEFECT_EVENT_LOST,   /* a rejected request raises no event */
-	SOFT_DEFECT_PSN_WRAP,     /* the expected PSN does not wrap at 2^24; applies always */
+	/* the expected PSN does not wrap at 2^24; applies at every opportunity */
+	SOFT_DEFECT_PSN_WRAP,
 	SOFT_DEFECTS,
 };
 

@@ -43,7 +43,7 @@ void soft_assist(struct mlx5_ctx *ctx);
 /* The part of a region of memory that peers may map: @len bytes from byte @skip of the region on.
  */
 struct soft_memory {
-	int fd;       /* file behind the part; the device duplicates it */
+	int fd;       /* descriptor of the file that holds the part; the device duplicates it */
 	uint64_t off; /* offset of the part in the file */
 	uint64_t skip, len;
 };
@@ -73,7 +73,8 @@ struct soft_doorbell_ops {
 	/*
 	 * Write-protects the program's mappings of UAR pages, from soft_uar_start() on in the file
 	 * of soft_node_fd(). Leaves out mappings at addresses for which own() returns true. Returns
-	 * a descriptor that becomes readable at a store, which then waits; or -1.
+	 * a descriptor, or -1 on failure. When a thread stores to a protected page, the descriptor
+	 * becomes readable, and the thread waits for disarm().
 	 */
 	int (*arm)(bool (*own)(void *arg, const void *at), void *arg);
 	/* Ends the protection, lets waiting stores go on, and closes the descriptor. */
@@ -94,7 +95,7 @@ enum soft_wake {
 	SOFT_WAKE_TIME,    /* a timer, or work that was found just before the sleep */
 	SOFT_WAKES
 };
-/* Returns how often the thread has slept, by what ended the sleep. */
+/* Returns the number of sleeps of the device's thread, by cause of their end (enum soft_wake). */
 void soft_sleep_counts(const struct mlx5_ctx *ctx, uint64_t n[SOFT_WAKES]);
 
 #endif

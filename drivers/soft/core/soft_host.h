@@ -43,8 +43,8 @@ enum soft_role {
 	SOFT_ROLE_USER,   /* objects of contexts with SOFT_ROLE_SHARED */
 	SOFT_ROLE_KERNEL, /* objects of every context (uid 0) */
 	/*
-	 * No other context's objects. But every context with the same host may use the objects of
-	 * this context (uid 0xffff).
+	 * A context with this role (uid 0xffff) may use no objects of other contexts. But every
+	 * context with the same host may use its objects.
 	 */
 	SOFT_ROLE_SHARED,
 };

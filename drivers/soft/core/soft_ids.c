@@ -94,7 +94,7 @@ soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t start, uint32_t siz
 void
 soft_draw_resize(struct soft_draw *d, uint32_t start, uint32_t size)
 {
-	/* Only the entries of the ring were ever written. */
+	/* Only the first d->n entries, which form the ring, were ever written. */
 	memset(d->order, 0, d->n * sizeof(*d->order));
 	d->max = size - d->first;
 	d->n = RTE_MIN(start, size) - d->first;

@@ -60,13 +60,16 @@ struct soft_net_state {
 	uint64_t stall_until[2];
 	/* number of packets that wait for the end of an injected stall, by direction */
 	uint32_t stalled[2];
-	uint32_t passed[2];     /* number of packets passed, for soft_net_fault.full_after */
-	uint64_t full_until[2]; /* ticks; until then the link accepts no packet; 0 if never;
-				   __atomic */
+	uint32_t passed[2]; /* packets passed, by direction; for soft_net_fault.full_after */
+	/*
+	 * time in ticks until which the link accepts no packet, by direction; 0 if it was
+	 * never full; __atomic
+	 */
+	uint64_t full_until[2];
 	bool busy; /* delayed packets exist, so soft_net_run() must run in every poll */
 	/* the next packet to send was already chosen not to be lost, but could not be sent yet */
 	bool spared;
-	bool loses; /* soft_net_loses() must decide on the loss of each packet out */
+	bool loses; /* soft_net_loses() must decide for each outgoing packet whether it is lost */
 };
 
 /* Returns true if any fault is configured. */

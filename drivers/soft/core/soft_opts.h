@@ -27,7 +27,7 @@ enum soft_progress {
 struct soft_opts {
 	enum soft_progress progress;
 	uint32_t lcore; /* lcore that runs the engine with progress=lcore */
-	uint32_t nap;   /* us of the longest sleep of the idle thread with progress=thread */
+	uint32_t nap;   /* longest sleep of the idle thread with progress=thread, us */
 	bool mmap;      /* pages that programs map are in one file: soft_node.c */
 	bool shuffle;   /* write the lines of a payload in shuffled order */
 	/* doorbell records read per poll, to find doorbells that a later doorbell overwrote */
@@ -60,8 +60,9 @@ struct soft_opts {
 #ifdef SOFT_SEEDED
 	uint32_t defect; /* enum soft_defect: deliberate fault that tests must find */
 #endif
-	uint32_t fault;    /* enum soft_fault_kind, injected at request fault_at */
-	uint32_t fault_at; /* number of the attempt to execute a request, from 1; counts retries */
+	uint32_t fault; /* fault to inject: enum soft_fault_kind */
+	/* the fault is injected at this attempt to execute a request; from 1, with retries */
+	uint32_t fault_at;
 	struct soft_port_opts port;
 };
 

@@ -164,7 +164,7 @@ soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts)
 
 /* ---- Addresses */
 
-/* The address is fe80::/64 with the MAC as EUI-64 (RFC 4291, appendix A). */
+/* The link-local address is fe80::/64 with the MAC as EUI-64 (RFC 4291, appendix A). */
 void
 soft_dev_link_local_gid(uint32_t index, uint8_t gid[16])
 {
@@ -220,7 +220,10 @@ soft_roce_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gid 
 		return -EINVAL;
 	if (dev->opts.link_ib || dev->netif != NULL || dev->opts.port.shm[0] != '\0')
 		return -EOPNOTSUPP;
-	/* A guest must not take over the packets of another one. */
+	/*
+	 * A guest must not take the GID of another guest, because it would get that guest's
+	 * packets.
+	 */
 	owner = gid != NULL ? host_gid_owner(gid->raw) : SOFT_MAX_DEVS;
 	if (owner != SOFT_MAX_DEVS && owner != dev->index)
 		return -EADDRINUSE;

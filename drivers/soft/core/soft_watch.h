@@ -41,7 +41,10 @@ struct soft_watch {
 	const uint32_t **rec;
 	uint32_t *last; /* last value read of each doorbell record, big endian */
 	struct soft_qp **qp;
-	/* CQs that are armed through the page. */
+	/*
+	 * CQs that are armed through the page: number of entries in cq[], number allocated, next
+	 * entry to scan, entries still to scan.
+	 */
 	uint32_t n_cq, cap_cq, cq_pos, cq_left;
 	struct soft_cq **cq;
 };

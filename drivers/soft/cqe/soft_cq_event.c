@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Arming of CQs: handles a store to offset 0x20 of a UAR page, and decides when an event is raised.
+ * Arm requests for CQs: handles a store to offset 0x20 of a UAR page, and decides when an event is
+ * raised.
  *
  * Software stores 8 bytes, big endian: cmd_sn<<28 | solicited<<24 | consumer index, then the CQ
  * number. The first 4 bytes equal the CQ's arm record (libmlx5: mlx5_arm_cq(), kernel:
@@ -11,11 +12,11 @@
  * A CQ is armed through the page that its context names. A store to another page is rejected
  * (assumption [A]).
  *
- * Each arming raises one event, for CQEs after the consumer index of the arming. If such CQEs are
- * already in the ring, the event is raised at once. Software counts the events that it has read in
- * cmd_sn. So cmd_sn distinguishes a new arming from one whose event was already raised. An arming
- * with the cmd_sn of the last event is a late repetition, and the device ignores it (assumption
- * [A]).
+ * Each arm request raises one event, for CQEs after the consumer index of the request. If such CQEs
+ * are already in the ring, the event is raised at once. cmd_sn counts the events that software has
+ * read. So cmd_sn distinguishes a new arm request from one whose event was already raised. An arm
+ * request with the cmd_sn of the last event is a late repetition, and the device ignores it
+ * (assumption [A]).
  *
  * The RESIZE CQE, which ends the old ring of a resized CQ, is not a completion. So it raises no
  * event, and an armed CQ stays armed. For cards this is an assumption [A]: man ibv_req_notify_cq
@@ -59,10 +60,10 @@ fire(struct soft_engine *e, struct soft_cq *cq)
 }
 
 /*
- * A solicited-only arming raises its event for CQEs of solicited receives and of errors. With
- * moderation (cq_max_count, cq_period) the event is raised at the given number of CQEs, or when the
- * period after the first CQE has passed, whichever is first. A limit of 0 is not checked
- * (assumption [A]).
+ * If the arm request is for solicited completions only, CQEs of solicited receives and of errors
+ * raise the event. With moderation (cq_max_count, cq_period) the event is raised at the given
+ * number of CQEs, or when the period after the first CQE has passed, whichever is first. A limit of
+ * 0 is not checked (assumption [A]).
  */
 void
 soft_cq_notify(struct soft_engine *e, struct soft_cq *cq)
@@ -285,7 +286,9 @@ soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
 	int ret = 0;
 
 	soft_engine_lock(e);
-	/* An arming before the resize concerns CQEs of the old ring, so it is handled first. */
+	/*
+	 * An arm request from before the resize refers to CQEs of the old ring, so handle it first.
+	 */
 	if (bb_dbrec_load(&cq->dbrec[1]) != cq->last_arm)
 		arm(e, cq);
 	rte_ticketlock_lock(&cq->lock);

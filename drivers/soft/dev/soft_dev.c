@@ -131,7 +131,9 @@ numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
 			 dev->name, opts->seed);
 	ctl->random = (struct soft_random){.seeded = opts->seeded, .state = opts->seed};
 	if (opts->seeded) {
-		/* All of them: the ring of mkey_draw may have been larger before. */
+		/*
+		 * Clear the whole table, because the ring of mkey_draw may have been larger before.
+		 */
 		memset(ctl->mkey_variant, 0, 1u << SOFT_LOG_MAX_MKEY);
 		soft_draw_resize(&ctl->qp_draw, 1u << SOFT_LOG_MAX_QP, 1u << SOFT_LOG_MAX_QP);
 	}

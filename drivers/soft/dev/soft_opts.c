@@ -327,8 +327,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 
 /*
  * Parses the options of the port. If the device string names the option ip or neigh, the list of
- * that option starts empty, even if the device is already open. So the string must name the whole
- * list of the open device.
+ * that option starts empty, even if the device is already open. So a string that names the option
+ * must name all values that the open device has.
  */
 static int
 parse_port(const char *name, const struct rte_kvargs *list, struct soft_port_opts *port)
