@@ -266,10 +266,10 @@ int bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer);
 int bb_cm_qp_up(struct bb_conn *c);
 /*
  * Predicts the local port and GID that bb_conn_accept() will use for a connection request, and
- * stores them in param.path. If the listener accepted a connection from a similar GID before, the
- * prediction is that connection's port and GID. Otherwise it is the port and GID that
- * bb_conn_accept() chooses if the application does not name a GID. Returns false if the port has no
- * suitable GID.
+ * stores them in param.path. The prediction is the port and GID of the listener's last accepted
+ * connection if the peer of that connection had a GID of the same IP version and scope. Otherwise
+ * it is the port and GID that bb_conn_accept() chooses if the application does not name a GID.
+ * Returns false if the port has no suitable GID.
  */
 bool bb_cm_request_path(struct bb_conn *c);
 /* Stores the path of an accepted connection in its listener, for bb_cm_request_path(). */

@@ -26,7 +26,10 @@ enum {
 	RANK_LABEL = 1 << 1,
 	RANK_IPV4 = 1 << 2,
 	RANK_UNTAGGED = 1 << 3,
-	/* set if the scope is that of the peer's address; if no peer is given, if it is global */
+	/*
+	 * set if the address has the scope of the peer's address; without a peer, set if the
+	 * address has global scope
+	 */
 	RANK_SCOPE = 1 << 4,
 	RANK_NO_SLAVE = 1 << 5,
 	RANK_ROCE_V2 = 1 << 6,

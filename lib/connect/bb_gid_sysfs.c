@@ -47,8 +47,8 @@ bb_gid_sysfs(const char *root, const char *dev, uint32_t port, struct bb_gid_ent
 	unsigned int vlan;
 
 	/*
-	 * Refuse names that would lead to another path. PCI addresses such as "0000:3b:00.0" do not
-	 * exist in this folder of sysfs.
+	 * Ignore a device name that would lead to another folder. A PCI address such as
+	 * "0000:3b:00.0" is also no name in this folder, so opening the file then fails.
 	 */
 	if (strchr(dev, '/') != NULL || dev[0] == '.')
 		return;

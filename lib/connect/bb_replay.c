@@ -127,7 +127,7 @@ find_region(const struct bb_conn *c, struct entry *e)
 	}
 }
 
-/* Copies a request into an entry. Returns -EINVAL if the request is too large. */
+/* Copies a request into an entry of the replay. Returns -EINVAL if the request is too large. */
 static int
 copy(struct bb_replay *r, struct entry *e, const struct bb_send_wr *wr)
 {

@@ -43,7 +43,10 @@ void bb_cq_compact(struct bb_cq *cq);
 /* Returns the status for the error syndrome of a CQE. */
 enum bb_wc_status bb_wc_status_of(uint8_t syndrome);
 
-/* Records that the send with number @seq and all later ones are not executed. Owner only. */
+/*
+ * Records that the device does not execute send number @seq and all later sends. Called only by the
+ * QP's owner.
+ */
 void bb_qp_send_failed(struct bb_qp *qp, uint32_t seq);
 /* Does what bb_qp_modify() does, for callers that hold dev->lock. */
 int bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);

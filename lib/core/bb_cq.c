@@ -109,8 +109,9 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 		if (attr->channel != NULL) {
 			attr->channel->cqs++;
 			/*
-			 * A CQ without arm_reg gets events from libibverbs, which needs no calls of
-			 * the owner.
+			 * A CQ without arm_reg gets its events from libibverbs. These arrive
+			 * without calls of the CQ's owner, so bb_channel_wait() need not run the
+			 * device.
 			 */
 			attr->channel->run |= cq->progress != NULL && cq->arm_reg != NULL;
 		}

@@ -142,8 +142,8 @@ find_in(const struct bb_mem_regs *regs, uint32_t key)
 }
 
 /*
- * Adds a description of the SGE @p to the text if its key is that of an automatic registration of
- * the QP's PD. Returns false if it is the key of no such registration.
+ * Adds a description of the SGE @p to the text if an automatic registration of the QP's PD has the
+ * SGE's key. Returns false if none has this key.
  */
 static bool
 add_auto(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)

@@ -179,7 +179,8 @@ walk_changes_keys(const struct bb_sq *sq, struct walk w)
 }
 
 /*
- * Removes from the queue the send at @w and all later ones. @w is the first send that was not rung.
+ * Removes the send at @w and all later sends from the queue. No doorbell has covered the send at
+ * @w.
  */
 static void
 cut(struct bb_sq *sq, const struct walk *w)
@@ -231,8 +232,8 @@ bb_qp_abort(struct bb_qp *qp)
 	if (ret != 0)
 		return ret;
 	/*
-	 * Finds the last rung send that asks for a CQE. If no such send is outstanding, the result
-	 * is the last send known to be complete.
+	 * Among the sends that a doorbell has covered, finds the last one that asks for a CQE. If
+	 * no such send is outstanding, the result is the last send known to be complete.
 	 */
 	for (asked = sq->done; (int32_t)(rung - w.done) > 0; walk_next(sq, &w)) {
 		if ((walk_ctrl(sq, &w)->fm_ce_se & BB_WQE_CE_CQE) != 0)
@@ -281,7 +282,7 @@ flushed_fate(const struct bb_qp *qp)
 	}
 }
 
-/* Returns true if the send was rung before the recovery began. */
+/* Returns true if a doorbell covered the send before the recovery began. */
 static bool
 was_rung(const struct bb_qp *qp, const struct walk *w)
 {

@@ -140,7 +140,7 @@ status_cause(enum bb_wc_status status)
  * Vendor syndromes. NVIDIA's libdpcp publishes the codes (err_cqe decoding, BSD-3-Clause). The
  * causes in the texts below are this library's interpretation.
  *
- * The codes below are the first of groups of eight. In each group the low three bits give the
+ * Each code below is the lowest of a group of eight codes. The low three bits of a code give the
  * result of a key check.
  */
 static bool

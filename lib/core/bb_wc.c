@@ -326,7 +326,10 @@ bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int
 {
 	const struct bb_cqe *cqe = bb_cqring_at(&cq->ring, ci);
 
-	/* The only other function is called last, so that no register is saved. */
+	/*
+	 * All functions but poll_any() are inlined. poll_any() is called last, so that no register
+	 * is saved.
+	 */
 	while (done < n) {
 		const uint8_t own = bb_cqe_own_load(&cqe->op_own) ^ cq->ring.lap;
 		int got = -1;

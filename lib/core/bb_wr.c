@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Posts of lists of work requests. */
+/* Posts lists of work requests. */
 #include "bb_wr.h"
 #include "bb_core.h"
 #include "bb_mw.h"

@@ -24,7 +24,8 @@ int bb_attr_size_check(uint32_t size, size_t expected, const char *init);
 /*
  * Copies @full, an output struct of @size bytes, to the caller's struct @out. The first field of
  * @out is its size in bytes. A shorter @out gets only the fields that it has; the tail of a longer
- * one is zeroed. Returns 0, or -EINVAL (logged) if the size field cannot be that of a struct.
+ * one is zeroed. Returns 0, or -EINVAL (logged) if the value of the size field is too small or too
+ * large.
  */
 int bb_out(void *out, const void *full, size_t size);
 /*

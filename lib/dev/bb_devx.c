@@ -35,8 +35,8 @@ devx_check(const struct bb_dev *dev, bool args)
 }
 
 /*
- * Checks both mailboxes. Their smallest size is that of general_obj_in_cmd_hdr in
- * include/linux/mlx5/mlx5_ifc.h. Their largest size is that of the 16-bit length of an ioctl
+ * Checks both mailboxes. The minimum is the size of general_obj_in_cmd_hdr in
+ * include/linux/mlx5/mlx5_ifc.h. The maximum is the largest value of the 16-bit length of an ioctl
  * attribute (struct ib_uverbs_attr).
  */
 static int

@@ -44,7 +44,7 @@ struct bb_dev {
 	bool iwarp; /* true if QPs are connected only through librdmacm; set by the driver */
 	pthread_mutex_t lock; /* serializes the control path; held during every driver operation,
 			       * except those whose comments say otherwise */
-	uint32_t pds;         /* numbers of existing child objects */
+	uint32_t pds;         /* counts of child objects that exist, here PDs */
 	uint32_t cqs;
 	uint32_t dms;
 	uint32_t umems;
@@ -54,7 +54,7 @@ struct bb_dev {
 	uint32_t qps_used;
 	struct bb_qp **qps;      /* QPs by user index, BB_MAX_USER_INDEX + 1 slots; index 0 is
 				  * never used */
-	uint32_t qps_next;       /* user index at which the search for a free slot starts */
+	uint32_t qps_next;       /* index in qps at which the search for a free entry starts */
 	struct bb_mw_table *mws; /* memory windows by key, NULL before the first one; accessed with
 				  * __atomic */
 	void (*mws_free)(struct bb_mw_table *t); /* frees mws; set together with mws */
@@ -99,8 +99,8 @@ struct bb_cq_ctrl {
 	uint32_t queues;            /* attached send and receive queues */
 	uint64_t errors;            /* error CQEs consumed */
 	uint64_t purged;            /* CQEs discarded by a purge */
-	bool compress;              /* the CQ accepts compressed CQEs, so only receive queues */
-	bool stray_logged;          /* true if a CQE that belongs to no QP was logged */
+	bool compress;     /* the CQ accepts compressed CQEs, and therefore only receive queues */
+	bool stray_logged; /* true if a CQE that belongs to no QP was logged */
 };
 
 /* Receive CQ of the QPs that use an SRQ. */
@@ -156,7 +156,8 @@ struct bb_qp_ctrl {
 	/* State that bb_qp_recover() keeps between two calls, until the QP is reset. */
 	struct {
 		bool begun, marked;
-		uint32_t rung; /* sequence number of the last send rung before the recovery began */
+		uint32_t rung; /* number of the last send that a doorbell covered before the
+				  recovery began */
 	} recovery;
 };
 
@@ -194,7 +195,7 @@ struct bb_drv_mr_attr {
 	enum bb_drv_mr_kind kind;
 	void *addr; /* first byte; BB_DRV_MR_MEM only */
 	uint64_t len;
-	uint64_t iova;               /* address of the first byte in requests */
+	uint64_t iova;               /* address that requests use for the first byte */
 	uint32_t access;             /* enum bb_access */
 	uint64_t offset;             /* bytes; BB_DRV_MR_DM and BB_DRV_MR_DMABUF only */
 	struct bb_dm_ctrl *dm;       /* the device memory; NULL unless the type is BB_DRV_MR_DM */
@@ -333,11 +334,14 @@ struct bb_driver {
 	/*
 	 * Sets up cq->ring, cq->progress, cq->cqn, ctrl->depth and ctrl->priv. If the CQ has a
 	 * channel, the operation also sets cq->arm_reg, unless the driver has cq_arm. The core has
-	 * resolved the owner and has checked that the device has the capabilities that @attr needs.
+	 * resolved the lcore that owns the CQ, and has checked that the device has the capabilities
+	 * that @attr needs.
 	 */
 	int (*cq_create)(struct bb_cq *cq, const struct bb_cq_attr *attr);
 	int (*cq_destroy)(struct bb_cq *cq);
-	/* Arms a CQ that has a channel and no arm_reg. Called by the owner, without dev->lock. */
+	/*
+	 * Arms a CQ that has a channel and no arm_reg. Called by the CQ's owner, without dev->lock.
+	 */
 	int (*cq_arm)(struct bb_cq *cq, bool solicited_only);
 	/*
 	 * Changes the depth of a CQ. @depth is a power of two and differs from the current depth.

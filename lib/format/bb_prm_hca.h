@@ -3,8 +3,8 @@
  */
 /*
  * Positions of fields in the registers, command queue, event queues and mailboxes that bb_hca
- * implements. bb_hca is a ConnectX PCI function in software, for Linux's own driver. The macros
- * have the form of those of bb_prm.h, and the same test checks them.
+ * implements. bb_hca is a ConnectX PCI function in software, for Linux's own driver. The macros are
+ * written as in bb_prm.h, and the same test checks them.
  */
 #ifndef BB_PRM_HCA_H
 #define BB_PRM_HCA_H
@@ -180,7 +180,7 @@ enum bb_prm_hca_cap {
 #define BB_PRM_EQC_CONSUMER_COUNTER       BB_PRM_F(0x028, 8, 24)  /* eqc.consumer_counter */
 #define BB_PRM_EQC_PRODUCER_COUNTER       BB_PRM_F(0x02c, 8, 24)  /* eqc.producer_counter */
 
-/* QUERY_PAGES, MANAGE_PAGES: memory of the guest for the firmware. */
+/* QUERY_PAGES, MANAGE_PAGES: pages of memory that the Linux driver gives to the firmware. */
 #define BB_PRM_QUERY_PAGES_FUNCTION_ID BB_PRM_F(0x008, 16, 16) /* query_pages_in.function_id */
 #define BB_PRM_QUERY_PAGES_OUT_FUNCTION_ID                                                         \
 	BB_PRM_F(0x008, 16, 16)                                 /* query_pages_out.function_id     \

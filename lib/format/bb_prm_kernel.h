@@ -59,7 +59,7 @@ enum bb_prm_kernel_op {
 #define BB_PRM_CREATE_UMEM_OUT_ID BB_PRM_F(0x008, 8, 24)  /* create_umem_out.umem_id */
 #define BB_PRM_DESTROY_UMEM_ID    BB_PRM_F(0x008, 8, 24)  /* destroy_umem_in.umem_id */
 
-/* PDs, transport domains, XRC domains and SRQs: numbers. */
+/* Numbers of PDs, transport domains, XRC domains and SRQs. */
 #define BB_PRM_ALLOC_PD_OUT_PD BB_PRM_F(0x008, 8, 24) /* alloc_pd_out.pd */
 #define BB_PRM_DEALLOC_PD_PD   BB_PRM_F(0x008, 8, 24) /* dealloc_pd_in.pd */
 #define BB_PRM_ALLOC_TD_OUT_TD                                                                     \
@@ -95,10 +95,10 @@ enum bb_prm_kernel_op {
 #define BB_PRM_QPC_DETH_SQPN         BB_PRM_F(0x080, 8, 24) /* qpc.deth_sqpn */
 #define BB_PRM_QPC_LATENCY_SENSITIVE BB_PRM_F(0x004, 3, 1)  /* qpc.latency_sensitive */
 
-/* RMP: position of the queue in its pages. */
+/* RMP: offset of the receive queue in its first page, in units of 1/64 page. */
 #define BB_PRM_WQ_PAGE_OFFSET BB_PRM_F(0x004, 11, 5) /* wq.page_offset */
 
-/* Device memory: ALLOC_MEMIC, DEALLOC_MEMIC, and its place in BAR 0. */
+/* Device memory: ALLOC_MEMIC, DEALLOC_MEMIC, and the position of device memory in BAR 0. */
 #define BB_PRM_DEV_MEM_CAP_MEMIC_BAR_START_ADDR                                                    \
 	BB_PRM_F(0x008, 0, 64) /* device_mem_cap.memic_bar_start_addr */
 #define BB_PRM_ALLOC_MEMIC_LOG_ALIGN                                                               \

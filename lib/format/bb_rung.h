@@ -4,14 +4,14 @@
 /*
  * List of the QPs that rang a doorbell register, for devices whose registers are memory.
  *
- * A card receives every store to a register. A device that polls a register as memory sees only
- * the last store, which hides those of other QPs. So the owner of such a register also adds the QP
- * of each store to this list. A register of a card has no list.
+ * A card receives every store to a register. A device that polls a register as memory sees only the
+ * last store, so earlier stores of other QPs are lost. So the thread that owns such a register also
+ * adds the QP of each store to this list. A register of a card has no list.
  *
- * The list is a hint. It may have entries of QPs that rang no doorbell, and lacks the QPs of
+ * The list is a hint. It may have entries of QPs that rang no doorbell. It lacks the QPs of
  * software that does not know the list. The doorbell records say what the device executes, and the
  * register says when. If the owner adds more than BB_RUNG_SIZE entries between two reads, the
- * oldest ones are lost.
+ * oldest entries are lost.
  */
 #ifndef BB_RUNG_H
 #define BB_RUNG_H
@@ -20,7 +20,7 @@
 
 #define BB_RUNG_SIZE 1024u
 
-/* Written by the owner of the register, read by the device. */
+/* Written by the thread that owns the doorbell register, read by the device. */
 struct bb_rung {
 	uint32_t n; /* number of entries added since the list was created; wraps; __atomic */
 	uint8_t pad[60];
@@ -28,7 +28,10 @@ struct bb_rung {
 	uint32_t qpn[BB_RUNG_SIZE];
 };
 
-/* Adds an entry. Call it before the store to the register. @qpn is in the form of bb_rung.qpn. */
+/*
+ * Adds a QP to the list. Call it before the store to the register. @qpn has the form of the entries
+ * of bb_rung.qpn.
+ */
 static inline void
 bb_rung_add(struct bb_rung *r, uint32_t qpn)
 {

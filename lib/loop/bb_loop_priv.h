@@ -102,7 +102,9 @@ void bb_loop_tel_remove(struct bb_loop *loop);
 /* Runs one iteration. Returns the number of completions plus the sum of the pollers' results. */
 unsigned int bb_loop_iterate(struct bb_loop *loop);
 
-/* Publishes the current numbers to readers. Call it in the loop's thread, or while it does not run.
+/*
+ * Publishes the current numbers to readers. Call it in the loop's thread, or while the loop does
+ * not run.
  */
 void bb_loop_publish(struct bb_loop *loop);
 

@@ -40,7 +40,7 @@ loop_body(void *arg)
 
 /*
  * Marks an idle loop as running. Returns 0, or -EBUSY if the loop is running. The caller holds the
- * mutex loop->control. An attach takes it, too, so the loop cannot start during an attach.
+ * mutex loop->control. An attach also holds this mutex, so the loop cannot start during an attach.
  */
 static int
 loop_claim(struct bb_loop *loop, enum loop_mode mode)

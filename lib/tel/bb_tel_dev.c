@@ -5,8 +5,8 @@
  * Telemetry: devices and their RoCE counters.
  *
  * DPDK runs the endpoints on one thread per client. An endpoint takes the locks of the control
- * path, so no object is destroyed while it is read. Of a queue an endpoint reads only the counters
- * that bb_count.h allows other threads to read while the owner posts and polls.
+ * path, so no object is destroyed while it is read. From a queue an endpoint reads only the
+ * counters that bb_count.h allows other threads to read while the owner posts and polls.
  */
 #include <stdio.h>
 

@@ -21,7 +21,7 @@ void bb_tel_end(struct bb_dev *dev);
  * objects and one that describes an object.
  */
 struct bb_tel_kind {
-	const char *list; /* name of the field with the list of numbers in the reply */
+	const char *list; /* name of the reply's field that has the list of numbers */
 	const char *none; /* error text for a number that no object has */
 	/* Calls bb_tel_page_add() for each object. */
 	void (*each)(const struct bb_dev *dev, struct bb_tel_page *page);

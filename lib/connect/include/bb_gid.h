@@ -64,10 +64,10 @@ struct bb_gid_entry {
 	uint8_t index;
 	/** network interface; "" if unknown, because the device has no kernel device */
 	char netdev[16];
-	uint16_t vlan; /**< 0 if untagged or unknown */
+	uint16_t vlan; /**< VLAN ID; 0 if untagged or unknown */
 	/** true if the interface is a slave of a bond; the bond's own GIDs are preferred */
 	bool bond_slave;
-	/** valid on one link only: fe80::/10, 169.254/16, and loopback addresses */
+	/** true if the address is valid on one link only: fe80::/10, 169.254/16, loopback */
 	bool link_local;
 };
 

@@ -378,8 +378,8 @@ bb_cq_taken(struct bb_cq *cq, uint64_t ci)
 }
 
 /**
- * Continues bb_cq_poll_ring() at CQE number @p ci, which need not be a plain CQE. @p done
- * completions are before @p wc already.
+ * Continues bb_cq_poll_ring() at CQE number @p ci, which need not be a plain CQE. The caller has
+ * already written @p done completions to the entries before @p wc.
  */
 unsigned int bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done,
 			     uint64_t ci);
@@ -430,7 +430,7 @@ unsigned int bb_cq_poll_device(struct bb_cq *cq, struct bb_wc *wc, unsigned int 
 static inline __attribute__((always_inline)) unsigned int
 bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
-	/* All calls are the last statement, so that no register is saved. */
+	/* All calls are tail calls, so that no register is saved. */
 	if (cq->progress != NULL)
 		return cq->poll != NULL ? cq->poll(cq, wc, n) : bb_cq_poll_device(cq, wc, n);
 	return bb_cq_poll_ring(cq, wc, n);

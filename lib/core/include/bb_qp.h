@@ -321,8 +321,8 @@ struct bb_qp_stats {
 	uint64_t posted; /**< send requests */
 	uint64_t doorbells;
 	uint64_t full;        /**< posts rejected because the queue was full */
-	uint32_t outstanding; /**< room of send requests that are not known to be complete, in WQEs
-			       */
+	uint32_t outstanding; /**< room, in WQEs, that send requests occupy until they are known to
+				 be complete */
 	uint64_t recv_posted;
 	uint32_t recv_outstanding;
 	uint64_t errors;    /**< number of error completions polled */

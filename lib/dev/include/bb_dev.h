@@ -134,7 +134,7 @@ struct bb_dev_attr {
 	uint32_t max_mkey_pieces;   /**< memory ranges of an indirect key; 0 if not supported
 				     * (bb_mkey.h) */
 	bool mkey_layout;           /**< a request can set the layout of an indirect key */
-	bool mkey_interleaved;      /**< the layout can be a repeating pattern */
+	bool mkey_interleaved;      /**< the layout of an indirect key can be a repeating pattern */
 	bool counters;              /**< the device has hardware counter sets */
 	bool software;              /**< a software device */
 	/**

@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-/** Smallest size of a mailbox in bytes: that of a command's header. */
+/** Smallest size of a mailbox in bytes: the size of a command's header. */
 #define BB_DEVX_MAILBOX_MIN 16u
 /** Largest size of a mailbox in bytes: the limit of the kernel's ABI. */
 #define BB_DEVX_MAILBOX_MAX 65535u
@@ -56,8 +56,8 @@ struct bb_pd;
 int bb_devx_general_cmd(struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen);
 
 /**
- * Creates an object. The device writes its number to @p out, where the layout of the command
- * defines it.
+ * Creates an object. The device writes the number of the object to @p out, where the layout of the
+ * command defines it.
  * @return as bb_devx_general_cmd(); -ENOMEM.
  */
 int bb_devx_obj_create(struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen,
@@ -106,7 +106,7 @@ struct bb_devx_uar {
 	uint32_t page_id; /**< page number, for field uar_page of CREATE_CQ and CREATE_QP */
 	void *reg_addr;   /**< doorbell register of send queues; one 8-byte store rings the doorbell
 			   */
-	void *base_addr;  /**< start of the page; CQs are armed at offset 0x20 */
+	void *base_addr;  /**< start of the doorbell page; CQs are armed at offset 0x20 */
 };
 
 /**
@@ -117,7 +117,7 @@ struct bb_devx_uar {
 int bb_devx_uar_alloc(struct bb_dev *dev, uint32_t lcore, struct bb_devx_uar **uar);
 
 /**
- * Releases the reference.
+ * Releases a reference that bb_devx_uar_alloc() took.
  * @return 0; -EBUSY while any object of bb_devx_obj_create() exists on the device, because the
  * library does not know which objects use the page.
  */
