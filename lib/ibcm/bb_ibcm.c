@@ -109,7 +109,10 @@ is_any(const uint8_t addr[16])
 	return bb_ibcm_same_gid(addr, zero);
 }
 
-/* Returns how specific a service is: number of bits of the mask, then whether it has an address. */
+/*
+ * Returns the precedence of a service. More bits in the mask count first; with equal bits, a
+ * service with an address is before one without.
+ */
 static int
 rank(const struct bb_ibcm_service *s)
 {

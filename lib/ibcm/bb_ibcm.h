@@ -45,7 +45,7 @@ struct bb_ibcm_net {
 	uint8_t tclass, hop_limit, sl;
 };
 
-/* Fields of the packet of a received MAD. */
+/* Fields of the packet that carried a received MAD. */
 struct bb_ibcm_gmp {
 	struct bb_ibcm_net net;
 	uint32_t sqpn, qkey;
@@ -70,7 +70,10 @@ enum bb_ibcm_event_type {
 struct bb_ibcm_event {
 	enum bb_ibcm_event_type type;
 	uint32_t id;
-	/* of the connection: value of bb_ibcm_connect(), or of the service that a REQ names */
+	/*
+	 * cookie of the connection: argument of bb_ibcm_connect(), or cookie of the service that a
+	 * REQ names
+	 */
 	uint64_t cookie;
 	int status;
 	const struct bb_ibcm_msg *msg; /* message of the peer; NULL if a timeout is the cause */
@@ -93,19 +96,19 @@ struct bb_ibcm_ops {
 };
 
 struct bb_ibcm_attr {
-	uint32_t
-		max_conns; /* slots: connections, SIDR requests, and those that end; 1 to 1 << 20 */
+	uint32_t max_conns; /* slots, 1 to 1 << 20. Each connection and SIDR request has one, also
+			       in TIMEWAIT */
 	uint32_t max_services;
 	/*
 	 * Maximum number of connections and SIDR requests of peers that are not established, in all
 	 * and from one GID. The engine drops further requests. The peer repeats them.
 	 */
 	uint32_t max_pending, max_pending_per_gid;
-	uint64_t ca_guid; /* GUID of the device, in the messages */
+	uint64_t ca_guid; /* GUID of the device that messages contain */
 	uint64_t seed;    /* secret and random: the values of IDs and the order of the tables */
 	/*
-	 * Code of the time that the engine asks for with MRA if a peer repeats a message that the
-	 * caller has not answered yet.
+	 * Timeout code that an MRA of the engine contains. The engine sends this MRA if a peer
+	 * repeats a message that the caller has not answered yet.
 	 */
 	uint8_t mra_timeout;
 	/* Limits of the timeout codes that peers request. */
@@ -116,8 +119,8 @@ struct bb_ibcm_attr {
 };
 
 /*
- * Sets the defaults: 65536 slots, 1024 services, 4096 pending requests, 256 of one GID, MRA of 69
- * s, timeouts of 17 ms to 17 s, P_Key 0xffff.
+ * Sets the defaults: 65536 slots, 1024 services, 4096 pending requests, 256 pending requests of one
+ * GID, 69 s as the time in an MRA, timeouts of 17 ms to 17 s, P_Key 0xffff.
  */
 void bb_ibcm_attr_init(struct bb_ibcm_attr *attr);
 
@@ -148,12 +151,13 @@ struct bb_ibcm_service {
 	 */
 	bool ip;
 	uint8_t addr[16]; /* GID form of the address */
-	bool datagram;    /* answers SIDR_REQ, else REQ */
+	bool datagram;    /* true: answers SIDR_REQ; false: answers REQ */
 	uint64_t cookie;
 };
 /*
- * Adds a service. A more specific one that was added before has precedence. Returns 0; -EADDRINUSE
- * if there is one with the same ID, mask, address and kind; -ENOSPC if max_services are in use.
+ * Adds a service. If a request matches several services, the most specific of them gets it. Returns
+ * 0; -EADDRINUSE if a service with the same ID, mask, address and kind exists; -ENOSPC if
+ * max_services are in use.
  */
 int bb_ibcm_listen(struct bb_ibcm *cm, const struct bb_ibcm_service *s);
 /* Removes a service. Returns -ENOENT if there is none with these values. */
@@ -161,9 +165,9 @@ int bb_ibcm_unlisten(struct bb_ibcm *cm, const struct bb_ibcm_service *s);
 
 /*
  * Sends a REQ and sets *id. The engine sets the GUID, the GIDs, traffic class, hop limit, flow
- * label and SL of the primary path. The peer is called req->cm_retries times again, each after
- * req->remote_timeout. Returns 0; -EINVAL if @priv_len or a field is too large, -ENOSPC if no slot
- * is free.
+ * label and SL of the primary path. While no answer arrives, the engine repeats the REQ up to
+ * req->cm_retries times, each time after req->remote_timeout. Returns 0; -EINVAL if @priv_len or a
+ * field is too large, -ENOSPC if no slot is free.
  */
 int bb_ibcm_connect(struct bb_ibcm *cm, const struct bb_ibcm_net *net,
 		    const struct bb_ibcm_req *req, const void *priv, uint32_t priv_len,
@@ -196,8 +200,9 @@ int bb_ibcm_disconnect(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32
 int bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now);
 
 /*
- * Sends a SIDR_REQ, at most 1 + @retries times, each after @timeout (code), and sets *id. The event
- * SIDR_REP or FAILED ends the ID.
+ * Sends a SIDR_REQ and sets *id. While no answer arrives, the engine repeats the SIDR_REQ up to
+ * @retries times, each time after the timeout code @timeout. The event SIDR_REP or FAILED ends the
+ * ID.
  */
 int bb_ibcm_sidr(struct bb_ibcm *cm, const struct bb_ibcm_net *net, uint64_t service_id,
 		 uint8_t timeout, uint8_t retries, const void *priv, uint32_t priv_len,
@@ -211,7 +216,8 @@ int bb_ibcm_sidr_reply(struct bb_ibcm *cm, uint32_t id, enum bb_ibcm_sidr_status
 
 /* Reasons for which the engine drops a message without an event. */
 enum bb_ibcm_drop {
-	BB_IBCM_DROP_LENGTH, /* this and the next four: bb_ibcm_parse() rejected the message */
+	BB_IBCM_DROP_LENGTH, /* for this reason and the next four bb_ibcm_parse() rejected the
+				message */
 	BB_IBCM_DROP_VERSION,
 	BB_IBCM_DROP_CLASS,
 	BB_IBCM_DROP_METHOD,
@@ -232,11 +238,14 @@ enum bb_ibcm_drop {
 const char *bb_ibcm_drop_str(enum bb_ibcm_drop why);
 
 struct bb_ibcm_stats {
-	uint64_t rx[BB_IBCM_TYPES], tx[BB_IBCM_TYPES]; /* by type - BB_IBCM_REQ */
+	/* messages received and sent; the index is type - BB_IBCM_REQ */
+	uint64_t rx[BB_IBCM_TYPES], tx[BB_IBCM_TYPES];
 	uint64_t drop[BB_IBCM_DROPS];
-	uint64_t rejects[BB_IBCM_REJ_REASONS]; /* REJs of the engine and of bb_ibcm_reject() */
+	uint64_t rejects[BB_IBCM_REJ_REASONS]; /* REJs that the engine or bb_ibcm_reject() sent, by
+						  reason */
 	uint64_t sidr_refused;                 /* SIDR_REQs that the engine has refused */
-	uint64_t repeats, timeouts; /* messages sent again by timeout; requests given up */
+	uint64_t repeats, timeouts; /* repeats: messages sent again; timeouts: connections and
+				       requests that a timeout ended */
 	uint64_t answered_again;    /* repeated messages of peers that were answered again */
 };
 const struct bb_ibcm_stats *bb_ibcm_stats(const struct bb_ibcm *cm);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Calls of the engine's user for one connection. */
+/* Functions that the user of the engine calls for one connection. */
 #include <errno.h>
 
 #include "bb_ibcm_priv.h"
@@ -138,8 +138,8 @@ bb_ibcm_established(struct bb_ibcm *cm, uint32_t id)
 }
 
 /*
- * The slot stays for two intervals. A message that the peer repeats in this time gets the same REJ;
- * after it, a repeated REQ is a new request.
+ * The slot stays in use for two intervals after the REJ. If the peer repeats its message in this
+ * time, the engine repeats the REJ. A REQ that the peer repeats later is a new request.
  */
 int
 bb_ibcm_reject(struct bb_ibcm *cm, uint32_t id, uint16_t reason, const void *priv,
@@ -165,7 +165,7 @@ bb_ibcm_send_dreq(struct bb_ibcm *cm, struct bb_ibcm_conn *c, const void *priv, 
 		return -EINVAL;
 	c->state = BB_IBCM_DREQ_SENT;
 	bb_ibcm_msg_begin(c, &msg, BB_IBCM_DREQ);
-	msg.tid += (uint64_t)1 << 32; /* a transaction of its own */
+	msg.tid += (uint64_t)1 << 32; /* a DREQ starts a new transaction */
 	msg.dreq.remote_qpn = c->remote_qpn;
 	msg.priv = priv;
 	msg.priv_len = priv_len;

@@ -26,7 +26,7 @@ swap(struct bb_ibcm *cm, uint32_t a, uint32_t b)
 	heap_set(cm, b, index);
 }
 
-/* Moves the entry up or down to where its deadline belongs. */
+/* Moves the slot at position @at of the heap up or down, to the position of its deadline. */
 static void
 sift(struct bb_ibcm *cm, uint32_t at)
 {

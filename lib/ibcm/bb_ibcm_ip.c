@@ -10,7 +10,7 @@
  * four of 16 bytes; the others are reserved.
  */
 #define IP_CM_VERSION 0 /* CMA_VERSION: 0 */
-#define IP_VERSION    1 /* in the upper four bits */
+#define IP_VERSION    1 /* byte that has the IP version in the upper four bits */
 #define IP_PORT       2
 #define IP_SRC        4
 #define IP_DST        20

@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BB_IBCM_IP_LEN 36u /* bytes of the header (Linux: struct cma_hdr of cma_priv.h, cma.c) */
+/* Bytes of the IP CM header (Linux: struct cma_hdr of cma_priv.h, cma.c). */
+#define BB_IBCM_IP_LEN 36u
 
 /* Port spaces (Linux: enum rdma_ucm_port_space, uapi/rdma/rdma_user_cm.h). */
 enum bb_ibcm_port_space {
@@ -34,8 +35,7 @@ bb_ibcm_service_id(enum bb_ibcm_port_space ps, uint16_t port)
 /* Addresses of an IP CM header. */
 struct bb_ibcm_ip {
 	uint8_t version; /* 4 or 6 */
-	uint16_t
-		sport; /* port of the requester, host order; its destination is in the service ID */
+	uint16_t sport;  /* source port in host order; the destination port is in the service ID */
 	/* Addresses as GIDs: an IPv4 address is ::ffff:a.b.c.d. */
 	uint8_t src[16], dst[16];
 };
@@ -45,7 +45,7 @@ struct bb_ibcm_ip {
  * valid header: too short, another version, or an IP version other than 4 and 6.
  */
 bool bb_ibcm_ip_parse(struct bb_ibcm_ip *ip, const uint8_t *priv, uint32_t len);
-/* Writes the header of BB_IBCM_IP_LEN bytes. */
+/* Writes an IP CM header of BB_IBCM_IP_LEN bytes to @priv. */
 void bb_ibcm_ip_build(uint8_t *priv, const struct bb_ibcm_ip *ip);
 
 #endif

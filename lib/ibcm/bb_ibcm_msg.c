@@ -13,7 +13,10 @@
 #include "bb_ibcm_msg.h"
 #include "bb_wqe.h"
 
-/* Fields of the MAD's header: struct ib_mad_hdr of Linux include/rdma/ib_mad.h; values there. */
+/*
+ * Byte offsets of the fields of a MAD's header (struct ib_mad_hdr of Linux include/rdma/ib_mad.h).
+ * A comment gives the field's only valid value and the name of that value in Linux.
+ */
 #define MAD_BASE_VERSION  0 /* IB_MGMT_BASE_VERSION: 1 */
 #define MAD_CLASS         1 /* IB_MGMT_CLASS_CM: 7 */
 #define MAD_CLASS_VERSION 2 /* IB_CM_CLASS_VERSION: 2 */
@@ -173,7 +176,9 @@ static const struct field apr[] = {
 		name_, fields_, sizeof(fields_) / sizeof(fields_[0]), priv_                        \
 	}
 
-/* A message type. Private data fills the MAD from byte priv_at after the header to the end. */
+/*
+ * A message type. Its private data starts at byte priv_at after the MAD's header and fills the MAD.
+ */
 static const struct layout {
 	const char *name;
 	const struct field *fields;
@@ -215,7 +220,10 @@ put64(uint8_t *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* Returns the mask and shift of a field of up to 32 bits in the 32-bit word at its byte. */
+/*
+ * Returns the mask and the shift of a field of up to 32 bits. Both apply to the 32-bit word that
+ * starts at the field's first byte.
+ */
 static uint32_t
 field_mask(const struct field *f, uint32_t *shift)
 {

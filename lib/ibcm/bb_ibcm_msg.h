@@ -14,8 +14,10 @@
 #include <stdint.h>
 
 #define BB_IBCM_MAD      256u /* bytes of a MAD (13.4.2; Linux: sizeof(struct ib_mad)) */
-#define BB_IBCM_MAD_HEAD 24u  /* bytes of its header (Linux: struct ib_mad_hdr) */
-/* Q_Key of QP1, and the only QP that sends and receives CM messages here (Linux: IB_QP1_QKEY). */
+#define BB_IBCM_MAD_HEAD 24u  /* bytes of a MAD's header (Linux: struct ib_mad_hdr) */
+/*
+ * Q_Key of QP1 (Linux: IB_QP1_QKEY). QP1 is the only QP that sends and receives CM messages here.
+ */
 #define BB_IBCM_QKEY 0x80010000u
 #define BB_IBCM_QPN  1u
 
@@ -91,9 +93,9 @@ enum bb_ibcm_transport {
 	BB_IBCM_UC,
 };
 
-/* Path of a REQ or LAP. Times and rates are codes. */
+/* Path of a REQ or LAP. ack_timeout is a timeout code, rate a value of Linux's enum ib_rate. */
 struct bb_ibcm_path {
-	uint8_t local_gid[16], remote_gid[16]; /* local: of the sender of the message */
+	uint8_t local_gid[16], remote_gid[16]; /* local_gid: GID of the sender of the message */
 	uint32_t local_lid, remote_lid;
 	uint32_t flow_label, rate, tclass, hop_limit, sl, subnet_local, ack_timeout;
 };
@@ -104,8 +106,8 @@ struct bb_ibcm_req {
 	uint32_t psn; /* first PSN that the sender of the message expects from the peer */
 	uint32_t responder_resources, initiator_depth;
 	uint32_t eecn, remote_eecn;
-	uint32_t remote_timeout; /* code: time that the sender gives the peer to answer */
-	uint32_t local_timeout;  /* code: time in which the sender answers */
+	uint32_t remote_timeout; /* timeout code: time that the sender gives the peer to answer */
+	uint32_t local_timeout;  /* timeout code: time in which the sender answers */
 	uint32_t transport, ext_transport;
 	uint32_t flow_control, retry_count, rnr_retry, pkey, mtu, rdc, cm_retries, srq;
 	uint32_t failover; /* the sender supports an alternate path of its own (SAP) */
@@ -114,12 +116,16 @@ struct bb_ibcm_req {
 
 struct bb_ibcm_rep {
 	uint64_t ca_guid;
-	uint32_t qkey, qpn, eecn, psn; /* psn: as in a REQ */
+	/* psn: first PSN that the sender of the message expects from the peer */
+	uint32_t qkey, qpn, eecn, psn;
 	uint32_t responder_resources, initiator_depth;
 	uint32_t ack_delay, failover, flow_control, rnr_retry, srq;
 };
 
-/* In parsed messages ari_len and info_len are those of the peer: they may exceed BB_IBCM_ARI. */
+/*
+ * After bb_ibcm_parse() ari_len and info_len have the peer's values, which are not checked: they
+ * may exceed BB_IBCM_ARI.
+ */
 struct bb_ibcm_rej {
 	uint32_t answers; /* enum bb_ibcm_answered */
 	uint32_t reason, ari_len;
@@ -149,7 +155,7 @@ struct bb_ibcm_msg {
 		struct bb_ibcm_rej rej;
 		struct {
 			uint32_t answers; /* enum bb_ibcm_answered */
-			uint32_t timeout; /* code: time until the answer */
+			uint32_t timeout; /* timeout code: time until the sender answers */
 		} mra;
 		struct {
 			uint32_t remote_qpn; /* QPN of the receiver of the message */

@@ -12,7 +12,10 @@
 #define BB_IBCM_NONE UINT32_MAX /* no slot */
 #define BB_IBCM_HOPS 64u        /* hop limit of MADs that answer a peer */
 
-/* States of a slot (12.9.7). The flag mra replaces the states of the specification with MRA. */
+/*
+ * States of a slot (12.9.7). Where the specification has a separate state for a wait that an MRA
+ * extended, this engine sets the flag mra.
+ */
 enum bb_ibcm_state {
 	BB_IBCM_FREE,
 	BB_IBCM_REQ_SENT,
@@ -28,9 +31,10 @@ enum bb_ibcm_state {
 
 /* Hash tables of slots (bb_ibcm_table.c). */
 enum bb_ibcm_table {
-	BB_IBCM_BY_ID,  /* GID and communication ID of the peer */
-	BB_IBCM_BY_QPN, /* GID and QPN of the peer */
-	BB_IBCM_BY_GID, /* GID of the peer: requests that are not established */
+	BB_IBCM_BY_ID,  /* key: GID and communication ID of the peer */
+	BB_IBCM_BY_QPN, /* key: GID and QPN of the peer */
+	BB_IBCM_BY_GID, /* key: GID of the peer; has only the slots of requests that are not
+			   established yet */
 	BB_IBCM_TABLES
 };
 
@@ -44,15 +48,16 @@ struct bb_ibcm_conn {
 	bool mra;      /* the current wait was extended by a MRA of either side */
 	uint8_t tries; /* times that tx may be sent again */
 	uint8_t cm_retries;
-	uint8_t in_tables;             /* bits 1 << enum bb_ibcm_table */
-	uint32_t next[BB_IBCM_TABLES]; /* next slot of the same bucket; next[0] of the free list */
+	uint8_t in_tables; /* one bit for each table that has the slot: 1 << enum bb_ibcm_table */
+	uint32_t next[BB_IBCM_TABLES]; /* next slot of the same bucket, for each table. Free slots
+					  are linked by next[0] */
 	uint32_t heap_at;            /* position in the heap of deadlines; BB_IBCM_NONE if absent */
 	uint64_t deadline, interval; /* interval: wait for the answer to tx, ns */
-	uint64_t hold;               /* ns for which the slot stays in use after the end */
+	uint64_t hold; /* ns for which the slot stays in use after its connection has ended */
 	uint32_t remote_id;
 	uint32_t qpn, remote_qpn;
 	uint64_t remote_guid, tid, cookie;
-	uint64_t service_id;    /* of a SIDR request */
+	uint64_t service_id;    /* service ID of a SIDR request; unused by connections */
 	struct bb_ibcm_net net; /* to the peer; src is the local GID */
 	/* last message sent, which may be sent again; last member, because look-ups do not read it
 	 */
@@ -65,7 +70,7 @@ struct bb_ibcm {
 	struct bb_ibcm_conn *conns;
 	uint32_t *heap, heap_len;
 	uint32_t *buckets[BB_IBCM_TABLES], bucket_mask;
-	uint32_t id_bits; /* lower bits of an ID before the XOR: index of the slot */
+	uint32_t id_bits; /* the lowest id_bits bits of id ^ id_xor are the index of the slot */
 	uint32_t id_xor;
 	uint32_t free_first, free_last, in_use;
 	uint32_t pending;                 /* number of slots in the table BB_IBCM_BY_GID */
@@ -73,14 +78,17 @@ struct bb_ibcm {
 	uint32_t nservices;
 };
 
-/* Returns the ns of a timeout code. */
+/* Returns the nanoseconds that a timeout code stands for. */
 static inline uint64_t
 bb_ibcm_ns(uint32_t code)
 {
 	return (uint64_t)4096 << code;
 }
 
-/* Returns the ns of a code that a peer has requested, within the limits of the engine. */
+/*
+ * Returns the nanoseconds of a timeout code that a peer has sent. A code outside the engine's
+ * limits counts as the nearest limit.
+ */
 static inline uint64_t
 bb_ibcm_peer_ns(const struct bb_ibcm *cm, uint32_t code)
 {
@@ -153,7 +161,7 @@ void bb_ibcm_post_again(struct bb_ibcm *cm, struct bb_ibcm_conn *c);
 /* Sends an answer to a message that belongs to no connection. */
 void bb_ibcm_answer(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp,
 		    const struct bb_ibcm_msg *msg);
-/* Sets the path back to the sender of a MAD. */
+/* Sets *net to the path back to the sender of a MAD. */
 void bb_ibcm_back(struct bb_ibcm_net *net, const struct bb_ibcm_gmp *gmp);
 /* Starts the wait for the answer to c->tx. */
 void bb_ibcm_wait(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t interval, uint8_t tries,
@@ -168,7 +176,8 @@ int bb_ibcm_post_rej(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint16_t reason
 void bb_ibcm_end(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t hold, uint64_t now);
 /*
  * Reports an event, unless the caller has released the ID. The callback may free the slot, so this
- * must be the last use of @c. @ends: the ID ends with the event, and the slot is free before it.
+ * must be the last use of @c. @ends: the ID ends with the event, and the slot is freed before the
+ * callback.
  */
 void bb_ibcm_report(struct bb_ibcm *cm, struct bb_ibcm_conn *c, enum bb_ibcm_event_type type,
 		    int status, const struct bb_ibcm_msg *msg, const struct bb_ibcm_ip *ip,

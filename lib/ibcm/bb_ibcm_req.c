@@ -19,8 +19,8 @@ refuse(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb_ibcm_m
 }
 
 /*
- * Checks the fields of a REQ. Returns 0, or the reason to reject it. The path must be that of the
- * MAD: else a peer could make this device send to another host.
+ * Checks the fields of a REQ. Returns 0, or the reason to reject it. The GIDs of the path must be
+ * those in the header of the packet. Otherwise a peer could make this device send to another host.
  */
 static enum bb_ibcm_reason
 check(const struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb_ibcm_req *r)
@@ -126,8 +126,8 @@ bb_ibcm_rx_req(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct b
 	bb_ibcm_insert(cm, c, BB_IBCM_BY_QPN);
 	bb_ibcm_insert(cm, c, BB_IBCM_BY_GID);
 	/*
-	 * The caller has the time in which the peer repeats its REQ. The time that the peer takes
-	 * to answer is that of this side's REP.
+	 * The deadline is the time at which the peer stops repeating its REQ: until then the caller
+	 * can answer. The interval is the time that the peer takes to answer this side's REP.
 	 */
 	bb_ibcm_wait(cm, c, bb_ibcm_peer_ns(cm, r->local_timeout), 0, now);
 	bb_ibcm_clock_set(cm, c,

@@ -2,14 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Messages of peers for connections that exist, and timeouts: the transitions of the states (IBTA
- * vol. 1, 12.9.7).
+ * Handles messages of peers for existing connections, and timeouts: the state transitions of IBTA
+ * vol. 1, 12.9.7.
  */
 #include <errno.h>
 
 #include "bb_ibcm_priv.h"
 
-/* The peer has answered for good, or a timeout has ended the connection: the request is over. */
+/*
+ * Ends the connection after the peer's final answer or after a timeout. Reports the event @type
+ * unless the caller has released the ID.
+ */
 static void
 over(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t hold, enum bb_ibcm_event_type type,
      int status, const struct bb_ibcm_msg *msg, uint64_t now)
@@ -73,7 +76,7 @@ repeated_rep(struct bb_ibcm *cm, struct bb_ibcm_conn *c, const struct bb_ibcm_ms
 		bb_ibcm_send_mra(cm, c, BB_IBCM_ANSWERS_REP, now);
 	} else {
 		cm->stats.answered_again++;
-		bb_ibcm_post_again(cm, c); /* RTU, DREQ or REJ */
+		bb_ibcm_post_again(cm, c); /* repeats RTU, DREQ or REJ */
 	}
 }
 
@@ -231,7 +234,10 @@ rx_rej(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb_ibcm_m
 	case BB_IBCM_REQ_RCVD:
 	case BB_IBCM_REP_RCVD:
 	case BB_IBCM_REP_SENT:
-		/* A passive slot stays, so that a delayed REQ is not a new request. */
+		/*
+		 * The slot of a passive side stays in use, so that a delayed REQ does not look like
+		 * a new request.
+		 */
 		over(cm, c, c->active ? 0 : 2 * c->interval, BB_IBCM_EV_REJECTED, -ECONNREFUSED,
 		     msg, now);
 		break;

@@ -6,7 +6,7 @@
 
 #include "bb_ibcm_priv.h"
 
-/* Starts a SIDR_REP. A request ID is that of the requester on both sides. */
+/* Starts a SIDR_REP. Both sides use the request ID that the requester chose. */
 static void
 begin(struct bb_ibcm_msg *rep, uint32_t request_id, uint64_t tid, uint64_t service_id,
       enum bb_ibcm_sidr_status status)
