@@ -59,8 +59,9 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 }
 
 /*
- * Registers those parts of [start, end) that are not registered yet. Some may be registered,
- * because the walk and the events may report the same memory. Call with t->lock held.
+ * Registers the parts of [start, end) that are not registered yet. Some parts may be registered
+ * already, because the walk over the heaps and a memory event may both report them. Call with
+ * t->lock held.
  */
 static int
 heap_add_gaps(struct bb_mem_table *t, uint64_t start, uint64_t end, bool named)
@@ -107,8 +108,8 @@ external_check(const struct bb_mem_table *t, uint64_t start, uint64_t end)
 	uint64_t gap_end;
 
 	/*
-	 * Memory of bb_mem_add_heap() is allowed, because the application reports its removal by
-	 * bb_mem_del_heap().
+	 * External memory that bb_mem_add_heap() has registered is accepted, because the
+	 * application reports its removal by bb_mem_del_heap().
 	 */
 	if (!bb_mem_table_gap(t, &start, end, &gap_end))
 		return 0;

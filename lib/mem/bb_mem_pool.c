@@ -23,7 +23,10 @@
 /* Smallest page size of all supported CPUs, in bytes. */
 #define PAGE_MIN 4096
 
-/* Largest distance of two buffers of an area: rte_pktmbuf_extmem.elt_size has 16 bits. */
+/*
+ * Largest gap between two neighbouring buffers of an external memory area. The 16-bit field
+ * rte_pktmbuf_extmem.elt_size limits the distance of their starts.
+ */
 #define BUFFER_STRIDE_MAX UINT16_MAX
 
 struct range {

@@ -12,7 +12,9 @@
 #include "bb_mem_priv.h"
 #include "bb_mem_table.h"
 
-/* Number of entries that the first allocation has, and maximum number of a later one. */
+/*
+ * FIRST_BLOCK: entries in the first allocation. MAX_BLOCK: maximum entries in a later allocation.
+ */
 #define FIRST_BLOCK 63
 #define MAX_BLOCK   4096
 
@@ -169,7 +171,7 @@ bb_mem_table_clear(struct bb_mem_table *t)
 	write_end(t);
 }
 
-/* Cuts [start, end) out of the entry of @reg for [first, last), which contains it. */
+/* Cuts [start, end) out of [first, last), which is the range of an entry of @reg. */
 static void
 entry_cut(struct bb_mem_table *t, struct bb_mem_reg *reg, uint64_t first, uint64_t last,
 	  uint64_t start, uint64_t end)
@@ -306,8 +308,8 @@ bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd)
 	memset(cache, 0, sizeof(*cache));
 	cache->pd = pd;
 	cache->seq = &pd->mem->seq;
-	cache->seq_filled = 1; /* an odd number is never that of a consistent table, so the first
-				* lookup misses */
+	/* No consistent table has an odd sequence number, so the first lookup misses. */
+	cache->seq_filled = 1;
 }
 
 uint32_t

@@ -32,7 +32,7 @@
 struct rte_mempool;
 
 enum bb_mem_kind {
-	BB_MEM_EXPLICIT, /* bb_mr_reg() and similar calls */
+	BB_MEM_EXPLICIT, /* memory that bb_mr_reg() or a similar call registers */
 	BB_MEM_HEAP,     /* memory of an EAL heap; entries of this kind never overlap */
 	BB_MEM_POOL,
 };
@@ -88,7 +88,9 @@ void bb_mem_table_free(struct bb_mem_table *t);
 
 /* Adds the range of @reg. Returns 0 or -ENOMEM. */
 int bb_mem_table_insert(struct bb_mem_table *t, struct bb_mem_reg *reg);
-/* Removes the entry of @reg, which is not a heap registration. Does nothing if it has none. */
+/*
+ * Removes the entry of @reg, which is not a heap registration. Does nothing if @reg has no entry.
+ */
 void bb_mem_table_remove(struct bb_mem_table *t, const struct bb_mem_reg *reg);
 /* Removes every entry. */
 void bb_mem_table_clear(struct bb_mem_table *t);
@@ -109,7 +111,7 @@ bool bb_mem_table_gap(const struct bb_mem_table *t, uint64_t *start, uint64_t en
 /* Registers memory with the driver but does not add it to the table. Allocates only from libc. */
 int bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_mr_attr *attr,
 		      struct bb_mem_reg **reg);
-/* Registers as bb_mem_reg_create(), with the rights of automatic registrations: LOCAL_WRITE. */
+/* Does the same as bb_mem_reg_create(), with LOCAL_WRITE, the right of automatic registrations. */
 int bb_mem_reg_auto(struct bb_pd *pd, enum bb_mem_kind kind, uint64_t start, uint64_t len,
 		    struct bb_mem_reg **reg);
 /* Sets the range of @reg. Call this function only while no table has an entry of @reg. */

@@ -22,7 +22,7 @@ height(const struct bb_mem_entry *e)
 	return e == NULL ? 0 : e->height;
 }
 
-/* Recomputes what @e holds about its subtree. */
+/* Recomputes the height of @e and the largest ends in its subtree. */
 static void
 update(struct bb_mem_entry *e)
 {

@@ -26,7 +26,7 @@ struct bb_mem_reg;
  * entry.
  */
 struct bb_mem_entry {
-	struct bb_mem_entry *left; /* also links free entries */
+	struct bb_mem_entry *left; /* left child; in a free entry, the next free entry */
 	struct bb_mem_entry *right;
 	uint64_t start, end;
 	uint64_t max_end; /* largest end in the subtree */

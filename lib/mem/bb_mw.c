@@ -57,8 +57,8 @@ struct bb_mw_priv {
 
 struct bb_mw_table {
 	/*
-	 * Serializes a peer's invalidation, which a poll finds, with bb_mw_free(). Taken before a
-	 * window's lock.
+	 * A poll that finds a peer's invalidation and bb_mw_free() both take this lock, so that
+	 * they do not run at the same time. Take it before a window's lock.
 	 */
 	rte_ticketlock_t lock;
 	struct bb_mw_priv **page[1u << (24 - PAGE_BITS)];
@@ -74,7 +74,10 @@ table_free(struct bb_mw_table *t)
 	free(t);
 }
 
-/* Returns the table slot of a key, NULL if its page does not exist. */
+/*
+ * Returns the entry of a key in the table of windows, NULL if the table's page for that entry is
+ * not allocated.
+ */
 static struct bb_mw_priv **
 table_slot(const struct bb_dev *dev, uint32_t rkey)
 {
@@ -194,9 +197,10 @@ drop_lost(struct bb_mw_priv *w, uint32_t n)
 }
 
 /*
- * Removes the window's requests that have completed, as the queues' counters show, and updates
- * w->mr. Call with w->lock held. If an operation has succeeded, also drops earlier operations whose
- * QP was reset: they were executed before, or never will be.
+ * Removes those of the window's requests that have completed, and updates w->mr. The counters of
+ * the requests' queues show whether a request has completed. Call with w->lock held. If a request
+ * has succeeded, also drops earlier requests whose QP was reset: the device executed them before,
+ * or never will.
  */
 static void
 settle(struct bb_mw_priv *w)

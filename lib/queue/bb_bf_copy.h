@@ -116,8 +116,8 @@ bb_bf_doorbell_one(struct bb_sq *sq, bb_bf_block *block)
 	uint16_t offset;
 
 	/*
-	 * @next has 64 bits and does not wrap, so it differs from seq if seq has wrapped. A WQE of
-	 * two to four segments fills one block.
+	 * @next has 64 bits and does not wrap, so it differs from the 32-bit seq if seq has
+	 * wrapped. A WQE fills exactly one block if it has two to four segments.
 	 */
 	if (bb_unlikely(next != (uint32_t)where || ds - 2 > 2 || !bb_queue_check_owner(sq->owner)))
 		return false;

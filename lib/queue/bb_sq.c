@@ -19,7 +19,8 @@ is_pow2(uint32_t v)
 }
 
 /*
- * Returns the number of segments of the largest WQE, or 0 if it does not fit into the 6 bits of ds.
+ * Returns the number of segments of the largest WQE, or 0 if that number does not fit into the 6
+ * bits of ds.
  */
 static uint32_t
 largest_wqe(const struct bb_sq_conf *conf)
@@ -153,7 +154,7 @@ check_doorbell(const struct bb_sq_conf *conf)
 	return 0;
 }
 
-/* Value of bb_sq.ring for a queue with a list. */
+/* Value of bb_sq.ring for a queue with a list of rung QPs (bb_sq.rung). */
 static void
 ring_listed(struct bb_sq *sq)
 {
@@ -434,9 +435,9 @@ bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint32_t slots
 }
 
 /*
- * Operations of rings. A post calls them if the queue is full, if it refuses posts, or if the
- * previous WQE changed a key. In the last case the WQE gets a fence, which the fast path therefore
- * need not check.
+ * Functions of bb_sq.ops for a queue with a ring. A post calls them if the queue is full, if the
+ * queue refuses posts, or if the previous WQE changed a key. In the last case the WQE gets a fence.
+ * So the fast path need not check whether a fence is needed.
  */
 static int
 ring_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,

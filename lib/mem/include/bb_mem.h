@@ -63,7 +63,7 @@ struct bb_mr {
 	struct bb_pd *pd;
 	void *addr;
 	size_t len;
-	uint64_t iova; /**< address of the first byte in WQEs and for peers */
+	uint64_t iova; /**< address of the first byte, as WQEs and peers use it */
 	uint32_t lkey; /**< key for local WQEs; BB_LKEY_NONE if local WQEs cannot use the region */
 	uint32_t rkey; /**< key for peers; 0 if the region has no REMOTE right */
 	uint32_t access; /**< rights in force, without the optional rights that the device does not
@@ -87,8 +87,8 @@ struct bb_mr {
 int bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **mr);
 
 /**
- * Registers as bb_mr_reg(), with @p iova as the address of the first byte (man ibv_reg_mr_iova).
- * bb_mem_lkey() does not find such a region unless @p iova equals @p addr.
+ * Does the same as bb_mr_reg(), but with @p iova as the address of the first byte (man
+ * ibv_reg_mr_iova). bb_mem_lkey() does not find such a region unless @p iova equals @p addr.
  * @return as bb_mr_reg(); -EINVAL also if @p iova and @p addr have different offsets in their
  *   pages, or @p iova + @p len overflows.
  */
@@ -240,10 +240,10 @@ struct bb_lkey_range {
 struct bb_lkey_cache {
 	const uint32_t *seq; /**< sequence count of the PD's table */
 	uint32_t seq_filled; /**< value of *seq when the entries were filled */
-	uint32_t last;       /**< entry of the last hit, tried first */
+	uint32_t last; /**< index of the entry of the last hit; the next lookup tries it first */
 	struct bb_lkey_range range[BB_LKEY_CACHE_ENTRIES];
 	/* A lookup that finds its address in this cache does not access the following fields. */
-	uint32_t next; /**< entry to replace next */
+	uint32_t next; /**< index of the entry that the next miss replaces */
 	struct bb_pd *pd;
 	uint64_t misses; /**< lookups that searched the table */
 };
@@ -267,13 +267,14 @@ bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)
 }
 
 /**
- * Returns the lkey of a registration that holds all of [@p addr, @p addr + @p len) and whose
- * addresses in WQEs are those of the process. A registration with LOCAL_WRITE takes precedence.
+ * Returns the lkey of a registration that holds all of [@p addr, @p addr + @p len). In WQEs the
+ * registration has the same addresses as in the process. A registration with LOCAL_WRITE takes
+ * precedence.
  *
  * The call takes no lock. It costs about 1 ns if the range of the last lookup contains the address,
  * and 4 ns if another cached range does. A miss searches a sorted table, which costs 10 to 20 ns.
- * Ranges without LOCAL_WRITE are not cached. Only the owner of the cache may call it. The owner
- * must not free the memory while it uses the key.
+ * Ranges without LOCAL_WRITE are not cached. Only the owner of the cache may call this function.
+ * The owner must not free the memory while it uses the key.
  * @return the lkey; BB_LKEY_NONE if no single registration covers the range. The range is then not
  *   registered, or it lies in two registrations and you must split it.
  */

@@ -32,9 +32,9 @@ struct bb_mkey {
 	struct bb_pd *pd;
 	uint32_t lkey;
 	uint32_t rkey;
-	uint64_t iova;       /**< address of the first byte in WQEs and for peers */
+	uint64_t iova;       /**< address of the first byte, as WQEs and peers use it */
 	uint64_t len;        /**< bytes of a fixed key; 0 if requests set the layout */
-	uint32_t access;     /**< rights of a key whose pieces are given here, enum bb_access */
+	uint32_t access;     /**< rights of a fixed key, enum bb_access */
 	uint32_t max_pieces; /**< largest number of pieces in a layout; 0 for a fixed key */
 };
 
@@ -45,7 +45,7 @@ struct bb_mkey_attr {
 				      * if requests set the layout */
 	uint32_t n;                  /**< entries of @ref pieces, at most @ref bb_dev_attr
 				      * max_mkey_pieces */
-	uint64_t iova;               /**< address of the first byte in WQEs and for peers */
+	uint64_t iova;               /**< address of the first byte, as WQEs and peers use it */
 	uint32_t access;             /**< rights of a fixed key: LOCAL_WRITE and REMOTE_* of enum
 				      * bb_access */
 	uint32_t max_pieces;         /**< largest layout that requests set: number of pieces,

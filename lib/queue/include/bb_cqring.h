@@ -128,8 +128,9 @@ bb_cqring_update(struct bb_cqring *cq)
 }
 
 /**
- * Returns the address of CQE number @p ci, which follows @p cqe. Changes the lap at the end of the
- * ring, so the caller must then call bb_cqring_release() or bb_cqring_seek().
+ * Returns the address of CQE number @p ci, which follows @p cqe. At the end of the ring, flips the
+ * expected owner bit (cq->lap). So the caller must then call bb_cqring_release() or
+ * bb_cqring_seek().
  */
 static inline const struct bb_cqe *
 bb_cqring_after(struct bb_cqring *cq, const struct bb_cqe *cqe, uint64_t ci)

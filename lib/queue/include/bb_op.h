@@ -82,8 +82,8 @@ enum bb_wr_opcode {
 	BB_WR_DRIVER1 = 11,
 	BB_WR_MASKED_CMP_AND_SWP = 12,
 	BB_WR_MASKED_FETCH_AND_ADD = 13,
-	BB_WR_FLUSH = 14,        /**< rdma-core supports it for rxe only */
-	BB_WR_ATOMIC_WRITE = 15, /**< rdma-core supports it for rxe only */
+	BB_WR_FLUSH = 14,        /**< not supported by mlx5: rdma-core has it for rxe only */
+	BB_WR_ATOMIC_WRITE = 15, /**< not supported by mlx5: rdma-core has it for rxe only */
 	BB_WR_OPCODES,
 };
 

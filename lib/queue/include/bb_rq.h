@@ -33,12 +33,13 @@ struct bb_rq {
 	uint8_t max_sge;
 	uint8_t log_stride;
 	uint32_t qpn;   /**< QP number for log lines */
-	uint32_t owner; /**< lcore id, checked in debug builds */
+	uint32_t owner; /**< lcore id of the owner; debug builds reject other callers */
 	uint64_t full;  /**< statistics: posts refused because the queue was full */
 	/* Not accessed on the data path if dbrec is set. */
-	void (*ring)(struct bb_rq *rq);      /**< passes WQEs to the driver if dbrec is NULL */
-	uint32_t *conf_dbrec;                /**< configured dbrec; copied by bb_rq_enable() */
-	void (*conf_ring)(struct bb_rq *rq); /**< configured ring; copied by bb_rq_enable() */
+	void (*ring)(struct bb_rq *rq); /**< passes WQEs to the driver if dbrec is NULL */
+	uint32_t *conf_dbrec; /**< dbrec of the configuration; bb_rq_enable() copies it to dbrec */
+	void (*conf_ring)(struct bb_rq *rq); /**< ring of the configuration; bb_rq_enable() copies
+						it to ring */
 	uint64_t done;                       /**< statistics: WQEs completed since bb_rq_init() */
 	uint8_t pad[32];
 };
@@ -47,9 +48,9 @@ BB_STATIC_ASSERT(sizeof(struct bb_rq) == 2 * BB_CACHE_LINE, "the next struct has
 
 /** Configuration of a receive queue. The caller owns the memory. */
 struct bb_rq_conf {
-	void *buf;           /**< wqes << log_stride bytes, 64-byte aligned */
+	void *buf;           /**< memory of the ring: wqes << log_stride bytes, 64-byte aligned */
 	uint64_t *wr_ids;    /**< @ref wqes entries */
-	uint32_t wqes;       /**< power of two, 1 to 32768 */
+	uint32_t wqes;       /**< number of WQEs, a power of two from 1 to 32768 */
 	uint32_t depth;      /**< WQEs that may be outstanding, 1 to wqes */
 	uint32_t log_stride; /**< log2 of the bytes per WQE, 4 to 9 */
 	uint32_t max_sge;    /**< SGEs per WQE, at most (1 << log_stride) / 16 */
@@ -57,7 +58,7 @@ struct bb_rq_conf {
 	/** Passes the posted WQEs to the driver. Called by bb_rq_ring() if dbrec is NULL. */
 	void (*ring)(struct bb_rq *rq);
 	uint32_t qpn;   /**< QP number for log lines */
-	uint32_t owner; /**< lcore id; LCORE_ID_ANY turns the check off */
+	uint32_t owner; /**< lcore id of the owner; LCORE_ID_ANY: callers are not checked */
 };
 
 /**

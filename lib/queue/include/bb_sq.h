@@ -94,8 +94,7 @@ struct bb_sq {
 			     */
 	uint16_t max_sge;
 	uint16_t max_inline; /**< largest inline data of a WQE, in bytes */
-	uint16_t rd_limit;   /**< outstanding WQEs allowed for class BB_SQ_RD, as limit for
-				BB_SQ_MSG */
+	uint16_t rd_limit;   /**< limit of class BB_SQ_RD; see limit */
 	/* Cache line 1: read or written once per doorbell. */
 	uint32_t *dbrec; /**< send doorbell record; NULL if the driver's ring function replaces the
 			    doorbell */
@@ -106,13 +105,12 @@ struct bb_sq {
 	uint16_t bf_size;  /**< bytes of one register half; 0 if the UAR has no BlueFlame */
 	uint16_t own_offset; /**< storage for bf_offset if no other queue uses the register */
 	uint8_t sig_flags;   /**< BB_SEND_SIGNALED if every request is reported, else 0 */
-	uint16_t ud_limit;   /**< outstanding WQEs allowed for class BB_SQ_UD, as limit for
-				BB_SQ_MSG */
+	uint16_t ud_limit;   /**< limit of class BB_SQ_UD; see limit */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
 	uint64_t cqes;       /**< statistics: CQEs received for sends */
 	/**
-	 * Called by bb_sq_ring() if the queue copies WQEs to the register, has no dbrec or has a
-	 * list. NULL if an 8-byte doorbell is enough.
+	 * Called by bb_sq_ring() if the queue copies WQEs to the register, has no dbrec, or has a
+	 * list of rung QPs (rung). NULL if an 8-byte doorbell is enough.
 	 */
 	void (*ring)(struct bb_sq *sq);
 	/* Not accessed on the data path. */
@@ -121,12 +119,12 @@ struct bb_sq {
 	 * operation class that the queue's type supports
 	 */
 	uint32_t depth;
-	uint32_t owner;   /**< lcore id, checked in debug builds */
+	uint32_t owner;   /**< lcore id of the owner; debug builds reject other callers */
 	uint16_t refused; /**< 1 << enum bb_refusal for each reason already logged */
 	uint8_t type;     /**< enum bb_qp_type */
 	uint8_t enabled;  /**< 1 if posts are enabled */
-	uint8_t fence;    /**< 1 if the next WQE must get a small fence; all limits are 0 until that
-			     WQE is posted */
+	uint8_t fence; /**< 1 if the next WQE must get a small fence. The limits of all classes are
+			  0 until that WQE is posted */
 	uint8_t slot_blocks; /**< blocks reserved per slot; the ring has at least depth slots */
 	uint8_t error; /**< 1 if the device moved the QP to ERR; the next post then enables the
 			  queue. Accessed with __atomic */
@@ -140,9 +138,11 @@ struct bb_sq {
 	 */
 	const struct bb_sq_ops *ops;
 	void *driver;         /**< first argument of ops->write and of @ref piece */
-	struct bb_rung *rung; /**< list to which ring adds the queue; NULL on a card */
+	struct bb_rung *rung; /**< list to which ring() adds the QP; NULL on a card */
 	union {
-		/** Doorbell after the queue was added to the list; as ring. Valid only with a list.
+		/**
+		 * Doorbell function that ring() calls after it has added the QP to the list rung.
+		 * Valid only with such a list. NULL if an 8-byte doorbell is enough.
 		 */
 		void (*listed_ring)(struct bb_sq *sq);
 		/**
@@ -207,11 +207,11 @@ int bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *f
 
 /**
  * Ensures that a CQE arrives that frees room, after a WQE of @p slots slots did not fit.
- * WQEs of one slot need no help: a queue that is full for them holds depth WQEs, and one in
- * sig_every requests a CQE. A WQE of several slots may not fit although no outstanding WQE
+ * WQEs of one slot need no help. If such a WQE does not fit, depth WQEs are outstanding, and one in
+ * sig_every of these requests a CQE. A WQE of several slots may not fit although no outstanding WQE
  * requests a CQE. This function then posts a NOP that requests one. It rings the doorbell if all
- * earlier WQEs were rung. Otherwise the caller's next doorbell also covers the NOP. Not on the
- * fast path.
+ * earlier WQEs were rung. Otherwise the caller's next doorbell also covers the NOP. Not on the fast
+ * path.
  */
 void bb_sq_make_room(struct bb_sq *sq, uint32_t slots);
 
@@ -330,7 +330,10 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 {
 	const uint64_t where = bb_sq_where(sq);
 	const uint32_t pi = (uint32_t)(where >> 48), seq = (uint32_t)where + 1;
-	/* Offset of the entry in wqes; four times as much is that of the block. */
+	/*
+	 * Offset of the entry in wqes. A block is four times as large as an entry, so the offset of
+	 * the block is four times this offset.
+	 */
 	const size_t at = (size_t)(pi & sq->mask) * sizeof(struct bb_sq_wqe);
 	uint8_t *ctrl = sq->buf + at * (BB_WQE_BB / sizeof(struct bb_sq_wqe));
 	uint8_t *w = (uint8_t *)sq->wqes + at;
@@ -537,8 +540,9 @@ bb_sq_build_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr
 }
 
 /**
- * Posts inline data for which the limit has no room. Not inlined: an SGE whose address is passed on
- * would give each caller a stack frame, and a check of the stack if the compiler adds one.
+ * Posts inline data if the limit of the queue is reached. Not inlined: an SGE whose address is
+ * passed on would give each caller a stack frame, and a check of the stack if the compiler adds
+ * one.
  * @param what a value of BB_SQ_WHAT() | rkey << 32
  * @param len_imm length | immediate << 32
  */

@@ -48,7 +48,7 @@ enum bb_bf_copy {
 struct bb_sq_conf {
 	void *buf;              /**< ring of @ref blocks, 64-byte aligned; NULL if ops is given */
 	struct bb_sq_wqe *wqes; /**< @ref blocks entries */
-	uint32_t blocks;        /**< power of two, 1 to 32768 */
+	uint32_t blocks;        /**< number of blocks, a power of two from 1 to 32768 */
 	uint32_t qpn;
 	uint32_t depth; /**< WQEs that may be outstanding; the ring must have room for as many WQEs
 			   of the largest size */
@@ -90,7 +90,7 @@ struct bb_sq_conf {
 	 */
 	struct bb_rung *rung;
 	bool umr_no_atomic; /**< UMRs must not change the atomic access right */
-	uint32_t owner;     /**< lcore id; LCORE_ID_ANY turns the check off */
+	uint32_t owner;     /**< lcore id of the owner; LCORE_ID_ANY: callers are not checked */
 };
 
 /**

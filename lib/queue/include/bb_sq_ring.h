@@ -17,8 +17,8 @@ extern "C" {
 #endif
 
 /**
- * Records a doorbell for all WQEs up to @p seq, which must be sq->seq. It must also be above the
- * low half of rung_seq, which means that seq has not wrapped since the last doorbell.
+ * Records a doorbell for all WQEs up to @p seq, which must be sq->seq. @p seq must also be above
+ * the low half of rung_seq, which means that seq has not wrapped since the last doorbell.
  */
 static inline void
 bb_sq_rung_to(struct bb_sq *sq, uint32_t seq)
@@ -69,8 +69,8 @@ bb_sq_doorbell(struct bb_sq *sq)
 	uint64_t head;
 
 	/*
-	 * Update software state first, because after the fences the update would wait for the
-	 * register.
+	 * Update software state before the fences. After them the update would wait until the store
+	 * to the register is complete.
 	 */
 	if (bb_unlikely(bb_sq_rung(sq) == 0))
 		return;
@@ -80,7 +80,10 @@ bb_sq_doorbell(struct bb_sq *sq)
 	bb_wc_flush();
 }
 
-/** Calls the queue's own doorbell function. Not inlined, so that the test for it loads nothing. */
+/**
+ * Calls the queue's own doorbell function. Not inlined, so that the pointer is loaded only here and
+ * the caller only compares it with NULL.
+ */
 static __attribute__((noinline, unused)) void
 bb_sq_ring_own(struct bb_sq *sq)
 {
@@ -101,7 +104,7 @@ bb_sq_ring(struct bb_sq *sq)
 static inline void
 bb_sq_completed(struct bb_sq *sq, const struct bb_sq_wqe *w)
 {
-	/* Atomic, because control calls read it from other threads. */
+	/* Store atomically, because control calls read sq->done from other threads. */
 	__atomic_store_n(&sq->done, w->seq, __ATOMIC_RELAXED);
 	bb_count_add(&sq->cqes, 1);
 }

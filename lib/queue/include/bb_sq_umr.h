@@ -57,8 +57,8 @@ struct bb_bind {
 #define BB_SQ_ASK_CQE (1u << 9)
 
 /**
- * Returns the slots of the WQE that binds a window (@p range true) or unbinds one (@p range
- * false).
+ * Returns the number of slots of a WQE that binds a window (@p range true) or unbinds a window (@p
+ * range false).
  */
 static inline uint32_t
 bb_sq_umr_slots(const struct bb_sq *sq, bool range)

@@ -25,7 +25,9 @@
 extern "C" {
 #endif
 
-/** First segment of a WQE of a shared receive queue: names the next WQE of the list. */
+/**
+ * First segment of a WQE of a shared receive queue: contains the index of the next WQE of the list.
+ */
 struct bb_wqe_srq_next {
 	uint8_t rsvd0[2];
 	uint16_t next_wqe_index;
@@ -53,10 +55,9 @@ struct bb_srqring {
 	uint8_t log_stride;
 	uint8_t pad[6];
 	/* A successful post does not write the following fields. */
-	uint64_t full;                        /**< statistics: posts refused because the queue was
-					       * full */
-	uint32_t srqn;                        /**< SRQ number for log lines */
-	uint32_t owner;                       /**< lcore id, checked in debug builds */
+	uint64_t full;  /**< statistics: posts refused because the queue was full */
+	uint32_t srqn;  /**< SRQ number for log lines */
+	uint32_t owner; /**< lcore id of the owner; debug builds reject other callers */
 	void (*ring)(struct bb_srqring *srq); /**< if dbrec is NULL: passes the posted WQEs to the
 						 driver; otherwise NULL */
 };
@@ -64,10 +65,10 @@ BB_STATIC_ASSERT(offsetof(struct bb_srqring, full) == BB_CACHE_LINE, "one line")
 
 /** Configuration of a shared receive queue. The caller owns the memory. */
 struct bb_srqring_conf {
-	void *buf;           /**< wqes << log_stride bytes, 64-byte aligned */
+	void *buf;           /**< memory of the ring: wqes << log_stride bytes, 64-byte aligned */
 	uint64_t *wr_ids;    /**< one entry per WQE of the ring: wqes entries */
 	uint8_t *held;       /**< one entry per WQE of the ring: wqes entries */
-	uint32_t wqes;       /**< power of two, 2 to 32768 */
+	uint32_t wqes;       /**< number of WQEs, a power of two from 2 to 32768 */
 	uint32_t depth;      /**< WQEs that may be outstanding, 1 to wqes - 1 */
 	uint32_t log_stride; /**< log2 of the bytes per WQE, 5 to 9 */
 	uint32_t max_sge;    /**< SGEs per WQE, at most (1 << log_stride) / 16 - 1 */
@@ -75,7 +76,7 @@ struct bb_srqring_conf {
 	/** Passes the posted WQEs to the driver. Called by bb_srqring_ring() if dbrec is NULL. */
 	void (*ring)(struct bb_srqring *srq);
 	uint32_t srqn;  /**< SRQ number for log lines */
-	uint32_t owner; /**< lcore id; LCORE_ID_ANY turns the check off */
+	uint32_t owner; /**< lcore id of the owner; LCORE_ID_ANY: callers are not checked */
 };
 
 /**
