@@ -79,10 +79,10 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 
 /*
  * A response with PSN @psn also acknowledges all earlier packets of SENDs and WRITEs. Returns the
- * first PSN that the response does not acknowledge in this way. This is @psn itself if @psn belongs
- * to a SEND or WRITE; otherwise it is the first PSN of the READ or atomic of @psn. If an earlier
- * READ or atomic still lacks its own response, returns the first PSN of that request and sets
- * *missing (9.7.5.1.2, implied NAK).
+ * first PSN that the response does not acknowledge in this way. If @psn belongs to a SEND or WRITE,
+ * this is @psn itself. If @psn belongs to a READ or atomic, this is the first PSN of that request.
+ * If an earlier READ or atomic still lacks its own response, returns the first PSN of that earlier
+ * request and sets *missing (9.7.5.1.2, implied NAK).
  */
 static uint32_t
 acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)

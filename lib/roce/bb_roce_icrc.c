@@ -63,7 +63,8 @@ static const uint8_t v4_mask[2][16] = {
 	{[10] = 0xff, [11] = 0xff},
 };
 /*
- * Mask for byte 4 of the BTH. Can be loaded as 16 bytes that begin with BTH byte 0, 1, 2, 3 or 4.
+ * Mask for byte 4 of the BTH. For 16 bytes that begin with byte k of the BTH (k is 0 to 4), the
+ * mask is the 16 bytes at bth_mask + k.
  */
 static const uint8_t bth_mask[20] = {[4] = 0xff};
 
@@ -107,8 +108,8 @@ copy_headers(uint8_t *to, const uint8_t *from, size_t n)
 }
 
 /*
- * Starts the CRC if the headers are not contiguous or not those of the common packet. Not inline,
- * because inlining would make the common path 50 % more expensive.
+ * Starts the CRC of any packet that begin_v4() cannot handle. Not inline, because inlining would
+ * make the common path 50 % more expensive.
  */
 static __attribute__((noinline)) uint32_t
 begin_any(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const uint8_t *bth, size_t hdr_len)

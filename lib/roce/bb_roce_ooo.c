@@ -100,8 +100,8 @@ bb_roce_ooo_store(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t
 	if (bb_roce_psn_distance(r->epsn, pkt->psn) >= r->max_out_of_order)
 		return true;
 	/*
-	 * The peer repeats selectively: after the lost packet it has sent its newest packet or a
-	 * new one, and not the packet with the next PSN.
+	 * The lost packet has arrived, and this packet is not the one with the next PSN: it is the
+	 * peer's newest packet or a new one. So the peer repeats selectively.
 	 */
 	if (!r->nak_sent && r->epsn == bb_roce_psn_add(r->missing, 1) &&
 	    bb_roce_psn_distance(r->newest, bb_roce_psn_add(pkt->psn, 1)) <= BURST)

@@ -133,9 +133,9 @@ bb_roce_aeth_store(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 enum {
 	BB_ROCE_AETH_KIND = 0x60,
 	BB_ROCE_AETH_VALUE = 0x1f,
-	BB_ROCE_AETH_ACK = 0x00, /* the value is a credit code */
-	BB_ROCE_AETH_RNR = 0x20, /* the value is an RNR timer code */
-	BB_ROCE_AETH_NAK = 0x60, /* the value is one of BB_ROCE_NAK_* */
+	BB_ROCE_AETH_ACK = 0x00, /* ACK; the value is a credit code */
+	BB_ROCE_AETH_RNR = 0x20, /* RNR NAK; the value is a timer code */
+	BB_ROCE_AETH_NAK = 0x60, /* NAK; the value is one of BB_ROCE_NAK_* */
 	BB_ROCE_CREDITS_OFF = 0x1f,
 };
 enum {
@@ -221,9 +221,9 @@ bb_roce_pad(uint32_t len)
 
 /*
  * Writes the headers of *pkt to @hdr, which must have room for BB_ROCE_MAX_HDR bytes. Computes the
- * pad count from pkt->len. Returns the length of the headers, which is that of the opcode table.
- * For an unassigned RC opcode it writes a BTH only, which is what bb_roce_parse() accepts. Returns
- * 0 for any other unknown opcode.
+ * pad count from pkt->len. Returns the length of the headers, as the opcode table gives it. For an
+ * unassigned RC opcode the function writes a BTH only, which is what bb_roce_parse() accepts.
+ * Returns 0 for any other unknown opcode.
  */
 uint32_t bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt);
 

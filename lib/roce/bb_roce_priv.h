@@ -141,7 +141,7 @@ void bb_roce_rto_repeated(struct bb_roce_qp *qp, bool missing, uint64_t now);
  * the interval is no longer doubled.
  */
 void bb_roce_rto_lost(struct bb_roce_qp *qp);
-/* Handles the expiry of the adaptive interval: sends again what is late. */
+/* Handles the expiry of the adaptive interval: sends packets again that are not acknowledged. */
 void bb_roce_rto_tick(struct bb_roce_qp *qp);
 
 /* ---- bb_roce_repeat.c: selective repeat of the requester */
@@ -186,10 +186,10 @@ void bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last);
  */
 bool bb_roce_ooo_store(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags);
 /*
- * Removes the stored packet with the expected PSN. Call it if packets are stored, after an
- * execution has moved the expected PSN on from @before. Returns false if no packet is stored any
- * more. Otherwise sets *pkt to the removed packet, which the caller must release, or to NULL if the
- * packet with the expected PSN is missing.
+ * Removes the stored packet with the expected PSN. Call it while packets are stored, after the
+ * execution of a packet has advanced the expected PSN. @before: expected PSN before that execution.
+ * Returns false if no packet is stored any more. Otherwise sets *pkt to the removed packet, which
+ * the caller must release, or to NULL if the packet with the expected PSN is missing.
  */
 bool bb_roce_ooo_next(struct bb_roce_qp *qp, uint32_t before, struct bb_roce_pkt **pkt);
 

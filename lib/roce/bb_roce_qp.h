@@ -134,12 +134,13 @@ struct bb_roce_recv {
  */
 struct bb_roce_ops {
 	/*
-	 * Sends a packet: the headers in *pkt and a payload of @n memory ranges. The destination
-	 * is attr.path for RC and UC, and @msg->net for UD. @msg is the message that the packet
-	 * belongs to, or NULL for a packet of the responder. The caller may use @msg to delay its
-	 * completion while the network still reads its memory. The ranges are valid until the
-	 * message completes; if @msg is NULL, only during the call. Returns false if there is no
-	 * room now. The engine then stays busy and retries in the next bb_roce_run().
+	 * Sends a packet: the headers in *pkt and a payload of @n memory ranges. The destination is
+	 * attr.path for RC and UC, and @msg->net for UD. @msg is the message that the packet
+	 * belongs to, or NULL for a packet of the responder. While the network still reads the
+	 * message's memory, the callback may delay the completion of @msg. The ranges are valid
+	 * until the message completes; if @msg is NULL, only during the call. Returns false if the
+	 * network has no room now. The engine then stays busy and retries in the next
+	 * bb_roce_run().
 	 */
 	bool (*tx)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 		   const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg);
@@ -283,7 +284,7 @@ struct bb_roce_attr {
 	bool selective;
 };
 #define BB_ROCE_MAX_WINDOW (1u << 22)
-#define BB_ROCE_ADAPTIVE   4000u /* default value of adaptive */
+#define BB_ROCE_ADAPTIVE   4000u /* default of bb_roce_attr.adaptive, in ns */
 
 /*
  * A READ or atomic that the responder has received. The entry stays after the response was sent,
@@ -386,8 +387,9 @@ struct bb_roce_req {
 	bool newest_next; /* true if the next packet is sent only to show the peer that this
 		       requester repeats selectively */
 	uint8_t probe; /* enum bb_roce_probe: state of the oldest packet during selective repeat */
-	int32_t attempts_left; /* if positive, failures of selective repeat until the requester
-			    stops using it; if negative, losses until it uses it again */
+	int32_t attempts_left; /* positive: number of failures after which the requester stops using
+				  selective repeat; negative: number of losses after which it starts
+				  again */
 	/* Value of nxt when the packet with PSN una was last sent again. */
 	uint32_t probe_end;
 	uint32_t run_len, run_end; /* run_len: number of packets in the last run of packets sent
@@ -443,7 +445,7 @@ struct bb_roce_resp {
 	 * The newest READs and atomics of the peer, at most replays entries. The responses of the
 	 * entries from todo to head are still to be sent.
 	 */
-	struct bb_roce_replay *replay; /* memory of the caller */
+	struct bb_roce_replay *replay; /* array in memory of the caller */
 	uint32_t replays;
 	uint32_t head, todo;
 	uint32_t todo_pkt;

@@ -65,8 +65,8 @@ bb_roce_repeat_possible(const struct bb_roce_req *req)
 }
 
 /*
- * Returns true if the oldest packet may be sent again alone now: other packets follow it, and no
- * packets are being sent again.
+ * Returns true if the requester may now send the oldest packet again without the packets after it.
+ * This requires that other packets follow it, and that no packets are being sent again.
  */
 static bool
 oldest_can_repeat(const struct bb_roce_req *req)

@@ -188,10 +188,10 @@ read_or_atomic(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint3
 }
 
 /*
- * Returns true if the last packet of a message may be sent without AckReq. That saves an ACK,
- * which both sides would have to process. The ACK of the next message covers this one, if nothing
- * can delay the next message. Not more than a few consecutive packets omit AckReq. A repeated
- * packet never does, because its ACK may be the only one that is missing.
+ * Returns true if the last packet of a message may be sent without AckReq. That saves an ACK, which
+ * both sides would have to process. The ACK of the next message covers this one, if nothing can
+ * delay the next message. Only a few consecutive packets omit AckReq. A repeated packet always has
+ * AckReq, because its ACK may be the only one that is missing.
  */
 static bool
 may_omit_ack_req(const struct bb_roce_req *req)

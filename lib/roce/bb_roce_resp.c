@@ -60,9 +60,9 @@ set_pending_ack(struct bb_roce_resp *r, uint8_t syndrome, uint64_t seq)
 }
 
 /*
- * Makes an ACK pending for packet @seq and all packets before it. Does nothing if the pending ACK
- * or NAK, or a pending response, already acknowledges @seq. A NAK acknowledges all packets before
- * its own PSN.
+ * Schedules an ACK for packet @seq and all packets before it. Does nothing if the pending ACK or
+ * NAK, or a pending response, already acknowledges @seq. A NAK acknowledges all packets before its
+ * own PSN.
  */
 static void
 ack(struct bb_roce_resp *r, uint64_t seq)
@@ -422,8 +422,8 @@ execute(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 
 /*
  * Handles a packet whose PSN is before the expected one. A SEND or WRITE is acknowledged again but
- * not executed (C9-105). The ACK must not reach the next READ or atomic. The peer would conclude
- * from such an ACK that the response of that READ or atomic was lost.
+ * not executed (C9-105). The PSN of that ACK must be before the next stored READ or atomic.
+ * Otherwise the peer would conclude that the response of the READ or atomic was lost.
  */
 static void
 duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, uint64_t seq)
@@ -438,7 +438,7 @@ duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, 
 }
 
 /*
- * Makes a NAK pending that reports the expected packet as missing. Sends only one such NAK per PSN
+ * Schedules a NAK that reports the expected packet as missing. Sends only one such NAK per PSN
  * (9.7.5.1.3).
  */
 static void

@@ -36,7 +36,7 @@ bb_roce_rto_init(struct bb_roce_qp *qp)
 	};
 }
 
-/* Returns true if @psn is acknowledged when all PSNs before @una are. */
+/* Returns true if @psn is acknowledged once all PSNs before @una are acknowledged. */
 static bool
 covered(const struct bb_roce_qp *qp, uint32_t psn, uint32_t una)
 {

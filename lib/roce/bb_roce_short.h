@@ -228,7 +228,10 @@ bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t
 	r->seq++;
 }
 
-/* Records that the packet was accepted. The caller has filled and completed its receive. */
+/*
+ * Records that the packet was accepted. Before the call the caller has filled and completed the
+ * receive.
+ */
 static inline void
 bb_roce_short_accepted(struct bb_roce_qp *qp, const struct bb_roce_short *s)
 {
