@@ -26,9 +26,9 @@
  * Vendor ID of the kernel's rxe (drivers/infiniband/sw/rxe/rxe_param.h). Its provider in rdma-core
  * 44 has two faults. They are fixed in later versions, but no call reports the version.
  *
- * - At the end of a CQ, ibv_next_poll() advances and ibv_end_poll() advances again. So one
- *   completion is skipped, and all later polls read empty entries. As a workaround, completions
- *   are polled one at a time.
+ * - When ibv_next_poll() finds no further completion, it has advanced the consumer index, and
+ *   ibv_end_poll() advances the index again. So one completion is skipped, and all later polls read
+ *   empty entries. As a workaround, completions are polled one at a time.
  * - ibv_wr_set_sge_list() gives all SGEs the length of the first. As a workaround, requests of
  *   several SGEs are posted by ibv_post_send().
  */

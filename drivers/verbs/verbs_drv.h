@@ -146,7 +146,7 @@ struct verbs_cq {
 struct verbs_own {
 	/* seq of the last request before this one that was posted to the provider */
 	uint32_t after_seq;
-	uint32_t seq; /* seq of this request */
+	uint32_t seq; /* sequence number of this request (bb_sq.seq) */
 	uint16_t idx;
 	/* error syndrome of the CQE; 0: success, or flush error if the QP is in ERR */
 	uint8_t syndrome;
@@ -178,7 +178,8 @@ struct verbs_qp {
 	bool open; /* a batch is open: ibv_wr_start() was called, see verbs_post.c */
 	/* ex is not NULL, but posts collect requests for ibv_post_send(): see verbs_hold() */
 	bool held;
-	uint32_t done; /* seq of the last request posted to the provider that has completed */
+	/* seq of the newest completed request, among those that were posted to the provider */
+	uint32_t done;
 	/*
 	 * index of the oldest entry of own[], requests that the driver itself completes: a ring of
 	 * own_mask + 1 entries
@@ -193,11 +194,11 @@ struct verbs_qp {
 	size_t slot_bytes;
 	/* list of requests for the next ibv_post_send(); first is NULL if it is empty */
 	struct ibv_send_wr *first, *last;
-	uint32_t binds; /* binds of windows among these requests */
+	uint32_t binds; /* window binds in this list */
 	/* Fields that the data path does not access. */
 	/*
-	 * seq of the last request before the marker, whose completion shows that all earlier
-	 * requests have completed (mark() in verbs_sq.c)
+	 * seq of the last request before the marker. When the marker completes, all requests up to
+	 * this one have completed (mark() in verbs_sq.c).
 	 */
 	uint32_t marked;
 	uint64_t send_ops; /* bit mask of the operations IBV_QP_EX_WITH_* that ex supports */
@@ -344,8 +345,8 @@ void verbs_drain_qp(const struct bb_qp *qp);
 /* Writes the CQE that marks the end of the old ring, as a card does for bb_cqring_move(). */
 void verbs_ring_end(struct verbs_cq *c);
 /*
- * Completes the requests in own[], which the driver itself completes, if all requests at the
- * provider before them have completed.
+ * Completes the requests in own[] whose earlier requests at the provider have all completed. The
+ * driver itself completes the requests in own[].
  */
 void verbs_own_done(struct verbs_qp *q);
 /* Writes an error CQE for a receive that the provider rejected. */
@@ -402,7 +403,7 @@ extern const struct bb_sq_ops verbs_post_ops;
 void verbs_post_ring(struct bb_sq *sq);
 /*
  * Calls ibv_wr_abort() if a batch of ibv_wr_*() requests was begun, for instance because the QP is
- * to be reset. Returns true if there was one.
+ * to be reset. Returns true if it called ibv_wr_abort().
  */
 bool verbs_post_abort(struct verbs_qp *q);
 /*

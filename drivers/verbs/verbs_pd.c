@@ -247,7 +247,7 @@ verbs_ah_release(struct bb_pd *pd, const struct bb_wqe_av *av)
 	a->n = 0;
 	LIST_FOREACH(q, &p->ud, link) {
 		a->wait[a->n].q = q;
-		/* Wait for all posted requests, including those that are not rung yet. */
+		/* Wait for all posted requests, even for those whose doorbell has not rung yet. */
 		a->wait[a->n++].seq = __atomic_load_n(&q->bb->sq.seq, __ATOMIC_RELAXED);
 	}
 	LIST_INSERT_HEAD(&p->destroyed_ahs, a, link);

@@ -63,7 +63,7 @@ syndrome_of(enum ibv_wc_status status)
 struct polled {
 	struct bb_wc *wc;
 	unsigned int n, done;
-	uint32_t cqes; /* number of CQEs that the completions in the array would have used */
+	uint32_t cqes; /* number of CQEs that the completions in wc[] would have used in the ring */
 };
 
 /*
@@ -199,8 +199,8 @@ send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t 
 }
 
 /*
- * Completes a successful request directly in the application's array, without a CQE. Returns false
- * if the request needs a CQE.
+ * Writes the completion of a successful request directly to the array of the application's poll,
+ * without a CQE. Returns false if the request needs a CQE.
  */
 static inline __attribute__((always_inline)) bool
 send_direct(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *from, struct polled *p)

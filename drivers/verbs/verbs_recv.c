@@ -148,8 +148,8 @@ verbs_srq_ring(struct bb_srqring *ring)
 		chain_add(&ch, VERBS_WR_RECV | VERBS_WR_SRQ | s->head,
 			  (const struct bb_wqe_data *)(const void *)(wqe + 1), segs);
 		/*
-		 * A posted WQE retains its link until it completes, so the link leads to the next
-		 * WQE.
+		 * The link of a posted WQE, next_wqe_index, stays valid until the WQE completes. So
+		 * it names the next posted WQE.
 		 */
 		s->head = bb_be16(wqe->next_wqe_index);
 	}

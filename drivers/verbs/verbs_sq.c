@@ -17,7 +17,7 @@
 
 BB_STATIC_ASSERT(VERBS_MAX_SGE <= BB_WQE_MAX_DS, "max_sge bounds every list");
 
-/* Returns the number of the last request up to @seq that was posted to the provider. */
+/* Returns the number of the newest request that was posted to the provider, up to request @seq. */
 static uint32_t
 given_upto(const struct verbs_qp *q, uint32_t seq)
 {
@@ -89,8 +89,8 @@ verbs_sq_reset(struct verbs_qp *q)
 	q->own_tail = 0;
 	q->own_next = 0;
 	/*
-	 * given_upto() may read an entry before the first is added. Such an entry has no effect if
-	 * its seq and after_seq are equal.
+	 * given_upto() may read an entry before any was added. That entry must have equal seq and
+	 * after_seq, so that it has no effect.
 	 */
 	memset(q->own, 0xff, (size_t)(q->own_mask + 1) * sizeof(*q->own));
 	verbs_chain_drop(q);
@@ -162,8 +162,8 @@ mark(const struct bb_qp *qp, struct verbs_qp *q)
 				 };
 
 	/*
-	 * A UD queue pair has no marker, because a marker would need a destination. So treat all
-	 * its requests as completed.
+	 * A marker cannot be posted to a UD queue pair, because it would need a destination. So
+	 * treat all requests of the queue pair as completed.
 	 */
 	if (qp->sq.type == BB_QPT_UD || ibv_post_send(q->ib, &wr, &bad) != 0)
 		__atomic_store_n(&q->done, q->marked, __ATOMIC_RELAXED);

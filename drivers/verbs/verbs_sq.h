@@ -147,7 +147,7 @@ verbs_take(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id,
 	return 0;
 }
 
-/* Converts a result of verbs_take() to a result of posts. */
+/* Converts a result of verbs_take() to the value that a post returns. */
 static inline int
 verbs_posted(int ret)
 {

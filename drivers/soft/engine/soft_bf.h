@@ -100,9 +100,9 @@ bool soft_bf_look(struct soft_watch *w, uint32_t half, uint64_t head, uint64_t c
 bool soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOFT_BF_WORDS]);
 
 /*
- * Ends the use of a half that soft_bf_look() has read; @copied is its result. If true, fills the
- * half with SOFT_BF_NONE again. If false, marks the half as not clean (top of this file). Call it
- * before the first 8 bytes of the half are set to 0.
+ * Ends the use of a half that soft_bf_look() has read. @copied is the result of soft_bf_look(). If
+ * @copied is true, fills the half with SOFT_BF_NONE again. If @copied is false, marks the half as
+ * not clean (top of this file). Call it before the first 8 bytes of the half are set to 0.
  */
 void soft_bf_release(struct soft_watch *w, uint32_t half, bool copied);
 

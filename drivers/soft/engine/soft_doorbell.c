@@ -29,12 +29,12 @@
 #include "soft_wire.h"
 
 /*
- * Software that does not keep the list of rung QPs, such as libmlx5: QPs that ring together tend to
- * ring together again. So a QP whose doorbell only the scan has
- * found is entered in a list. After later stores the device first reads the records of the QPs in
- * this list, at most SOFT_HIDDEN_READS per poll beside the scan. While these QPs stay the same, a
- * hidden store costs no scan, with any number of QPs. A QP leaves the list when its record was
- * found unchanged SOFT_HIDDEN_IDLE times in a row.
+ * Some software, such as libmlx5, does not keep the list of rung QPs. QPs that ring together tend
+ * to ring together again. So a QP whose doorbell only the scan has found is entered in a list,
+ * hidden[]. After later stores the device first reads the records of the QPs in this list, at most
+ * SOFT_HIDDEN_READS per poll beside the scan. While these QPs stay the same, a hidden store costs
+ * no scan, with any number of QPs. A QP leaves the list when its record was found unchanged
+ * SOFT_HIDDEN_IDLE times in a row.
  */
 #define SOFT_HIDDEN_READS 64
 #define SOFT_HIDDEN_IDLE  16
@@ -75,9 +75,9 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	qp->sq_pi = pi;
 	if (qp->queued == SOFT_Q_NONE) {
 		/*
-		 * A QP on a port that is on no list has received nothing and has no request
-		 * outstanding. Only in this state may its requests access the peer's memory
-		 * directly.
+		 * A QP on a port that has no work, no running timer and no delayed ACK has received
+		 * nothing and has no request outstanding. Only in this state may its requests
+		 * access the peer's memory directly.
 		 */
 		if (qp->wire != NULL && qp->wire->shm_tx != NULL) {
 			uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);
@@ -214,8 +214,8 @@ soft_hidden_add(struct soft_watch *w, struct soft_qp *qp)
 }
 
 /*
- * Removes a QP from hidden[]; the last entry takes its place. The reads after a store may thus skip
- * that entry. The scan still reads the record of its QP.
+ * Removes a QP from hidden[] and moves the last entry to its place. So the reads after a store may
+ * skip the moved entry. The scan still reads the record of that entry's QP.
  */
 void
 soft_hidden_del(struct soft_watch *w, struct soft_qp *qp)
@@ -292,7 +292,10 @@ soft_rung_poll(struct soft_engine *e, struct soft_watch *w, uint32_t reg)
 
 	if (unlikely(end - w->rung_at[reg] > 1))
 		return soft_rung_read(e, w, reg, end);
-	/* With one new entry the list says no more than the register, which names the same QP. */
+	/*
+	 * If the list has only one new entry, it names the same QP as the register, so the list
+	 * need not be read.
+	 */
 	w->rung_at[reg] = end;
 	return false;
 }

@@ -41,7 +41,7 @@ soft_timers_run(struct soft_engine *e)
 
 /* ---- Lists */
 
-/* Runs one turn of every QP that is on the list when the function is called. */
+/* Runs one turn of every QP that has work when the function is called. */
 static void
 soft_run_list(struct soft_engine *e)
 {

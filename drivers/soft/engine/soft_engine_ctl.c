@@ -199,8 +199,8 @@ soft_watch_grow(struct soft_watch *w)
 }
 
 /*
- * Registers @e as a user of the CQ. Returns true if the CQ becomes shared with this call: @e is the
- * first engine other than the one of the CQ's UAR page.
+ * Registers @e as a user of the CQ. A CQ is shared if an engine other than that of its UAR page
+ * uses it. Returns true if this call makes the CQ shared.
  */
 static bool
 soft_cq_join(struct soft_cq *cq, struct soft_engine *e)

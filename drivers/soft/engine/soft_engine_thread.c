@@ -20,9 +20,9 @@
 #include "soft_sleep.h"
 
 /*
- * Number of consecutive polls without work after which the device's own thread yields and after
- * which it sleeps. The sleep starts with SOFT_NAP_US; it doubles up to the option nap after
- * SOFT_NAPS sleeps in a row.
+ * After SOFT_IDLE_YIELD polls in a row without work the device's own thread yields after each poll.
+ * After SOFT_IDLE_SLEEP such polls it naps after each poll. The first nap takes SOFT_NAP_US. After
+ * every SOFT_NAPS naps in a row the length of a nap doubles, up to the option nap.
  */
 #define SOFT_IDLE_YIELD 2000
 #define SOFT_IDLE_SLEEP 20000
@@ -80,7 +80,10 @@ soft_engine_thread(void *arg)
 			nap = SOFT_NAP_US;
 			sleep_at = rte_rdtsc() + soft_time_cycles(SOFT_SLEEP_NS);
 		} else if (idle > SOFT_IDLE_YIELD && rte_rdtsc() >= sleep_at) {
-			/* If it cannot sleep now, the thread naps and tries again. */
+			/*
+			 * If soft_engine_sleep() returns false, the thread naps and tries again
+			 * later.
+			 */
 			sleep_at = rte_rdtsc() + soft_time_cycles(SOFT_RETRY_NS);
 			if (soft_engine_sleep(e))
 				idle = 0;
@@ -103,7 +106,10 @@ soft_assist(struct mlx5_ctx *ctx)
 	__atomic_store_n(&e->assisted, __atomic_load_n(&e->assisted, __ATOMIC_RELAXED) + 1,
 			 __ATOMIC_RELAXED);
 	soft_engine_progress(e);
-	/* The program may block now, so the thread continues what this turn has left. */
+	/*
+	 * The program may block now, so wake the thread, which continues the work that this turn
+	 * has left.
+	 */
 	if (unlikely(__atomic_load_n(&e->asleep, __ATOMIC_RELAXED)) &&
 	    (__atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
 	     __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED) != SOFT_NO_DEADLINE))

@@ -97,7 +97,7 @@ until_timer(const struct soft_engine *e)
 	return (int)((at - now) / RTE_MAX(soft_time_cycles(1000000), UINT64_C(1)));
 }
 
-/* Sleeps until something wakes the thread, or the last look has found work. */
+/* Sleeps until there is a reason to wake the thread. Returns at once if a last check finds work. */
 static enum soft_wake
 wait_for_work(struct soft_engine *e, int doorbells)
 {
@@ -138,7 +138,10 @@ soft_engine_sleep(struct soft_engine *e)
 	/* From here on, a thread that adds a page wakes this thread. */
 	__atomic_store_n(&e->asleep, true, __ATOMIC_SEQ_CST);
 	fd = own_pages(e, &own) ? ops->arm(is_own, &own) : -1;
-	/* A page that was added meanwhile may be protected in the device's own mapping, too. */
+	/*
+	 * If a page was added during arm(), arm() may have protected the device's own mapping of
+	 * that page, too. So sleep only if the pages are still the same.
+	 */
 	slept = fd >= 0 && own_pages(e, &now) && same_pages(&own, &now) &&
 		soft_shm_sleep(e->dev, true);
 	if (slept) {

@@ -72,8 +72,8 @@ soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b
 }
 
 /*
- * Decodes a WRITE in block @b at index @idx; @left blocks are posted. Returns false if the fast
- * path cannot execute the WQE.
+ * Decodes the WRITE at index @idx, which begins with block @b. From @b on, @left blocks are posted.
+ * Returns false if the fast path cannot execute the WQE.
  */
 static inline bool
 soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint16_t idx,

@@ -34,8 +34,8 @@ soft_recv_next(const struct soft_qp *qp)
 }
 
 /*
- * Returns the address for @len bytes in the first SGE of @list, or NULL if the fast path cannot
- * handle the message.
+ * Returns the address to which @len bytes go in the first SGE of @list. Returns NULL if the fast
+ * path cannot handle the message.
  */
 static inline uint8_t *
 soft_recv_addr(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *list, uint32_t len)

@@ -193,7 +193,8 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 }
 
 /*
- * Returns the number of READs and atomics, including this one, that a card would have outstanding.
+ * Returns the number of READs and atomics that a card would have outstanding, including the request
+ * of @d.
  */
 static inline uint32_t
 soft_req_reads(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)

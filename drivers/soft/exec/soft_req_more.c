@@ -45,7 +45,7 @@ read_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const u
 	const char *why;
 	uint8_t *dst;
 
-	/* A length of 0 means 2 GiB. The top bit marks inline data. */
+	/* In a data segment, length 0 means 2 GiB, and the top bit marks inline data. */
 	if (ds != 3 || len == 0 || len >> 31 != 0 || (len - 1) >> qp->log_msg_max != 0 ||
 	    qp->cs_req)
 		return 0;
@@ -67,7 +67,9 @@ read_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const u
 	return len;
 }
 
-/* Executes a SEND. Returns the length of the message, or 0, as read_one() does. */
+/*
+ * Executes a SEND. Returns the length of the message, or 0 if the fast path cannot execute the WQE.
+ */
 static inline uint32_t
 send_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const uint8_t *b,
 	 uint8_t fm_ce_se)

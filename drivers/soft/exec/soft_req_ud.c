@@ -187,8 +187,8 @@ soft_ud_give(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *
 
 /*
  * Returns true if the address vector names a multicast group: by its GID and, on InfiniBand, by a
- * LID from 0xc000 on (IBTA vol. 1, 4.1.3). The MAC is that of the GID, else no member accepts the
- * frame.
+ * LID from 0xc000 on (IBTA vol. 1, 4.1.3). On Ethernet returns false if the MAC is not that of the
+ * GID, because no member would accept the frame.
  */
 static bool
 soft_ud_group(const struct soft_qp *qp, const struct bb_wqe_av *av)

@@ -30,8 +30,8 @@ soft_resp_linked(const struct soft_qp *qp, const struct soft_qp *p)
 struct soft_qp *soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p);
 
 /*
- * Returns the QP to which @qp is connected, for a request that is sent. Returns NULL if no
- * connected QP can process the request. The first request to a QP in RTR raises an event.
+ * Returns the QP that executes a request of @qp: the QP to which @qp is connected. Returns NULL if
+ * no connected QP can process the request. The first request to a QP in RTR raises an event.
  */
 static inline struct soft_qp *
 soft_resp_find(const struct soft_qp *qp)

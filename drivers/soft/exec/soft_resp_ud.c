@@ -10,7 +10,10 @@
 #include "soft_resp.h"
 #include "soft_ud.h"
 
-/* Removes the first @bytes of a receive's buffers from the list, so that they stay unchanged. */
+/*
+ * Removes the first @bytes of a receive's buffers from the list @to, so that no data is written to
+ * these bytes.
+ */
 static void
 soft_ud_skip(struct soft_frags *to, uint64_t bytes)
 {

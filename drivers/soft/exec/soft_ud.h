@@ -59,8 +59,9 @@ void soft_ud_net(const struct soft_qp *qp, const struct bb_wqe_av *av, struct bb
  */
 void soft_ud_head(struct soft_dgram *d, const struct bb_roce_net *net, enum bb_gid_type type);
 /*
- * Sends the datagram in memory to the QP of its address vector. The receiver sends no
- * acknowledgement, so the sender does not learn whether the datagram was dropped.
+ * Gives a copy of the datagram to the QP, or to the members of the group, that the WQE's address
+ * vector names. Sends no packet. The receiver sends no acknowledgement, so the sender does not
+ * learn whether the datagram was dropped.
  */
 void soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r);
 

@@ -334,8 +334,8 @@ static bool
 close_gate(struct soft_indirect *ind, uint32_t own)
 {
 	/*
-	 * The gate of a free key is already closed. An access that finds the gate closed does not
-	 * use the key.
+	 * The gate of a free key is already closed, and a closed gate rejects every access. So for
+	 * a free key the expected value includes the flag.
 	 */
 	uint32_t now = own | (ind->free ? SOFT_GATE_CLOSED : 0);
 

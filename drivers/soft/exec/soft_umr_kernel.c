@@ -4,9 +4,10 @@
 /*
  * UMR WQEs of a kernel's own queue: ibv_rereg_mr() with another PD or other rights.
  *
- * mlx5_ib posts them to a QP of type REG_UMR (umr.c: mlx5r_umr_rereg_pd_access(), Linux 6.1). The
- * key is an MR's, over a page list. Translations cannot be changed, because the device reports
- * umr_modify_entity_size_disabled. Masks: MLX5_MKEY_MASK_* of the kernel's mlx5/device.h.
+ * mlx5_ib posts them to a QP of type REG_UMR (umr.c: mlx5r_umr_rereg_pd_access(), Linux 6.1). Such
+ * a WQE changes the key of an MR over a page list. It cannot change the translation, because the
+ * device reports umr_modify_entity_size_disabled. Masks: MLX5_MKEY_MASK_* of the kernel's
+ * mlx5/device.h.
  */
 #include "soft_access.h"
 

@@ -260,7 +260,7 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 #endif
 	} else if (likely(tail == 0) && len > 8) {
 		/*
-		 * Writes the last unit last, which memcpy() would write first. No rule requires
+		 * Writes the last 8 bytes last. memcpy() would write them first. No rule requires
 		 * this order. But programs such as perftest poll the last byte of a WRITE, which
 		 * works on cards that write in order.
 		 */

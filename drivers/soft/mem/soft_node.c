@@ -18,10 +18,9 @@
 #include "soft_kernel.h"
 
 /*
- * libmlx5 maps device memory at offsets that it computes from the page's index. Bits 0 to 7 of the
- * page number in an offset are bits 0 to 7 of the index. Bits 8 to 15 are the command
- * MLX5_IB_MMAP_DEVICE_MEM. From bit 16 on the other bits of the index follow
- * (providers/mlx5/mlx5.h, verbs.c: ibv_alloc_dm()).
+ * libmlx5 maps page i of device memory at the file offset n * page size. Bits 0 to 7 of n are bits
+ * 0 to 7 of i. Bits 8 to 15 of n are the command MLX5_IB_MMAP_DEVICE_MEM. The other bits of i are
+ * in n from bit 16 on (providers/mlx5/mlx5.h, verbs.c: ibv_alloc_dm()).
  */
 #define DM_COMMAND    8u
 #define DM_BLOCK      256u /* number of device memory pages that are contiguous in the file */

@@ -56,9 +56,12 @@ struct soft_neigh_entry {
 	bool unsent;       /* The current request is not sent yet, because the port had no room. */
 	uint16_t next;     /* Index of the next entry in the bucket or in the free list. */
 	uint64_t deadline; /* Time at which the current state ends, ns. */
-	uint64_t next_try; /* Time of the next request, ns; counted from the first attempt to send
-			    * the current request. */
-	uint64_t used;     /* Time of the last lookup, ns. */
+	/*
+	 * Time at which the next request is sent, ns. The interval starts at the first attempt to
+	 * send the current request.
+	 */
+	uint64_t next_try;
+	uint64_t used; /* Time of the last lookup, ns. */
 };
 
 struct soft_neigh_stats {

@@ -18,8 +18,8 @@
 #define ND_ADVERTISE  136
 #define ND_SOLICITED  0x40
 #define ND_OVERRIDE   0x20
-#define ND_OPT_SOURCE 1 /* Link-layer address option of the sender, and of the target. */
-#define ND_OPT_TARGET 2
+#define ND_OPT_SOURCE 1 /* Option with the sender's MAC. */
+#define ND_OPT_TARGET 2 /* Option with the target's MAC. */
 #define ND_OPT_LEN    8
 #define ND_HOP_LIMIT  255 /* Hop limit of a message that has crossed no router. */
 

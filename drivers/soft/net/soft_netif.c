@@ -18,7 +18,10 @@
 #define RESOLVE_NS ((SOFT_NEIGH_TRIES + 1) * SOFT_NEIGH_RETRY_NS)
 #define RESOLVE_US 20 /* Pause between two checks, us. */
 
-/* Protects the list of ports. Taken before a port's lock, and before no other lock. */
+/*
+ * Protects the list of ports. A thread that holds this lock may take a port's lock, but no other
+ * lock.
+ */
 static pthread_mutex_t netifs_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_netif) netifs = LIST_HEAD_INITIALIZER(netifs);
 

@@ -7,12 +7,13 @@
  * Only the holder of the port's lock polls and sends. No engine waits for the lock. An engine holds
  * the lock for a whole turn, or runs the turn without the port and sends in a later turn. The
  * control path takes the lock for one poll, and holds no other lock that an engine may want. The
- * lock also protects lookups of QPs, as an engine's lock does: soft_quiesce() waits for its holder,
- * too.
+ * lock also protects lookups of QPs, as an engine's lock does: soft_quiesce() waits for the holder
+ * of the port's lock, too.
  *
  * An engine that uses the port alone retains the lock between its turns, so that a turn takes one
- * lock, not two. Such an engine is the retainer. Another thread can take the port from the retainer
- * while it holds the retainer's own lock. Holding that lock proves that the retainer is in no turn.
+ * lock, not two. Such an engine is the retainer. Another thread can take the port from the
+ * retainer. For that, the thread must hold the retainer's engine lock, which proves that the
+ * retainer is in no turn.
  *
  * An engine that polls without a pause leaves almost no time between turns, but EAL's interrupt
  * thread must get the lock (soft_netif_gate.c). So that thread requests the lock, and the engine

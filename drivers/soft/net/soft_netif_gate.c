@@ -64,7 +64,9 @@ static void
 raise_priority(void)
 {
 	errno = 0;
-	/* On Linux the nice value is one of the calling thread. */
+	/*
+	 * On Linux each thread has its own nice value. This call reads that of the calling thread.
+	 */
 	normal_priority.nice = getpriority(PRIO_PROCESS, 0);
 	normal_priority.raised = errno == 0 && normal_priority.nice > HIGH_NICE &&
 				 setpriority(PRIO_PROCESS, 0, HIGH_NICE) == 0;

@@ -155,7 +155,7 @@ drop_all(struct soft_port *p)
 
 /*
  * Returns the results of the PMD's checks of a frame. If the PMD did not check a checksum (UNKNOWN,
- * NONE), its two flags are false, and the stack checks the checksum.
+ * NONE), both flags for that checksum are false, and the stack checks it.
  */
 static struct soft_port_hw
 hw_of(const struct rte_mbuf *m)

@@ -78,9 +78,12 @@ struct soft_port_ops {
 struct soft_port_stats {
 	uint64_t rx_frames, tx_frames;
 	uint64_t tx_zero_copy, tx_copied; /* Packets sent without and with a copy of the payload. */
-	uint64_t tx_unsettled; /* Packets to be sent without a copy that soft_port_settle() copied,
-				  because the PMD had not accepted them. */
-	uint64_t tx_full;      /* Failed sends, because the queue was full or no mbuf was free. */
+	/*
+	 * Number of packets that were queued without a copy, but that soft_port_settle() copied,
+	 * because the PMD had not accepted them.
+	 */
+	uint64_t tx_unsettled;
+	uint64_t tx_full; /* Failed sends, because the queue was full or no mbuf was free. */
 	uint64_t tx_pending, tx_unreachable, tx_down;
 };
 
@@ -91,8 +94,11 @@ struct soft_port_info {
 	bool up;
 	bool zero_copy, multi_segs, ip_csum;
 	bool retains_mbufs; /* The PMD may retain mbufs after the burst. */
-	bool on_interrupts; /* EAL's interrupt thread works on the ethdev, and must not do so during
-			     * a call of this file. */
+	/*
+	 * The PMD works on EAL's interrupt thread. The caller must prevent that work during calls
+	 * of this file's functions.
+	 */
+	bool on_interrupts;
 	const char *driver;
 };
 

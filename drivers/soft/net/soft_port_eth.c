@@ -484,7 +484,10 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		goto drop_pools;
 	ret = start_or_stop(pmd, rte_eth_dev_start, eth->id);
 	if (ret != 0) {
-		/* -1 of a PMD means a generic error, although its value is -EPERM. */
+		/*
+		 * A PMD returns -1 for a generic error. The value is also -EPERM, but does not mean
+		 * it.
+		 */
 		if (ret == -1 && pmd->start_hint != NULL)
 			ret = -ECONNREFUSED;
 		SOFT_LOG(ERR, "%s: port=%s: cannot start %s: %s%s", dev, o->name, eth->driver,

@@ -341,7 +341,7 @@ soft_port_learn(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 	uint32_t i;
 
 	/*
-	 * Not cached: frames with a VLAN tag or a UDP checksum, because the compared words cover
+	 * Does not cache a frame with a VLAN tag or a UDP checksum: soft_port_guess() compares
 	 * neither.
 	 */
 	if (!rx->v4 || rx->l3_off != GUESS_L3 || hw->vlan_stripped || len < SOFT_PORT_GUESS ||

@@ -29,7 +29,8 @@ struct soft_port_eth {
 };
 
 #define SOFT_PORT_SPARES 32
-#define SOFT_PORT_FEW    4  /* Mbufs that are cheaper to free one by one than by one call. */
+/* Up to this number of mbufs, one call for each is cheaper than one call for all. */
+#define SOFT_PORT_FEW    4
 #define SOFT_PORT_REFILL 16 /* Mbufs per call of the pool. */
 
 struct soft_port {
@@ -60,8 +61,8 @@ void soft_port_eth_stop(struct soft_port_eth *eth);
 struct rte_mbuf *soft_port_refill(struct soft_port *p);
 
 /*
- * Returns an mbuf for a frame to send, or NULL if none is free. Prefers a spare mbuf: the last one
- * was just received, so it is in the cache. It also saves calls of the pool.
+ * Returns an mbuf for a frame to send, or NULL if none is free. Prefers the newest spare mbuf: it
+ * was just received, so it is in the cache. Using spares also saves calls of the pool.
  */
 static inline struct rte_mbuf *
 soft_port_mbuf(struct soft_port *p)

@@ -278,7 +278,10 @@ soft_kernel_obj_id(const void *in, const void *out)
 		num = bb_prm_get(out, BB_PRM_CREATE_UMEM_OUT_ID);
 		break;
 	case BB_PRM_OP_ALLOC_MEMIC:
-		/* Not an object of DEVX. The start is a whole page: its number identifies it. */
+		/*
+		 * ALLOC_MEMIC creates no DEVX object. The memory starts at a page boundary, so the
+		 * number of its first page identifies it.
+		 */
 		num = (uint32_t)(bb_prm_get64(out, BB_PRM_ALLOC_MEMIC_OUT_START) /
 				 SOFT_KERNEL_PAGE);
 		break;

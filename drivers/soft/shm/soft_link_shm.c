@@ -22,7 +22,7 @@
 
 #define BURST   32u
 #define UDP_LEN 8u
-/* An engine that is polled without a pause reads the clock in one of this number of polls. */
+/* If an engine is polled without a pause, one of this number of polls reads the clock. */
 #define CLOCK_POLLS 16u
 #define CLOCK_NS    (SOFT_SHM_CHORES_NS / 4)
 

@@ -248,7 +248,8 @@ soft_shm_sleep(struct soft_dev *dev, bool asleep)
 	__atomic_store_n(&dev->shm->dir->asleep, dev->shm->dir->asleep + 1, __ATOMIC_RELEASE);
 	/*
 	 * A peer stores a packet, and then loads "asleep". This device stores "asleep", and then
-	 * looks for packets. The fence also orders the peer's store and load.
+	 * looks for packets. The fence orders the two accesses on each side, so at least one
+	 * side sees the store of the other.
 	 */
 	if (asleep)
 		soft_shm_fence();

@@ -63,9 +63,9 @@ struct soft_shm_window {
 	uint64_t off, len;
 	uint32_t gen;
 	/*
-	 * Valid after a replacement: next old window, and the epochs of this device's engines at
-	 * the replacement. If an epoch was odd, that engine may still use the window. The window is
-	 * unmapped when each odd epoch has changed.
+	 * Valid after a newer window has replaced this one: next old window, and the epochs of this
+	 * device's engines at the replacement. If an epoch was odd, that engine may still use this
+	 * window. The window is unmapped when each epoch that was odd has changed.
 	 */
 	struct soft_shm_window *next;
 	uint64_t epochs[SOFT_SHM_ENGINES];
@@ -89,7 +89,7 @@ struct soft_shm_tx {
 	/* Protected by the connection's lock. */
 	struct soft_ring_tx ring;
 	uint32_t woken; /* Value of soft_shm_dir.asleep for which WAKE was sent. */
-	/* Protected by soft_shm.lock. While the connection is up, its lock also protects this. */
+	/* Protected by soft_shm.lock. While the connection is up, its lock also protects "sock". */
 	int sock;
 	uint64_t next_attempt; /* Time of the next connection attempt, or timeout of the handshake,
 				* TSC.
@@ -288,14 +288,18 @@ void soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
 		    const struct soft_ring_rec *rec, const uint8_t *p);
 
 /*
- * Announces to peers whether the device is asleep: they then send WAKE after their next packet.
- * Returns false if they could miss that, because membarrier(2) does not work.
+ * Announces to peers whether the device is asleep. If it is asleep, a peer sends WAKE after its
+ * next packet. Returns false if peers could miss the announcement, because membarrier(2) does not
+ * work.
  */
 bool soft_shm_sleep(struct soft_dev *dev, bool asleep);
 /* Sends WAKE to the peer. Under the connection's lock. Use soft_shm_rouse(). */
 void soft_shm_send_wake(struct soft_shm_tx *tx, uint32_t asleep);
 
-/* Wakes the peer if it is asleep, after a packet. Under the connection's lock, which is up. */
+/*
+ * Wakes the peer if it is asleep. Call it after a packet was written, with the connection's lock
+ * held. The connection must be up.
+ */
 static inline void
 soft_shm_rouse(struct soft_shm_tx *tx)
 {
@@ -311,10 +315,10 @@ soft_shm_rouse(struct soft_shm_tx *tx)
 /* ---- soft_shm_tx.c */
 
 /*
- * Connects to an address unless it is connected or connecting. If no process owns the address now
- * and @keep is true, retains the entry, so that a later owner can be reached. Returns the same
- * values as soft_shm_resolve(), but never waits: -EAGAIN if the peer's queue of connections is
- * full. Takes soft_shm.lock.
+ * Connects to an address, unless a connection exists or is being made. Returns the same values as
+ * soft_shm_resolve(), but never waits: -EAGAIN if the peer's queue of connections is full. If no
+ * process owns the address now and @keep is true, retains the entry for the connection, so that a
+ * later owner of the address can be reached. Takes soft_shm.lock.
  */
 int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep);
 /*

@@ -66,7 +66,7 @@ direct_find_qp(struct soft_wire *w)
 	d->qp_seq = p.seq;
 	d->pdn = p.pdn;
 	d->rights = p.rights;
-	/* The target rejects READs and atomics beyond this limit, so they go as packets. */
+	/* The target rejects READs and atomics beyond its limit, so they must go as packets. */
 	if (1u << qp->log_sra_max > p.max_rd_atomic)
 		d->rights &= SOFT_SHM_WRITE;
 	return true;
@@ -348,7 +348,10 @@ soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 	    !direct_kind(w->done[(w->posted - 1) % SOFT_WIRE_SLOTS].opcode))
 		return false;
 	direct_enter(e, w);
-	/* Looks up the peer's QP. Its PSN differs while packets are in flight. */
+	/*
+	 * Looks up the peer's QP. The result does not matter: it is false while packets are in
+	 * flight, because the PSNs of the two QPs then differ.
+	 */
 	(void)direct_ready(w);
 	can = soft_shm_wire(w)->direct.qp_seq != 0 &&
 	      __atomic_load_n(&w->shm_tx->state, __ATOMIC_ACQUIRE) == SOFT_SHM_UP &&

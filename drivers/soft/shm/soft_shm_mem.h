@@ -106,8 +106,10 @@ struct soft_shm_cached_key {
 	uint32_t key, seq, rights;
 	uint64_t start, len;
 	uint8_t *base;
-	const uint32_t *now; /* Address of seq in the peer's entry; another value there makes this
-			      * copy stale. */
+	/*
+	 * Address of the peer's sequence number. This copy is stale if the value there is not seq.
+	 */
+	const uint32_t *now;
 };
 
 /* Creates memory of @len bytes that only this mapping can write. Returns 0 or a negative errno. */

@@ -116,7 +116,7 @@ seg_slot(const struct soft_shm *shm, const struct stat *st)
 
 /*
  * Adds @len bytes of a file to the file's shared segment. The segment grows until it holds all
- * shared parts of the file. Returns the slot, or -1 on failure.
+ * shared parts of the file. Returns the index of the segment in seg[], or -1 on failure.
  */
 static int
 seg_take(struct soft_shm *shm, const struct part *p, uint64_t len)
@@ -358,8 +358,8 @@ count_increment(uint64_t reported, uint64_t now)
 }
 
 /*
- * Returns in *more the direct accesses that a QP's peer made since the last call. Returns false if
- * their number is unknown.
+ * Returns in *more the numbers of direct accesses that a QP's peer made since the last call.
+ * Returns false if the numbers are unknown.
  */
 static bool
 new_accesses(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_shm_count *more)
@@ -532,9 +532,9 @@ soft_shm_wait(struct soft_dev *dev)
 	end = rte_rdtsc() + soft_time_cycles(SOFT_SHM_HOLD_NS);
 	pthread_mutex_lock(&shm->lock);
 	/*
-	 * Reads the epochs of all peers (odd while a peer's engine may access this memory) before
-	 * it waits for the first. An engine that starts an access later finds the entry withdrawn,
-	 * so no wait for it is needed.
+	 * First reads the epochs of all peers, and only then waits for them. An epoch is odd while
+	 * a peer's engine may access this memory. An engine that starts an access later finds the
+	 * entry withdrawn, so this thread need not wait for it.
 	 */
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)

@@ -79,7 +79,7 @@ void soft_ring_publish(struct soft_ring_tx *r, struct soft_ring_rec *rec, uint32
  */
 const uint8_t *soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec);
 /*
- * Consumes the packet that soft_ring_peek() returned. The producer learns this by
+ * Consumes the packet that soft_ring_peek() returned. The producer sees the free space only after
  * soft_ring_release().
  */
 static inline void

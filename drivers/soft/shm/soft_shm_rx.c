@@ -9,10 +9,10 @@
 #include "soft_shm.h"
 
 /*
- * Limits of one event: at most LOOKS connections are taken from the queue and their users checked,
- * and at most ACCEPTS connections of trusted users are accepted. Both limits protect against a
- * process that connects without end. LOOKS is higher, because a check is cheaper, and because
- * untrusted connections in the queue keep peers out.
+ * Limits for one event of a listening socket. At most LOOKS connections are taken from the queue to
+ * check their users. At most ACCEPTS connections of trusted users are accepted. Both limits protect
+ * against a process that connects without end. LOOKS is higher, because a check is cheaper, and
+ * because untrusted connections in the queue keep peers out.
  */
 #define ACCEPTS 16
 #define LOOKS   64

@@ -190,8 +190,8 @@ reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 	if (tx != NULL) {
 		i = tx_index(shm, tx);
 		/*
-		 * First reads pending events, because the former owner may be gone and another
-		 * process may own the address now.
+		 * First reads pending events of the connection, because the process that owned the
+		 * address may be gone. Another process may own the address now.
 		 */
 		soft_shm_tx_event(shm, i);
 		return soft_shm_tx_connect(shm, i, rte_rdtsc());

@@ -41,7 +41,10 @@ struct soft_link_pkt {
 	const struct bb_roce_pkt *pkt;
 	const struct bb_roce_iov *iov;
 	uint32_t n;
-	/* True if the payload segments stay valid until the turn ends, else only in the call. */
+	/*
+	 * True if the payload segments stay valid until the turn ends; false if only during the
+	 * call.
+	 */
 	bool stable;
 };
 
@@ -89,7 +92,8 @@ struct soft_link_ops {
 	uint32_t (*direct)(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
 	/*
 	 * Returns true if no WQE may be posted to the RoCEv2 engine now, because direct() can
-	 * execute the next WQE after the packets in flight. Called as direct().
+	 * execute the next WQE once the packets in flight are acknowledged. Called only for a queue
+	 * pair whose shm_tx is not NULL. May be NULL.
 	 */
 	bool (*holds)(struct soft_engine *e, struct soft_wire *w);
 	/* Called at the first packet that a queue pair receives in RTR. May be NULL. */

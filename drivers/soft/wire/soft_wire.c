@@ -290,9 +290,9 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 /* ---- When a QP runs again, and what it does then */
 
 /*
- * Suspends the QP until its timer expires, if it has one. Each packet moves the deadline, but most
- * timers are stopped before they expire. So a running timer is not moved. If it expires before the
- * deadline, it is set again.
+ * Suspends the QP. If the QP has a deadline, its timer runs it again. Each packet moves the
+ * deadline, but most timers are stopped before they expire. So a running timer is not moved. If it
+ * expires before the deadline, it is set again.
  */
 static inline void
 soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
@@ -320,7 +320,8 @@ soft_wire_idle(const struct soft_wire *w)
 }
 
 /*
- * Puts the QP on the list of QPs with work if it can go on now; else suspends it until its timer.
+ * Puts the QP on the list of QPs with work if it can go on now. Otherwise suspends it until its
+ * timer expires.
  */
 static inline void
 soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
@@ -377,7 +378,10 @@ soft_wire_run_slow(struct soft_engine *e, struct soft_wire *w, bool post, uint64
 		soft_wire_post(e, w);
 	if (!bb_roce_idle(&w->roce))
 		bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
-	/* Requests of UC and UD complete when sent, so the send has freed slots. */
+	/*
+	 * Requests of UC and UD complete when they are sent, so there are free slots for more
+	 * requests now.
+	 */
 	if (post && w->qp->st != BB_PRM_QP_ST_RC)
 		soft_wire_post(e, w);
 }

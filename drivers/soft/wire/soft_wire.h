@@ -103,7 +103,10 @@ struct soft_wire {
 		uint64_t va;
 		uint32_t rkey, len;
 	} checked;
-	/* Predicted headers by packet type, learnt from the last such frame: soft_wire_expect.c. */
+	/*
+	 * Predicted headers for each packet type, learnt from the last frame of that type:
+	 * soft_wire_expect.c.
+	 */
 	struct soft_wire_expect {
 		uint8_t head[SOFT_WIRE_HEAD_MAX]; /* First bytes of the predicted frame. */
 		uint32_t crc; /* State of the ICRC after the bytes up to the QP number. */
@@ -125,13 +128,13 @@ struct soft_wire {
 	struct soft_wire_dest path;
 	/* Cached first bytes of packets on the path: [0] of a request, [1] of an ACK. */
 	struct soft_port_begin begin[2];
-	struct soft_wire_dest *dest; /* Only for UD: destination by slot. */
+	struct soft_wire_dest *dest; /* Only for UD: destination of the message in each slot. */
 	struct soft_shm_tx *shm_tx;  /* Shared-memory connection, with the option shm; else NULL. */
 	uint32_t *epsn_out; /* Address at which peers in shared memory read the PSN that the
 			     * responder expects. */
 	struct bb_roce_stats
 		counted_stats; /* Copy of roce.stats at the last update of the counters. */
-	bool uncounted;        /* True if the QP is on soft_engine.uncounted, linked by count. */
+	bool uncounted;        /* True if the QP is on the list soft_engine.uncounted. */
 	LIST_ENTRY(soft_wire) count;
 	/*
 	 * Number of out-of-order packets held, and the PSN of the missing packet. While packets are
@@ -252,7 +255,7 @@ struct bb_roce_pkt *soft_wire_ooo_store(void *ctx, struct bb_roce_qp *roce,
 void soft_wire_ooo_release(void *ctx, struct bb_roce_qp *roce, struct bb_roce_pkt *pkt);
 
 /* ---- soft_wire_ud.c */
-/* Sets the destination of the UD WQE in @r in *msg and *dest. */
+/* Copies the destination of the UD WQE in @r to *msg and *dest. */
 void soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_roce_msg *msg,
 		       struct soft_wire_dest *dest);
 /*
@@ -299,8 +302,8 @@ struct soft_packet {
  */
 void soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft_packet *p);
 /*
- * Delivers a copy of a packet to each member of its group on @dev, if the packet is one to a group.
- * Returns false if it is not, or if the group has no member.
+ * Delivers a copy of a packet to each member of its multicast group on @dev. Returns false if the
+ * packet is not sent to a group, or if the group has no member.
  */
 bool soft_wire_cast(struct soft_dev *dev, const struct soft_packet *p);
 /*
@@ -309,7 +312,7 @@ bool soft_wire_cast(struct soft_dev *dev, const struct soft_packet *p);
  */
 void soft_wire_cast_own(struct soft_dev *dev, const struct soft_packet_msg *m);
 /*
- * Passes a packet on: a received one to its target QP, another one to the link. Returns false if
+ * Passes on a received packet to its target QP, or a packet to send to the link. Returns false if
  * there is no room; the caller then still owns the packet.
  */
 bool soft_packet_forward(struct soft_engine *e, struct soft_packet_msg *m);
@@ -341,8 +344,8 @@ soft_wire_expect_clear(struct soft_wire *w)
 void soft_net_fault_apply(struct soft_engine *e, struct soft_packet_msg *m,
 			  const struct soft_net_fault *f);
 /*
- * Returns true if fault injection drops the next packet. Only for a device with
- * soft_net_loses_only().
+ * Returns true if fault injection drops the next packet. Call it only for a device for which
+ * soft_net_loses_only() returns true.
  */
 bool soft_net_loses(struct soft_engine *e);
 /*

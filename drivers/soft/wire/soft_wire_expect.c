@@ -297,8 +297,8 @@ is_plain(const struct soft_wire *w, const struct soft_packet *p)
 	if (p->ip_len == 40)
 		return soft_be32(p->ip + 4) >> 16 == p->len - 40;
 	/*
-	 * Computes the checksum of the IPv4 header here, because the PMD may have verified a frame
-	 * whose checksum field differs.
+	 * Computes the checksum of the IPv4 header here. A PMD may report a good checksum although
+	 * the field in the header has another value.
 	 */
 	return p->ip_len == 20 && soft_be32(p->ip) << 16 == p->len << 16 &&
 	       soft_port_csum(NULL, NULL, 0, 0, p->ip, 20) == 0;
@@ -330,8 +330,8 @@ soft_wire_learn(struct soft_wire *w, const struct soft_packet *p)
 	enum soft_wire_kind kind = kind_of(opcode);
 
 	/*
-	 * kinds[] has 0, the type of WRITEs, also for opcodes without a packet type. So for type 0
-	 * the opcode must be that of a WRITE.
+	 * kinds[] maps an opcode without a packet type to 0, which is also the type of WRITEs. So
+	 * for type 0 the opcode must be that of a WRITE.
 	 */
 	if (opcode >= 32 || (kind == 0 && opcode != (BB_ROCE_RC | BB_ROCE_WRITE_ONLY)))
 		return;

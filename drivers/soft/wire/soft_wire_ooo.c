@@ -19,7 +19,8 @@
 
 /*
  * Counts one more packet of a queue pair that arrived out of order and is stored. If the responder
- * has made progress since the last stored packet, moves the queue pair to the end of the list.
+ * has made progress since the last stored packet, moves the queue pair to the end of the list
+ * soft_engine.storing.
  */
 static void
 soft_wire_count_stored(struct soft_engine *e, struct soft_wire *w)

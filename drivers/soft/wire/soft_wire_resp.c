@@ -95,7 +95,7 @@ soft_wire_recv_place(void *ctx, struct bb_roce_qp *roce, uint32_t off, const uin
 		w->in_cqe_len = (uint8_t)len;
 		return 0;
 	}
-	/* The receive of a datagram needs room for the GRH in addition. */
+	/* The receive of a datagram also needs room for the GRH. */
 	synd = ud ? soft_wire_recv_map(w, 0, SOFT_GRH) : 0;
 	if (synd == 0)
 		synd = soft_wire_recv_map(w, off + (ud ? (uint64_t)SOFT_GRH : 0), len);
