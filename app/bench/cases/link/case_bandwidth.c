@@ -80,8 +80,8 @@ run(void)
 		 * storage queues 32 and more.
 		 */
 		{"bandwidth/4KiB", 4096, 16, 0.8},
-		{"bandwidth/64KiB", 65536, 4, 0.9},
-		{"bandwidth/1MiB", 1048576, 4, 0.9},
+		{"bandwidth/64KiB", 65536, 4, 0.95},
+		{"bandwidth/1MiB", 1048576, 4, 0.95},
 	};
 	struct soft s;
 	unsigned int i;

@@ -73,8 +73,8 @@ compare_ucx(struct soft *s)
 		 {"ucp_put_bw", "shm", 500, 1048576},
 		 500,
 		 1048576,
-		 GOAL_NONE,
-		 0},
+		 GOAL_AT_LEAST,
+		 1},
 	};
 	unsigned int i;
 
