@@ -479,7 +479,8 @@ tcp_connect(struct bb_conn *c)
 	c->io.ready = conn_ready;
 	c->connecting = true;
 	/*
-	 * If connect() succeeds at once, epoll also reports EPOLLOUT, so both cases continue there.
+	 * If connect() succeeds at once, epoll reports EPOLLOUT too. So one handler continues in
+	 * both cases.
 	 */
 	if (connect(c->fd, addr, len) != 0 && errno != EINPROGRESS) {
 		int ret = -errno;

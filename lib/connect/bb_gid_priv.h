@@ -33,7 +33,8 @@ struct bb_gid_last_log {
 
 /*
  * Calls bb_gid_choose() for callers that retry often. Logs a refusal only if it differs from the
- * last one in @last. The next log line says how often the last refusal was repeated.
+ * previous refusal, which @last records. The next log line says how often the previous refusal was
+ * repeated.
  */
 int bb_gid_choose_logged(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
 			 uint8_t *index, struct bb_gid_last_log *last);

@@ -28,7 +28,7 @@ struct entry {
 	uint64_t bytes;              /* bytes that the request accesses from off on */
 	enum bb_wr_fate fate;
 	enum bb_wc_status status;
-	bool maybe;  /* the request may have been executed by an earlier post */
+	bool maybe;  /* an earlier post may have executed the request */
 	bool ended;  /* fate is known */
 	bool polled; /* true if a flush or retry error of the request was polled;
 		      * bb_replay_lost() then posts the request again or reports it */
@@ -104,7 +104,7 @@ is_atomic(enum bb_wr_opcode op)
 	       op == BB_WR_MASKED_CMP_AND_SWP || op == BB_WR_MASKED_FETCH_AND_ADD;
 }
 
-/* Looks up by rkey and address the region of the peer that a request accesses. */
+/* Looks up the peer's region that a request accesses, by the rkey and address of the request. */
 static void
 find_region(const struct bb_conn *c, struct entry *e)
 {

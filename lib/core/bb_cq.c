@@ -250,8 +250,8 @@ bb_cq_compact(struct bb_cq *cq)
 }
 
 /*
- * Returns the receives whose CQEs are about to be dropped to the QP's SRQ. Otherwise no poll would
- * ever free these receives.
+ * For each CQE of the QP that is about to be dropped, returns the receive to the SRQ. Otherwise no
+ * poll would ever free these receives.
  */
 static void
 srq_reclaim(struct bb_cq *cq, const struct bb_qp *qp, struct bb_srq *srq)

@@ -15,7 +15,7 @@
 
 /*
  * Milliseconds that the library waits until a device has flushed a queue. After that the device
- * counts as stuck. That a card needs less time is an assumption [A].
+ * counts as stuck. A card is assumed to need less time ([A]: not tested on a card).
  */
 #define FLUSH_MS 1000u
 

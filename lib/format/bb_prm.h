@@ -419,8 +419,9 @@ enum bb_prm_qp_state {
 
 /*
  * MODIFY_CQ: with op_mod RESIZE it sets a new ring; otherwise the field select names what changes.
- * An assumption [A]: the umem of the new ring has its fields at the positions of CREATE_CQ. In both
- * commands the kernel marks these positions as reserved and has cq_umem_valid after them.
+ * [A], an assumption that was not tested on a card: the umem of the new ring has its fields at the
+ * positions of CREATE_CQ. In both commands the kernel marks these positions as reserved and has
+ * cq_umem_valid after them.
  */
 #define BB_PRM_MODIFY_CQ_CQN BB_PRM_F(0x008, 8, 24) /* modify_cq_in.cqn */
 #define BB_PRM_MODIFY_CQ_FIELD_SELECT                                                              \

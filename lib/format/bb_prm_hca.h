@@ -72,7 +72,7 @@ enum bb_prm_hca_cap {
 	BB_PRM_CAP_ETHERNET_OFFLOADS = 0x1,
 };
 
-/* Sizes of mailboxes in bytes, without lists. */
+/* Sizes of mailboxes in bytes, without the lists that follow their fixed parts. */
 #define BB_PRM_SZ_QUERY_ISSI_OUT         0x70   /* sizeof(query_issi_out) */
 #define BB_PRM_SZ_QUERY_EQ_OUT           0x110  /* sizeof(query_eq_out) */
 #define BB_PRM_SZ_CREATE_EQ_IN           0x110  /* sizeof(create_eq_in) */

@@ -3,8 +3,8 @@
  */
 /*
  * Command mailbox layouts that only a kernel's driver writes: users, page lists, keys over pages,
- * and objects that the mlx5 driver of this library does not use. The form is that of bb_prm.h;
- * test/golden checks both.
+ * and objects that the mlx5 driver of this library does not use. The macros are written as in
+ * bb_prm.h, and test/golden checks both files.
  */
 #ifndef BB_PRM_KERNEL_H
 #define BB_PRM_KERNEL_H

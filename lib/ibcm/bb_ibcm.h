@@ -77,7 +77,7 @@ struct bb_ibcm_event {
 	uint64_t cookie;
 	int status;
 	const struct bb_ibcm_msg *msg; /* message of the peer; NULL if a timeout is the cause */
-	/* REQ and SIDR_REQ of an IP service: header of the private data; else NULL */
+	/* IP CM header of a REQ or SIDR_REQ of an IP service; NULL in all other events */
 	const struct bb_ibcm_ip *ip;
 	const struct bb_ibcm_net *net; /* path to the peer; src is the local GID */
 };
@@ -144,7 +144,8 @@ uint32_t bb_ibcm_in_use(const struct bb_ibcm *cm);
 
 /* A service that peers may connect to. */
 struct bb_ibcm_service {
-	uint64_t service_id, mask; /* a requested ID matches if its bits in mask are equal */
+	/* a requested ID matches if it equals service_id in all bits of mask */
+	uint64_t service_id, mask;
 	/*
 	 * The private data must start with an IP CM header. Its destination must be @addr, unless
 	 * @addr is zero.
@@ -216,8 +217,7 @@ int bb_ibcm_sidr_reply(struct bb_ibcm *cm, uint32_t id, enum bb_ibcm_sidr_status
 
 /* Reasons for which the engine drops a message without an event. */
 enum bb_ibcm_drop {
-	BB_IBCM_DROP_LENGTH, /* for this reason and the next four bb_ibcm_parse() rejected the
-				message */
+	BB_IBCM_DROP_LENGTH, /* bb_ibcm_parse() reports this reason and the next four */
 	BB_IBCM_DROP_VERSION,
 	BB_IBCM_DROP_CLASS,
 	BB_IBCM_DROP_METHOD,

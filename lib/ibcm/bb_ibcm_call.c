@@ -6,7 +6,9 @@
 
 #include "bb_ibcm_priv.h"
 
-/* Returns the connection with this ID, if the caller has it and @states has the bit of its state.
+/*
+ * Sets *c to the connection with this ID. Returns 0; -ENOENT if the caller does not have the ID;
+ * -EINVAL if @states does not have the bit 1 << state of the connection's state.
  */
 static int
 find_owned(struct bb_ibcm *cm, uint32_t id, uint32_t states, struct bb_ibcm_conn **c)

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Positions of the fields of CM messages, and the two functions that read and write them. A
- * position is the byte after the header of the MAD, the bit in that byte, where 0 is the highest,
- * and the width. The positions are those of tables 106 to 120 of IBTA vol. 1, as in Linux
- * include/rdma/ibta_vol1_c12.h (macros CM_REQ_*, CM_MRA_* and so on) and, before Linux 5.7, in
- * drivers/infiniband/core/cm_msgs.h.
+ * Positions of the fields of CM messages, and the two functions that read and write fields. A
+ * position has three parts: the field's first byte, counted from the end of the MAD's header; the
+ * field's first bit in that byte, where 0 is the highest bit; and the width in bits. The positions
+ * are those of tables 106 to 120 of IBTA vol. 1, as in Linux include/rdma/ibta_vol1_c12.h (macros
+ * CM_REQ_*, CM_MRA_* and so on) and, before Linux 5.7, in drivers/infiniband/core/cm_msgs.h.
  */
 #include <string.h>
 

@@ -126,8 +126,8 @@ void bb_ibcm_slot_free(struct bb_ibcm *cm, struct bb_ibcm_conn *c);
 /* Returns the slot in use that has this ID, or NULL. */
 struct bb_ibcm_conn *bb_ibcm_find(struct bb_ibcm *cm, uint32_t id);
 /*
- * Inserts the slot by c->net.dst and c->remote_id or c->remote_qpn. Does nothing if the slot is in
- * the table already.
+ * Inserts the slot into @table. The key is c->net.dst with c->remote_id or c->remote_qpn, as the
+ * table requires. Does nothing if the slot is in the table already.
  */
 void bb_ibcm_insert(struct bb_ibcm *cm, struct bb_ibcm_conn *c, enum bb_ibcm_table table);
 void bb_ibcm_remove(struct bb_ibcm *cm, struct bb_ibcm_conn *c, enum bb_ibcm_table table);

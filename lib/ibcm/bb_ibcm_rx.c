@@ -25,8 +25,9 @@ over(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t hold, enum bb_ibcm_eve
 }
 
 /*
- * Returns the connection to which the message's remote ID belongs, if the message comes from its
- * peer. @known: the peer's ID must be that of the connection, too. Otherwise counts the reason.
+ * Returns the connection to which the message's remote ID belongs, if the message comes from that
+ * connection's peer. With @known the message's local ID must also be the ID of that peer. Otherwise
+ * counts the reason for the drop and returns NULL.
  */
 static struct bb_ibcm_conn *
 find_conn(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb_ibcm_msg *msg,

@@ -249,8 +249,8 @@ find_at(const struct bb_mem_table *t, uint32_t seq, uint64_t addr, uint64_t len,
 	for (;;) {
 		/*
 		 * The link to the entry @e was loaded before this check. If the sequence number is
-		 * still @seq, the link belongs to the tree of @seq, so the path is not longer than
-		 * that tree.
+		 * still @seq, the link belongs to the tree of @seq. So the path is not longer than
+		 * the height of that tree.
 		 */
 		if (__atomic_load_n(&t->seq, __ATOMIC_RELAXED) != seq)
 			return false;

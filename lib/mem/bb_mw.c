@@ -91,8 +91,8 @@ table_slot(const struct bb_dev *dev, uint32_t rkey)
 }
 
 /*
- * Returns the table slot of a key. Allocates the page of the slot if it does not exist. Returns
- * NULL if there is no memory. Call with dev->lock held.
+ * Returns the entry of a key in the table of windows. Allocates the table's page for that entry if
+ * necessary. Returns NULL if there is no memory. Call with dev->lock held.
  */
 static struct bb_mw_priv **
 table_slot_make(struct bb_dev *dev, uint32_t rkey)
@@ -368,9 +368,9 @@ bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey)
 	if (w != NULL) {
 		rte_ticketlock_lock(&w->lock);
 		/*
-		 * If the key is that of the last post, all operations on it have executed. Another
-		 * key belongs to an earlier bind, or to a freed window with the same index, so the
-		 * current state does not change.
+		 * If @rkey is the key that the last posted request set, the device has executed all
+		 * requests on the window. Another @rkey belongs to an earlier bind, or to a freed
+		 * window with the same index, so the current state does not change.
 		 */
 		if (w->pub.rkey == rkey)
 			release_all(w);

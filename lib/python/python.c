@@ -86,7 +86,7 @@ pybb_dev_list(char (*names)[BB_DEV_NAME_MAX], unsigned int n)
 	return found;
 }
 
-/* Returns 1 and a field's name and value, 0 after the last one, or a negative errno. */
+/* Returns 1 and the name and value of field @index, 0 after the last field, or a negative errno. */
 EXPORT int
 pybb_dev_field(struct bb_dev *dev, unsigned int index, const char **name, uint64_t *value)
 {

@@ -35,7 +35,10 @@ bb_roce_comp_waits(struct bb_roce_qp *qp, uint64_t now)
 		bb_roce_rto_start(qp, now);
 }
 
-/* Records that all PSNs before @una are acknowledged, and completes the messages that end there. */
+/*
+ * Records that all PSNs before @una are acknowledged. Completes the messages whose last PSN is
+ * before @una.
+ */
 static void
 progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 {

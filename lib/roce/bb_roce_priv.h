@@ -156,8 +156,8 @@ void bb_roce_repeat_init(struct bb_roce_qp *qp);
 /*
  * Decides what to send again when the packet with the oldest PSN seems to be lost, because a NAK
  * has reported it (@by_nak) or its ACK is late. Returns true if only this packet, or a run of
- * packets that starts with it, must be sent again. Returns false if all packets from it on must be
- * sent again.
+ * packets that starts with it, must be sent again. Returns false if this packet and all packets
+ * after it must be sent again.
  */
 bool bb_roce_repeat_lost(struct bb_roce_qp *qp, bool by_nak);
 /*

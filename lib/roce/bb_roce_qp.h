@@ -205,7 +205,7 @@ struct bb_roce_ops {
 				uint32_t rkey, uint64_t va, uint32_t len);
 	/*
 	 * Writes data of an RDMA WRITE. The key may have been destroyed since remote_check(). So
-	 * this callback and the two below must check the key again.
+	 * remote_write(), remote_read() and remote_atomic() must check the key again.
 	 */
 	uint8_t (*remote_write)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va,
 				const uint8_t *data, uint32_t len);
@@ -392,8 +392,11 @@ struct bb_roce_req {
 				  again */
 	/* Value of nxt when the packet with PSN una was last sent again. */
 	uint32_t probe_end;
-	uint32_t run_len, run_end; /* run_len: number of packets in the last run of packets sent
-				      again; run_end: PSN after the newest of them that was sent */
+	/*
+	 * run_len: number of packets in the last run of packets sent again; run_end: PSN after the
+	 * newest packet of this run that was sent
+	 */
+	uint32_t run_len, run_end;
 	uint32_t run_left; /* packets that selective repeat has selected and not sent again yet */
 	/* PSN and message index of the next packet that selective repeat sends again */
 	uint32_t run_psn, run_msg;

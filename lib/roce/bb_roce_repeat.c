@@ -131,8 +131,8 @@ bb_roce_repeat_lost(struct bb_roce_qp *qp, bool by_nak)
 }
 
 /*
- * Selects the newest packet as the next to send. Does nothing if the newest packet directly
- * follows the oldest, or if it cannot be sent alone.
+ * Selects the newest packet as the next to send. Does nothing if the newest packet directly follows
+ * the oldest, or if the newest packet cannot be sent alone.
  */
 static void
 select_newest(struct bb_roce_req *req)
@@ -200,8 +200,9 @@ bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 		start_run(qp, probe, false);
 	} else {
 		/*
-		 * If the oldest packet was sent again together with the acknowledged ones, it is
-		 * still in flight. If it is lost, the peer will send a NAK.
+		 * If the oldest packet was sent again together with packets that are now
+		 * acknowledged, the oldest packet is still in flight. If it is lost, the peer will
+		 * send a NAK.
 		 */
 		if (oldest_in_flight(req))
 			return;

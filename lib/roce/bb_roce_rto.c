@@ -18,8 +18,8 @@
 #include "bb_roce_priv.h"
 
 /*
- * Time without progress after which all packets are sent again (adaptive interval), before the
- * first round trip is measured.
+ * Adaptive interval until the first round trip is measured. All packets are sent again after an
+ * adaptive interval without progress.
  */
 #define INITIAL_NS UINT64_C(1000000)
 /* Longest adaptive interval if the ack timeout is off. */

@@ -262,8 +262,9 @@ bb_roce_short_receives(const struct bb_roce_qp *qp)
 }
 
 /*
- * Records that a WRITE was executed whose RETH has these values. bb_roce_short_next() must have
- * returned true for it. If the WRITE has an immediate, the caller has completed its receive.
+ * Records that a WRITE with these values in its RETH was executed. bb_roce_short_next() must have
+ * returned true for the WRITE. If the WRITE has an immediate, the caller has completed the receive
+ * that the immediate consumes.
  */
 static inline void
 bb_roce_short_written(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t len,

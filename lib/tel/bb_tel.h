@@ -123,7 +123,7 @@ struct bb_tel_page {
 	uint64_t start, total;
 };
 
-/* Starts a page. Returns false if the parameters were rejected; @d then has the error. */
+/* Starts a page of a list. Returns false if the parameters were rejected; @d then has the error. */
 static inline bool
 bb_tel_page_begin(struct bb_tel_page *p, struct bb_tel_args *a, struct rte_tel_data *d)
 {

@@ -22,7 +22,7 @@ extern "C" {
 
 /**
  * States of a QP (man ibv_modify_qp). Queues created through DEVX have no states SQD and SQE. So a
- * UC or UD QP whose send fails goes to ERR, not to SQE (an assumption about cards: [A]).
+ * UC or UD QP whose send fails goes to ERR, not to SQE ([A]: an assumption, not tested on a card).
  */
 enum bb_qp_state {
 	BB_QP_RESET,
@@ -184,10 +184,11 @@ int bb_qp_create_v(struct bb_pd *pd, const struct bb_qp_init_attr *attr, uint32_
 /**
  * Creates a QP in RESET (man ibv_create_qp). Receives may be posted at once; the library passes
  * them to the device when the QP goes to INIT. A transition to RESET drops all receives.
- * @return 0; -EINVAL if an attribute exceeds a limit of bb_dev_query() (a UD WQE holds two SGEs, or
- * 32 inline bytes, less than the limit), or the CQs belong to another device or owner; -ENOSPC if a
- * CQ cannot hold a completion for every WQE of its queues: make the CQ deeper; -ENOMEM; -EPROTO if
- * the program was built with headers of another BB_LAYOUT_VERSION: rebuild the program.
+ * @return 0; -EINVAL if an attribute exceeds a limit of bb_dev_query(), or the CQs belong to
+ * another device or owner; -ENOSPC if a CQ cannot hold a completion for every WQE of its queues:
+ * make the CQ deeper; -ENOMEM; -EPROTO if the program was built with headers of another
+ * BB_LAYOUT_VERSION: rebuild the program. For UD, the limit of SGEs is 2 lower than in
+ * bb_dev_query(), and the limit of inline bytes is 32 lower.
  */
 static inline int
 bb_qp_create(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp **qp)

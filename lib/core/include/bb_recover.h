@@ -100,9 +100,9 @@ int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
  *   reason.
  * - A send that was never rung is NOT_DONE.
  *
- * Cost: the call takes milliseconds on a card (an assumption: [A]), and up to a second if the
- * device does not respond. If @p remote is given, the call may wait until the next hop's MAC is
- * resolved, as bb_qp_connect() does; bb_conn_recover() never waits for this.
+ * Cost: the call takes milliseconds on a card ([A]: an assumption, not tested on a card), and up to
+ * a second if the device does not respond. If @p remote is given, the call may wait until the next
+ * hop's MAC is resolved, as bb_qp_connect() does; bb_conn_recover() never waits for this.
  * @param remote the peer's address; NULL: leave the QP in RESET, @p local and @p attr are ignored.
  * @param attr as for bb_qp_connect(); NULL: rights, retries and path as set before. A QP in RESET
  * has lost these values, so @p attr is required for such a QP.

@@ -100,14 +100,14 @@ uint32_t bb_loop_lcore(const struct bb_loop *loop);
  * Makes the loop poll @p cq and call @p cb for each burst of completions. Detach the CQ before you
  * destroy it.
  * @return 0; -EINVAL if the CQ belongs to another lcore; -EALREADY if the CQ is attached; -ENOSPC
- * if max_cqs CQs are attached; -EBUSY and -ETIMEDOUT as the comment of this file says.
+ * if max_cqs CQs are attached; -EBUSY and -ETIMEDOUT as described at the top of this file.
  */
 int bb_loop_attach_cq(struct bb_loop *loop, struct bb_cq *cq, bb_loop_cq_fn cb, void *arg);
 
 /**
  * Detaches a CQ.
- * @return 0; -ENOENT if the CQ is not attached; -EBUSY and -ETIMEDOUT as the comment of this file
- * says.
+ * @return 0; -ENOENT if the CQ is not attached; -EBUSY and -ETIMEDOUT as described at the top of
+ * this file.
  */
 int bb_loop_detach_cq(struct bb_loop *loop, struct bb_cq *cq);
 
@@ -115,7 +115,7 @@ int bb_loop_detach_cq(struct bb_loop *loop, struct bb_cq *cq);
  * Makes the loop call @p fn with @p arg once per iteration. Function and argument together identify
  * a poller.
  * @return 0; -EALREADY if the poller is attached; -ENOSPC if max_pollers pollers are attached;
- * -EBUSY and -ETIMEDOUT as the comment of this file says.
+ * -EBUSY and -ETIMEDOUT as described at the top of this file.
  */
 int bb_loop_attach_poller(struct bb_loop *loop, bb_loop_poll_fn fn, void *arg);
 

@@ -97,8 +97,8 @@ int bb_post_mkey_list(struct bb_qp *qp, uint64_t wr_id, struct bb_mkey *mkey, ui
 
 /**
  * Posts a request that sets the layout of @p mkey to @p repeat rounds of @p n blocks
- * (mlx5dv_wr_mr_interleaved). Round k has the bytes of each block at addr + k * (bytes + skip) of
- * that block, one block after the other.
+ * (mlx5dv_wr_mr_interleaved). Round k consists of range k of each block, one block after the other.
+ * Range k of a block starts at addr + k * (bytes + skip).
  * @return as bb_post_mkey_list(). -ENOTSUP if the device does not support patterns.
  */
 int bb_post_mkey_interleaved(struct bb_qp *qp, uint64_t wr_id, struct bb_mkey *mkey,

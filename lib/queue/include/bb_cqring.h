@@ -46,8 +46,8 @@ bb_cqring_at(const struct bb_cqring *cq, uint64_t ci)
 }
 
 /**
- * Returns the number of CQEs in the ring, a power of two. This bit of ci is the owner bit that the
- * next CQE must have.
+ * Returns the number of CQEs in the ring, a power of two. The same bit of a CQE number is the owner
+ * bit that this CQE must have.
  */
 static inline uint32_t
 bb_cqring_size(const struct bb_cqring *cq)

@@ -133,8 +133,8 @@ struct bb_sq {
 			   of the library, and the slots of a WQE after its first */
 	uint64_t full;  /**< statistics: posts refused because the queue was full */
 	/**
-	 * Functions that a post calls if its limit has no room: those of rings, or those of a
-	 * driver whose posts build no WQEs. Such a driver has limits of 0.
+	 * Functions that a post calls if the limit of its class is reached: those of rings, or
+	 * those of a driver whose posts build no WQEs. Such a driver has limits of 0.
 	 */
 	const struct bb_sq_ops *ops;
 	void *driver;         /**< first argument of ops->write and of @ref piece */
@@ -278,9 +278,7 @@ bb_sq_advance(struct bb_sq *sq, uint64_t where, uint32_t blocks)
 	bb_count_store_pair(&sq->seq, where + ((uint64_t)blocks << 48 | 1));
 }
 
-/**
- * Returns true if another WQE of one slot fits under @p limit, which is one of the queue's limits.
- */
+/** Returns true if another WQE of one slot may be posted under @p limit, the limit of its class. */
 static inline bool
 bb_sq_has_room_in(const struct bb_sq *sq, uint32_t limit)
 {

@@ -3,12 +3,13 @@
  */
 /**
  * @file
- * Send queue: functions that a post calls if its limit has no room. Included by bb_sq.h.
+ * Send queue: functions that a post calls if the limit of its class is reached. Included by
+ * bb_sq.h.
  *
- * A post to a ring calls them if the ring is full, if it refuses posts, or if the next WQE needs a
- * fence. So they add no cost to the fast path of a ring. A driver that posts with calls of its own,
- * as drivers/verbs does, sets all limits to 0. Each post then calls these functions with the
- * caller's arguments and builds no WQE.
+ * A post to a ring calls them if the ring is full, if the queue refuses posts, or if the next WQE
+ * needs a fence. So they add no cost to the fast path of a ring. A driver that posts with calls of
+ * its own, as drivers/verbs does, sets all limits to 0. Each post then calls these functions with
+ * the caller's arguments and builds no WQE.
  *
  * The caller has checked the arguments: number and lengths of SGEs, inline length, size and
  * alignment of atomics, owner. Results are those of posts (bb_sq.h).
@@ -83,7 +84,8 @@ struct bb_sq_ops {
 	int (*lacked)(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, uint32_t flags);
 	/**
 	 * Writes the SGEs of the request in slot @p idx to @p pieces, at most @p max, as
-	 * bb_wqe_pieces() does. Returns their number. NULL if the queue does not keep SGEs.
+	 * bb_wqe_pieces() does. Returns the number of SGEs written. The function pointer is NULL if
+	 * the queue does not keep SGEs.
 	 */
 	uint32_t (*request)(const struct bb_sq *sq, uint16_t idx, struct bb_wqe_piece *pieces,
 			    uint32_t max);
