@@ -4,9 +4,9 @@
 
 usage: packages.py TREE FORM=GROUP,... ...
 
-A developer's machine has more packages than a new one. For each form, meson sees only the programs
-and the .pc files of the packages of these groups, of what they depend on, and of the packages that
-every Debian has. Headers and libraries are those of the machine.
+A developer's machine has more packages than a new one. For each form, meson sees only the packages of
+these groups, their dependencies, and the packages that every Debian has. Meson sees programs and .pc
+files of no other package. Headers and libraries are those of the machine.
 """
 
 import glob
