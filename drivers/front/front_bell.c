@@ -14,9 +14,9 @@
 #define PAGE    0x1000
 #define REG     256 /* bytes of a doorbell register */
 /*
- * A page has doorbell registers from 0x800 to 0xfff. Linux gives those from 0xc00 on to queues of
- * its fast path (uar.c, map_offset()). The device reads only those below 0xc00. So a store at 0xc00
- * or above goes to the register 0x400 bytes below.
+ * A page has doorbell registers from 0x800 to 0xfff. Linux uses the registers from 0xc00 on for
+ * queues of its fast path (uar.c, map_offset()). The device reads only the registers below 0xc00.
+ * So this file subtracts 0x400 from the offset of a store at 0xc00 or above.
  */
 #define SECOND_HALF 0x400
 #define DOORBELL    8

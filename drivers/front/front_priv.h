@@ -117,7 +117,9 @@ struct front_obj *front_obj_new(struct front *f, enum front_kind kind, struct fr
 /* Gives the object its number, after which it can be found. */
 void front_obj_publish(struct front *f, struct front_obj *o, uint32_t id);
 void front_obj_free(struct front_obj *o);
-/* Destroys the object of the device, then this object. Returns 0 or a negative errno. */
+/*
+ * Destroys the device's object that @o stands for, then @o itself. Returns 0 or a negative errno.
+ */
 int front_obj_destroy(struct front *f, struct front_obj *o);
 
 /* ---- front_user.c */

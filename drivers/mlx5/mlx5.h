@@ -81,9 +81,15 @@ struct mlx5_caps {
 	/* maximum entries of an indirect key; 0 if such keys are not supported */
 	uint32_t max_klm;
 	bool ksm, umr, interleaved, mw, mkey_atomics;
-	/* bytes; alignment of indirect keys with atomics; 0 if such keys cannot have atomics */
+	/*
+	 * alignment in bytes of an indirect key with atomics; 0 if an indirect key cannot have
+	 * atomics
+	 */
 	uint32_t mkey_atomic_align;
-	/* bit masks of operand sizes in bytes: all sizes; sizes whose results are big endian */
+	/*
+	 * bit masks of operand sizes in bytes: supported sizes, and sizes whose results are big
+	 * endian
+	 */
 	uint32_t masked_atomics, masked_atomics_be;
 	uint32_t max_umem;
 	uint32_t max_mcg, max_qp_mcg; /* 0 if there are no multicast groups */

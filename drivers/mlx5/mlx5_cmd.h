@@ -171,7 +171,7 @@ struct mlx5_cmd_event {
 struct mlx5_cmd_if {
 	const char *name; /* name of the implementation: "dv" or "soft" */
 
-	/* ibv_get_device_list() for devices with DEVX. Returns as bb_dev_list(). */
+	/* ibv_get_device_list() for devices with DEVX. Returns the same values as bb_dev_list(). */
 	int (*list)(struct bb_dev_info *info, unsigned int n);
 	/*
 	 * mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX. Returns -ENODEV if this

@@ -133,7 +133,7 @@ mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, 
 					    BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
 					    BB_PRM_EVENT_WQ_ACCESS_ERROR,
 					    /*
-					     * The last entry is subscribed to only for QPs with an
+					     * Subscribe to this last entry only for QPs with an
 					     * SRQ.
 					     */
 					    BB_PRM_EVENT_SRQ_LAST_WQE};

@@ -90,7 +90,10 @@ mlx5_srq_create(struct bb_srq *srq)
 	conf.wr_ids = (uint64_t *)(void *)(s + 1);
 	conf.held = (uint8_t *)(conf.wr_ids + conf.wqes);
 	conf.dbrec = s->dbr.rec;
-	/* Link the WQEs before CREATE_RMP, because the device may then read the ring. */
+	/*
+	 * Link the WQEs before CREATE_RMP, because the device may read the ring from that command
+	 * on.
+	 */
 	ret = bb_srqring_init(&srq->ring, &conf);
 	if (ret != 0)
 		goto free_dbr;

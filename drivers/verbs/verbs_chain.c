@@ -64,8 +64,8 @@ iwarp_lacks(const struct bb_dev *dev, uint8_t opcode, uint32_t nsge)
 }
 
 /*
- * Takes a slot and appends its request to the list for the next ibv_post_send(). Returns as
- * verbs_take().
+ * Takes a slot and appends its request to the list for the next ibv_post_send(). Returns the same
+ * values as verbs_take().
  */
 static int
 take(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, enum ibv_wr_opcode wr_opcode,
@@ -373,7 +373,8 @@ bind_post(struct verbs_qp *q, struct ibv_send_wr *wr)
 }
 
 /*
- * Posts a list of requests that contains binds, one request per call. Returns as ibv_post_send().
+ * Posts a list of requests that contains binds, one request per call. Returns the same values as
+ * ibv_post_send().
  */
 static int
 post_each(struct verbs_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)

@@ -129,8 +129,8 @@ take_raised(struct verbs_channel *h)
 }
 
 /*
- * Disarms the CQ. Returns true if the CQ was armed, so an event of libibverbs for it must be
- * reported.
+ * Disarms the CQ. Returns true if the CQ was armed; the caller must then report an event of
+ * libibverbs for the CQ.
  */
 static bool
 owed(struct verbs_channel *h, struct verbs_cq *c)
@@ -199,8 +199,8 @@ unread(const struct bb_cq *cq, bool solicited_only)
 }
 
 /*
- * Raises the event if the CQ is still armed. Another thread may have read an event of the CQ, which
- * disarms it.
+ * Raises the event if the CQ is still armed. Reading an event disarms the CQ, and another thread
+ * may have read one.
  */
 static void
 raise_event(struct verbs_channel *h, struct verbs_cq *c)

@@ -331,7 +331,7 @@ int verbs_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr);
 int verbs_cq_destroy(struct bb_cq *cq);
 int verbs_cq_resize(struct bb_cq *cq, uint32_t depth);
 int verbs_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us);
-/* Get completions from the provider. They implement cq->progress and cq->poll. */
+/* Functions that get completions from the provider: cq->progress and cq->poll. */
 void verbs_poll(void *arg);
 unsigned int verbs_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
 /* Gets all pending completions from the provider. */

@@ -218,7 +218,7 @@ post_datagram(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_w
 	return 0;
 }
 
-/* Takes a slot for a request that changes a key. Returns as verbs_take(). */
+/* Takes a slot for a request that changes a key. Returns the same values as verbs_take(). */
 static int
 key_take(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, uint32_t flags)
 {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Send queues: what posts by ibv_wr_*() (verbs_post.c) and by ibv_post_send() (verbs_chain.c)
- * share. The queue has no ring of WQEs. Each request takes one slot. A slot is an entry of
- * bb_sq.wqes, and the wr_id of the provider's request contains its offset.
+ * Send queues: the parts that posts by ibv_wr_*() (verbs_post.c) and posts by ibv_post_send()
+ * (verbs_chain.c) share. The queue has no ring of WQEs. Each request takes one slot. A slot is an
+ * entry of bb_sq.wqes, and the wr_id of the provider's request contains its offset.
  */
 #ifndef VERBS_SQ_H
 #define VERBS_SQ_H
@@ -130,7 +130,7 @@ verbs_goes(const struct bb_sq *sq, const struct verbs_qp *q, enum bb_sq_class c)
 int verbs_begin(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id,
 		uint32_t flags);
 
-/* Takes a slot for a request of class @c. Returns as verbs_begin(). */
+/* Takes a slot for a request of class @c. Returns the same values as verbs_begin(). */
 static inline __attribute__((always_inline)) int
 verbs_take(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id, uint32_t flags,
 	   uint8_t mark, struct verbs_wr *wr)
@@ -156,8 +156,8 @@ verbs_posted(int ret)
 
 /*
  * Posts a request that libibverbs or the provider does not support: it completes in error at its
- * doorbell, and all later requests are flushed. Logs @text, which says what is missing. Returns as
- * posts do.
+ * doorbell, and all later requests are flushed. Logs @text, which says what is missing. Returns the
+ * value that the post returns.
  */
 int verbs_lacks(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id,
 		uint32_t flags, const char *text);
@@ -177,8 +177,8 @@ void verbs_rung(struct bb_sq *sq, uint32_t from, int err);
 /*
  * Makes posts of a queue that uses ibv_wr_*() collect requests for ibv_post_send() until the next
  * doorbell. The doorbell first completes the requests that ibv_wr_*() has already got. Needed for a
- * request that ibv_wr_*() cannot post, and for the requests after it. The caller must add that
- * request to the list if the result is 0. Returns as verbs_begin().
+ * request that ibv_wr_*() cannot post, and for the requests after it. If the result is 0, the
+ * caller must add that request to the list. Returns the same values as verbs_begin().
  */
 int verbs_hold(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id,
 	       uint32_t flags);

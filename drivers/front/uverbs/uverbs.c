@@ -36,7 +36,10 @@ grow(struct uverbs_file *f)
 	return true;
 }
 
-/* Returns a free entry after the last one that was used, 0 if there is none. */
+/*
+ * Searches for a free entry, beginning after the entry that was used last. Returns 0 if there is
+ * none.
+ */
 static uint32_t
 free_entry(const struct uverbs_file *f)
 {

@@ -51,8 +51,8 @@ bit(const struct soft_cmd *cmd, struct bb_prm_field f)
 }
 
 /*
- * Makes the pages of a key accessible. The key begins in the first page, at the offset that
- * start_addr has in its own page. Returns 0, or rejects the command.
+ * Makes the pages of a key accessible. The key begins in the first page, at the offset of
+ * start_addr within its page. Returns 0, or rejects the command.
  */
 static int
 open_pages(struct soft_cmd *cmd, struct soft_mkey *m, uint64_t len)

@@ -28,7 +28,7 @@ no_window(struct soft_cmd *cmd, const char *what, int err)
 }
 
 /*
- * Maps the pages that hold the ring of a queue, of @bytes bytes. The ring begins in the first page,
+ * Maps the pages that hold the @bytes bytes of a queue's ring. The ring begins in the first page,
  * after @m->page_offset units of 1/64 page.
  */
 static int

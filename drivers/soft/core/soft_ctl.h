@@ -329,9 +329,8 @@ void soft_window_close(struct soft_window *w);
 /* Returns true if each entry of the page list permits writes. */
 bool soft_pages_writable(const uint8_t *list, uint32_t n);
 /*
- * Makes a umem of pages, from offset @off of the first page on; an empty umem if @n is 0. It has
- * number 0 and no reference.
- * Returns as soft_window_open().
+ * Makes a umem of pages, from offset @off of the first page on; an empty umem if @n is 0. The umem
+ * has number 0 and no reference. Returns the same values as soft_window_open().
  */
 int soft_umem_of_pages(struct soft_ctx *ctx, const uint8_t *list, uint32_t n, unsigned int log_sz,
 		       uint64_t off, bool writable, struct soft_umem **umem);

@@ -34,8 +34,8 @@
 #define SOFT_IDLE_POLLS  16 /* idle polls before an engine adds its counts to the counter sets */
 /*
  * Interval in ns at which a requester checks that its target on another engine still exists. Also
- * the smallest ack timeout of such a request, because the target's thread may be off its CPU for a
- * while. Cards round up, too.
+ * the smallest ack timeout of a request to another engine, because that engine's thread may be off
+ * its CPU for a while. Cards also round ack timeouts up.
  */
 #define SOFT_PEER_CHECK_NS 100000000
 /* UC: time in ns after which a message to an engine that does not run is lost. */
@@ -43,7 +43,7 @@
 
 /* Bits of soft_engine.failures. */
 enum {
-	SOFT_CQ_FAILED = 1, /* a CQ failed, so the engine must find its QPs */
+	SOFT_CQ_FAILED = 1, /* a CQ failed, so the engine must find the QPs of that CQ */
 	SOFT_QP_FAILED = 2, /* QPs on the list "failed" must move to ERR */
 };
 
@@ -224,7 +224,7 @@ struct soft_engine {
 	uint64_t work;     /* number of doorbells and turns; unchanged while the thread is idle */
 	uint64_t counted;  /* value of "work" at the end of the previous poll */
 	uint32_t idle;     /* polls in a row without work, up to SOFT_IDLE_POLLS */
-	uint32_t assisted; /* turns by soft_assist(); while it changes, the thread naps; __atomic */
+	uint32_t assisted; /* turns run by soft_assist(), which makes the thread nap; __atomic */
 	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
 	TAILQ_HEAD(, soft_wire) storing;  /* QPs with out-of-order packets; longest wait first */
 	/* Counts of served requests, not yet added to the counter set. */
@@ -497,7 +497,7 @@ const char *soft_nak_text(uint32_t synd);
 void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
 
 /* ---- soft_resp.c */
-/* Executes a request on its target @p, on the engine @e. */
+/* Executes the request @r of @qp on its target QP @p, in the engine @e. */
 struct soft_response soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 				       struct soft_req *r);
 

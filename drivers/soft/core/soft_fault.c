@@ -65,7 +65,7 @@ soft_fault(struct soft_engine *e, struct soft_qp *qp)
 	bool now = n == dev->opts.fault_at;
 
 	if (soft_fault_dead(dev)) {
-		/* The wait has no timer, so it never ends. */
+		/* The device is dead. The QP waits without a timer, so it waits for ever. */
 		qp->wait = SOFT_WAIT_ACK;
 		return true;
 	}

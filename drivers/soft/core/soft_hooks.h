@@ -83,7 +83,7 @@ struct soft_doorbell_ops {
 uint64_t soft_uar_start(void);
 /*
  * Lets the device's thread sleep while the device is idle, with progress=thread. Without this call,
- * or if arm() fails, it naps, see the option nap.
+ * or if arm() fails, the thread naps instead (option nap).
  */
 void soft_sleep_by(struct mlx5_ctx *ctx, const struct soft_doorbell_ops *ops);
 

@@ -87,7 +87,7 @@ struct soft_window {
 struct soft_mkey {
 	uint32_t key; /* index << 8 | variant */
 	uint32_t pdn;
-	uint64_t start; /* address of the first byte in requests (the iova) */
+	uint64_t start; /* address that requests use for the first byte (the iova) */
 	uint64_t len;
 	uint8_t *base; /* process address of the first byte */
 	bool lw, rr, rw, atomic;

@@ -25,7 +25,7 @@ struct soft_mcg {
 };
 
 /* ---- soft_registry.c */
-/* Returns the device with that number if it exists, else NULL. Takes no lock. */
+/* Returns the device with number @index if it exists, else NULL. Takes no lock. */
 struct soft_dev *soft_dev_peek(uint32_t index);
 
 struct soft_mcgs {

@@ -15,7 +15,7 @@
 
 #define SOFT_CAPTURE_PATH 256 /* bytes of the name of a capture file, including the final zero */
 
-#define SOFT_NAP_US 50 /* default of the option nap, and the first sleep of an idle thread */
+#define SOFT_NAP_US 50 /* us; default of the option nap, and the first sleep of an idle thread */
 
 enum soft_progress {
 	SOFT_PROGRESS_INLINE,

@@ -3,10 +3,10 @@
  */
 /*
  * Writes CQEs of 64 or 128 bytes. The fields of a CQE of 128 bytes are in its second half; the
- * first half has only payload. The owner bit is written last. The consumer index is read from the
- * doorbell record only if the ring looks full by the last value read. If a CQE is due and the CQ is
- * full, the CQ overruns: the CQ and the QPs that complete into it go to the error state. A CQ that
- * ignores overruns (cqc.oi) instead loses its oldest CQE.
+ * first half has only payload. The owner bit is written last. The device keeps the last consumer
+ * index that it has read. It reads the doorbell record again only if the ring looks full with that
+ * index. If a CQE is due and the CQ is full, the CQ overruns: the CQ and the QPs that complete into
+ * it go to the error state. A CQ that ignores overruns (cqc.oi) instead loses its oldest CQE.
  *
  * CQE timestamps come from the TSC. A CQE has the time of the engine turn that found its request,
  * or of the first CQE in that turn (assumption [A]). This time lies between the post and the poll

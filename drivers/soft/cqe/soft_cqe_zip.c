@@ -24,12 +24,12 @@
 /*
  * Which software reads compressed CQEs:
  *
- * Linux's mlx5e reads layout 0 (en_rx.c, mlx5e_decompress_cqes_start() and
- * mlx5e_decompress_cqe()). DPDK's mlx5 Rx reads layout 0, too, unless rxq_cqe_comp_en has bit 0x80
- * (drivers/net/mlx5/mlx5_rx.c, mlx5_rx_poll_len(): the count, the slots of the arrays, and for
- * shared queues the counter of the title plus i). Both read Ethernet receive queues only; no open
- * driver reads compressed CQEs of an RC queue pair. DPDK with bit 0x80 requests layout 1, and UCX
- * always does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). This device rejects layout 1. libmlx5
+ * Linux's mlx5e reads layout 0 (en_rx.c, mlx5e_decompress_cqes_start() and mlx5e_decompress_cqe()).
+ * DPDK's mlx5 Rx reads layout 0, too, unless rxq_cqe_comp_en has bit 0x80
+ * (drivers/net/mlx5/mlx5_rx.c, mlx5_rx_poll_len(); it shows the count, the slots of the arrays, and
+ * the counter of the title plus i for shared queues). Both read Ethernet receive queues only; no
+ * open driver reads compressed CQEs of an RC queue pair. DPDK with bit 0x80 requests layout 1, and
+ * UCX always does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). This device rejects layout 1. libmlx5
  * (providers/mlx5/cq.c) reads neither layout.
  */
 

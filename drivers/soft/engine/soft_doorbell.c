@@ -258,8 +258,8 @@ soft_hidden_read(struct soft_engine *e, struct soft_watch *w)
 }
 
 /*
- * Reads entries of the list of register @reg, up to number @end, and runs the QPs whose record has
- * changed. Returns true if entries are left.
+ * Reads the list of QPs that rang register @reg, up to entry number @end, and runs the QPs whose
+ * record has changed. Returns true if entries are left.
  */
 static __rte_noinline bool
 soft_rung_read(struct soft_engine *e, struct soft_watch *w, uint32_t reg, uint32_t end)
@@ -284,7 +284,7 @@ soft_rung_read(struct soft_engine *e, struct soft_watch *w, uint32_t reg, uint32
 	return w->rung_at[reg] != end;
 }
 
-/* Reads the list of register @reg as soft_rung_read() does. */
+/* Reads the list of QPs that rang register @reg, with the same result as soft_rung_read(). */
 static inline bool
 soft_rung_poll(struct soft_engine *e, struct soft_watch *w, uint32_t reg)
 {

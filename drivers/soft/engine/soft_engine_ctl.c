@@ -87,8 +87,8 @@ void
 soft_engine_destroy(struct soft_engine *e)
 {
 	/*
-	 * Rejects the remaining requests to destroyed QPs, and frees the results of their own
-	 * requests.
+	 * Rejects the remaining requests to destroyed QPs, and frees the results of requests that
+	 * destroyed QPs sent.
 	 */
 	rte_ticketlock_lock(&e->lock);
 	soft_inbox_drain(e);
@@ -131,7 +131,10 @@ soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	if (e->dev->opts.progress == SOFT_PROGRESS_INLINE)
 		__atomic_store_n(&e->page, e->n_watch == 1 ? uar->base : NULL, __ATOMIC_RELAXED);
 out:
-	/* The program maps the page now: a thread that sleeps does not yet watch this mapping. */
+	/*
+	 * Wakes a thread that sleeps: the program maps the page now, and the thread does not yet
+	 * watch that mapping.
+	 */
 	soft_engine_unlock(e);
 	return ret;
 }
@@ -248,8 +251,8 @@ soft_qp_attach(struct soft_qp *qp)
 out:
 	rte_ticketlock_unlock(&e->lock);
 	/*
-	 * Waits until the first engine no longer writes the CQ without its lock, before the second
-	 * engine starts to write.
+	 * Waits until the first engine no longer writes the CQ without the CQ's lock. Only then may
+	 * the second engine write.
 	 */
 	if (shared)
 		soft_quiesce();

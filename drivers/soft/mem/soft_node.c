@@ -26,8 +26,8 @@
 #define DM_BLOCK      256u /* number of device memory pages that are contiguous in the file */
 #define DM_OFFSET(i_) (((uint64_t)((i_) / DM_BLOCK) << 16 | DM_COMMAND << 8) * SOFT_KERNEL_PAGE)
 /*
- * In the file, the UAR pages come after all device memory. The number of a UAR page is its index
- * there.
+ * In the file, the UAR pages come after all device memory. They are in the order of their numbers,
+ * from number 0 on.
  */
 #define UAR_OFFSET ((uint64_t)1 << 33)
 #define FILE_BYTES (UAR_OFFSET + ((uint64_t)SOFT_UAR_PAGE << SOFT_LOG_MAX_UAR))

@@ -13,7 +13,8 @@
 #include "soft_ctl.h"
 
 /*
- * Timeout as in Linux: three requests, one second apart. A link that comes up gets the same time.
+ * Timeout as in Linux: three requests, one second apart. It also limits the wait for a link to come
+ * up.
  */
 #define RESOLVE_NS ((SOFT_NEIGH_TRIES + 1) * SOFT_NEIGH_RETRY_NS)
 #define RESOLVE_US 20 /* Pause between two checks, us. */

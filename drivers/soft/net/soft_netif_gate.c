@@ -24,8 +24,8 @@
 #define MOMENT_US 20
 /*
  * Time that the interrupt thread waits in one call of the alarm. While a port is down the wait is
- * short, because the PMD needs a dozen calls to set up a connection. While all ports are up it may
- * be long, because a disconnection may be noticed later.
+ * short, because the PMD needs a dozen calls to set up a connection. While all ports are up the
+ * wait may be long, because a disconnection need not be noticed at once.
  */
 #define WAIT_DOWN_US 500
 #define WAIT_UP_US   20000
@@ -50,8 +50,8 @@ static bool turning;
  * blocks the ports for all threads, up to a second on a busy machine. A requester's retries do not
  * last a second. So the thread has a higher priority while it holds the locks, if the process has
  * the right. The priority is not a real-time one, because the PMD's work spins on locks of EAL,
- * such as that of the heap. Their holder may be a thread that waits for the same CPU, and must get
- * it.
+ * such as that of the heap. A thread that holds such a lock may wait for the same CPU, and must be
+ * able to get it.
  */
 #define HIGH_NICE (-10)
 

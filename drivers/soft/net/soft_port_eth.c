@@ -22,7 +22,8 @@
 
 /*
  * net_memif can chain transmit slots since 23.03. Before 26.03 a slot kept the flag "more slots
- * follow" of the ring's previous pass. Chains ran together, so the receiver wrote past its mbufs.
+ * follow" from the previous pass over the ring. Chains ran together, so the receiver wrote past its
+ * mbufs.
  */
 #define MEMIF_CHAINS                                                                               \
 	(RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0) || RTE_VERSION >= RTE_VERSION_NUM(26, 3, 0, 0))
@@ -94,7 +95,10 @@ static const struct pmd {
 	{.driver = "net_af_xdp", .once = true, .mbufs = 8191, .front = 256},
 };
 
-/* Mbufs for both rings, for a burst in each direction, and for those that the PMD holds. */
+/*
+ * Number of mbufs: enough for both rings, for a burst in each direction, and for the mbufs that the
+ * PMD holds.
+ */
 #define POOL_MBUFS 2047
 #define POOL_CACHE 64
 /* Bytes. net_af_packet needs mbufs as large as its default frames. */
@@ -484,10 +488,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		goto drop_pools;
 	ret = start_or_stop(pmd, rte_eth_dev_start, eth->id);
 	if (ret != 0) {
-		/*
-		 * A PMD returns -1 for a generic error. The value is also -EPERM, but does not mean
-		 * it.
-		 */
+		/* A PMD returns -1 for a generic error, although -1 is also the value of -EPERM. */
 		if (ret == -1 && pmd->start_hint != NULL)
 			ret = -ECONNREFUSED;
 		SOFT_LOG(ERR, "%s: port=%s: cannot start %s: %s%s", dev, o->name, eth->driver,

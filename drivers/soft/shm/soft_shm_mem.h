@@ -137,9 +137,9 @@ int soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map);
 /*
  * Two stores race. An engine sets its epoch, and then reads a peer's entry. The peer withdraws the
  * entry, and then reads the epoch. At least one of them must see the store of the other, so each
- * needs a full fence between its store and its load. Withdrawing an entry is rare, so that process
- * can fence for both: membarrier(2) makes each CPU that runs a process of the fabric execute a
- * barrier.
+ * needs a full fence between its store and its load. Withdrawing an entry is rare, so the process
+ * that withdraws can fence for both: membarrier(2) makes each CPU that runs a process of the fabric
+ * execute a barrier.
  *
  * Returns true if this process takes part in such barriers. The result of the first call holds for
  * all later calls. Any thread.
@@ -159,7 +159,7 @@ void soft_shm_fence(void);
 static inline void
 soft_shm_retire(uint32_t *seq)
 {
-	/* The entry is withdrawn already, and soft_shm_fence() was called then. */
+	/* If the entry is already withdrawn, soft_shm_fence() was called when it was withdrawn. */
 	if ((*seq & 1) == 0)
 		return;
 	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELAXED);

@@ -216,7 +216,7 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	} else {
 		why = soft_shm_died;
 	}
-	/* Packets that the peer sent before it closed arrive, as they would over a cable. */
+	/* Packets that the peer sent before it closed must still arrive, as over a cable. */
 	if (why == soft_shm_closed && rx->state == SOFT_SHM_UP && soft_ring_waiting(&rx->ring)) {
 		rx->leaving = true;
 		rx->give_up = 0;

@@ -5,10 +5,10 @@
  * Users whose processes a device of a fabric trusts: the device's own user, and the user of option
  * shm_uid.
  *
- * SO_PEERCRED gives a peer's uid as this process's user namespace numbers it. A user without a
- * number in the namespace reads as /proc/sys/kernel/overflowuid (user_namespaces(7)). Unless the
- * namespace numbers all users, that value stands for many users of the host, so it proves no
- * identity.
+ * SO_PEERCRED gives a peer's uid as this process's user namespace numbers it. For a user without a
+ * number in the namespace it gives the uid in /proc/sys/kernel/overflowuid (user_namespaces(7)).
+ * Unless the namespace numbers all users, that uid stands for many users of the host, so it proves
+ * no identity.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -74,8 +74,8 @@ link_take(struct soft_engine *e, struct soft_netif *nif)
 		__atomic_fetch_or(&nif->requests, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
 	if (!soft_netif_trylock(nif))
 		return false;
-	__atomic_store_n(&nif->lock_retainer, e, __ATOMIC_RELEASE); /* soft_netif_trylock() of other
-								     * threads reads it. */
+	/* soft_netif_trylock() of other threads reads lock_retainer */
+	__atomic_store_n(&nif->lock_retainer, e, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -112,8 +112,8 @@ link_receive(struct soft_engine *e)
 }
 
 /*
- * Does the same as link_receive(), but not while the option rx_full is in effect. Received packets
- * then stay in the PMD, so that the sender finds no room.
+ * Does nothing while the option rx_full is in effect: received packets stay in the PMD, so that the
+ * sender finds no room. Otherwise does the same as link_receive().
  */
 static void
 link_receive_unless_full(struct soft_engine *e)

@@ -307,8 +307,8 @@ void soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct
  */
 bool soft_wire_cast(struct soft_dev *dev, const struct soft_packet *p);
 /*
- * As soft_wire_cast(), for a packet that a device sends. @dev is the sender's device, or another
- * device that the packet reaches through memory.
+ * Does the same as soft_wire_cast(), for a packet that a device sends. @dev is the sender's device,
+ * or another device that the packet reaches through memory.
  */
 void soft_wire_cast_own(struct soft_dev *dev, const struct soft_packet_msg *m);
 /*

@@ -12,7 +12,7 @@
 #define SERVED 3u
 
 /*
- * A counter of the device and the RoCEv2 counter that it takes its values from, as offsets in their
+ * A counter of the device, and the RoCEv2 counter from which its values come, as offsets in their
  * structs.
  */
 #define PAIR(soft, roce)                                                                           \
@@ -53,7 +53,7 @@ soft_wire_counter(void *base, size_t at)
 	return (uint64_t *)(void *)((uint8_t *)base + at);
 }
 
-/* Adds the increment of RoCEv2 counter @roce since the last update to *to; @to may be NULL. */
+/* Adds to *to the increment of the RoCEv2 counter @roce since the last update; @to may be NULL. */
 static void
 soft_wire_add_increment(struct soft_wire *w, size_t roce, uint64_t *to)
 {
@@ -160,8 +160,8 @@ soft_wire_is_counted(const struct soft_wire *w)
 }
 
 /*
- * Returns the number of retries. If the retry limit was exceeded, the last event moved the QP to
- * ERR and caused no retry, so it is subtracted.
+ * Returns the number of retries. If the retry limit was exceeded, the last of these events moved
+ * the QP to ERR and caused no retry. So that event is subtracted.
  */
 static uint64_t
 soft_wire_retries(const struct bb_roce_stats *s)

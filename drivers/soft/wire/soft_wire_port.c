@@ -286,8 +286,8 @@ soft_wire_enqueue(struct soft_dev *dev, const struct soft_qp *qp, const struct s
 }
 
 /*
- * Checks the ICRC once, before any copy. The number of copies is at most SOFT_MAX_QP_MCG, and each
- * waits in the inbox of its QP's engine, which has a limit.
+ * Checks the ICRC once, before any copy. There are at most SOFT_MAX_QP_MCG copies. Each copy waits
+ * in the inbox of its QP's engine, whose length is limited.
  */
 bool
 soft_wire_cast(struct soft_dev *dev, const struct soft_packet *p)
