@@ -21,7 +21,7 @@ enum {
 	RANK_FITS = 1 << 0,
 	/*
 	 * set if the address and the peer's address are both unique local addresses, or neither is.
-	 * If no peer is given, set if the address is not a unique local one
+	 * If no peer is given, set if the address is not a unique local address
 	 */
 	RANK_LABEL = 1 << 1,
 	RANK_IPV4 = 1 << 2,

@@ -76,7 +76,7 @@ bb_qp_state_name(enum bb_qp_state state)
 	return (unsigned int)state < RTE_DIM(names) ? names[state] : "?";
 }
 
-/* Returns the name of the attribute with the lowest bit in @mask, which is not empty. */
+/* Returns the name of the attribute with the lowest bit that is set in @mask. @mask is not 0. */
 static const char *
 mask_name(uint32_t mask)
 {

@@ -13,8 +13,8 @@
  *
  * A post does not change the binding. Until the request has completed, both the old and the new
  * region are held. The poll of a completion does not search for windows. Instead, a caller that
- * needs to know compares the request with the requests that its queue has completed, and with the
- * first failed one.
+ * must know whether a request has completed looks at the request's queue: at the last completed
+ * request and at the first failed request.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -180,7 +180,7 @@ void bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last);
 
 /* ---- bb_roce_ooo.c: selective repeat of the responder */
 /*
- * Handles a request packet whose PSN is after the expected one. Stores the packet if the peer uses
+ * Handles a request packet whose PSN is after the expected PSN. Stores the packet if the peer uses
  * selective repeat and there is room. Returns false if a different packet with the same PSN was
  * stored before. Both packets are then dropped.
  */
@@ -240,7 +240,7 @@ void bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets);
 /* Handles a READ or atomic request that has the expected PSN. */
 void bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
 /*
- * Handles a repeated READ or atomic request, whose PSN is before the expected one. @seq: number of
+ * Handles a repeated READ or atomic request, whose PSN is before the expected PSN. @seq: number of
  * the packet, counted as bb_roce_resp.seq.
  */
 void bb_roce_replay_duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t seq);

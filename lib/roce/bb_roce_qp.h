@@ -295,8 +295,8 @@ struct bb_roce_replay {
 	uint64_t va;
 	uint64_t orig; /* result of an atomic, which is never executed twice */
 	uint32_t packets;
-	uint32_t first_pkt; /* index of the first response packet to send. 0, unless the peer has
-			       repeated a READ without the packets that it had received */
+	uint32_t first_pkt; /* index of the first response packet to send; not 0 if the peer has
+			       repeated only the rest of a READ */
 	uint32_t rkey;
 	uint32_t len;
 	uint32_t msn;
@@ -433,7 +433,7 @@ struct bb_roce_resp {
 	uint8_t fatal; /* syndrome for failed() if the QP must fail after the pending NAK is sent,
 			  else 0 */
 	/*
-	 * Stored packets whose PSN is after the expected one; the index is the PSN modulo
+	 * Stored packets whose PSN is after the expected PSN; the index is the PSN modulo
 	 * max_out_of_order. The array is memory of the caller.
 	 */
 	struct bb_roce_pkt **out_of_order;

@@ -5,12 +5,12 @@
  * READs and atomics in the responder, and their responses (IBTA vol. 1, 9.7.4 and 9.7.5.1).
  *
  * The responder stores the newest max_dest_rd_atomic READs and atomics. The peer may have that many
- * outstanding, so it cannot repeat an older one. For a repeated READ the responder reads the memory
- * again. For a repeated atomic it sends the stored result. It drops a repeated request that is not
- * stored, or that differs from the stored one (C9-105 and following; rxe does the same).
+ * outstanding, so it cannot repeat an older request. For a repeated READ the responder reads the
+ * memory again. For a repeated atomic it sends the stored result. It drops a repeated request that
+ * is not stored, or that differs from the stored request (C9-105 and following; rxe does the same).
  *
  * All responses form one stream in PSN order, with a current position. A peer that repeats a
- * request repeats all later ones, too (9.7.3.1). So the stream returns to the position of the
+ * request repeats all later requests, too (9.7.3.1). So the stream returns to the position of the
  * repeated request and continues from there, and the responses stay in order. If the repeated
  * request is after the current position, its response has not been sent yet, so the responder does
  * nothing.
@@ -134,8 +134,8 @@ bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 }
 
 /*
- * Returns true if the request repeats the stored one. @k: index of the response packet with which
- * the repeated response starts. For a READ of 0 bytes the address is not compared.
+ * Returns true if the request repeats the stored request. @k: index of the response packet with
+ * which the repeated response starts. For a READ of 0 bytes the address is not compared.
  */
 static bool
 equal_request(const struct bb_roce_replay *e, const struct bb_roce_pkt *pkt, uint32_t k,

@@ -7,7 +7,7 @@
  *
  * Responses, ACKs and NAKs leave in PSN order. READ and atomic responses form a stream of their
  * own. At most one ACK or NAK is pending, and it is sent after that stream. An ACK acknowledges
- * all older PSNs, so only the newest ACK is sent, and none if a response of the stream
+ * all older PSNs, so only the newest ACK is sent. No ACK is sent if a response of the stream
  * acknowledges the same PSNs. An ACK is sent if the peer requested one (AckReq), as in rxe.
  *
  * After an error, the state of the current receive and the error reported to the peer are the same
@@ -421,7 +421,7 @@ execute(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 }
 
 /*
- * Handles a packet whose PSN is before the expected one. A SEND or WRITE is acknowledged again but
+ * Handles a packet whose PSN is before the expected PSN. A SEND or WRITE is acknowledged again but
  * not executed (C9-105). The PSN of that ACK must be before the next stored READ or atomic.
  * Otherwise the peer would conclude that the response of the READ or atomic was lost.
  */
@@ -483,7 +483,7 @@ run_stored(struct bb_roce_qp *qp, uint32_t before)
 	ack(r, r->seq - 1);
 }
 
-/* Handles a packet whose PSN is after the expected one. */
+/* Handles a packet whose PSN is after the expected PSN. */
 static void
 rx_out_of_order(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
