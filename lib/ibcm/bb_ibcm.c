@@ -15,6 +15,7 @@ bb_ibcm_attr_init(struct bb_ibcm_attr *attr)
 		.max_services = 1024,
 		.max_pending = 4096,
 		.max_pending_per_gid = 256,
+		.max_ended_per_gid = 256,
 		.mra_timeout = 24,
 		.min_timeout = 12,
 		.max_timeout = 22,
@@ -31,9 +32,9 @@ bb_ibcm_create(const struct bb_ibcm_attr *attr, struct bb_ibcm **out)
 
 	if (attr->max_conns == 0 || attr->max_conns > 1u << 20 || attr->max_services == 0 ||
 	    attr->max_services > 1u << 20 || attr->max_pending_per_gid == 0 ||
-	    attr->max_pending == 0 || attr->min_timeout > attr->max_timeout ||
-	    attr->max_timeout > 31 || attr->mra_timeout > 31 || attr->max_mra_timeout > 31 ||
-	    attr->ops == NULL)
+	    attr->max_pending == 0 || attr->max_ended_per_gid == 0 ||
+	    attr->min_timeout > attr->max_timeout || attr->max_timeout > 31 ||
+	    attr->mra_timeout > 31 || attr->max_mra_timeout > 31 || attr->ops == NULL)
 		return -EINVAL;
 	cm = calloc(1, sizeof(*cm));
 	if (cm == NULL)
@@ -341,6 +342,12 @@ bb_ibcm_end(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t hold, uint64_t 
 		bb_ibcm_clock_stop(cm, c);
 	else
 		bb_ibcm_clock_set(cm, c, now + hold);
+	/* A slot in BY_GID is limited by max_pending_per_gid. */
+	if ((c->in_tables & 1u << BB_IBCM_BY_GID) != 0)
+		return;
+	bb_ibcm_insert(cm, c, BB_IBCM_ENDED);
+	if (!c->owned)
+		bb_ibcm_limit_ended(cm, c->net.dst);
 }
 
 void

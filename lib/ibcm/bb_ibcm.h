@@ -76,7 +76,11 @@ struct bb_ibcm_event {
 	 */
 	uint64_t cookie;
 	int status;
-	const struct bb_ibcm_msg *msg; /* message of the peer; NULL if a timeout is the cause */
+	/*
+	 * Message of the peer; NULL if a timeout is the cause. Lengths of additional information
+	 * are at most BB_IBCM_ARI.
+	 */
+	const struct bb_ibcm_msg *msg;
 	/* IP CM header of a REQ or SIDR_REQ of an IP service; NULL in all other events */
 	const struct bb_ibcm_ip *ip;
 	const struct bb_ibcm_net *net; /* path to the peer; src is the local GID */
@@ -104,6 +108,11 @@ struct bb_ibcm_attr {
 	 * and from one GID. The engine drops further requests. The peer repeats them.
 	 */
 	uint32_t max_pending, max_pending_per_gid;
+	/*
+	 * Maximum number of slots of one GID in TIMEWAIT. Slots whose ID the caller still has do
+	 * not count. The engine frees the oldest slot above the maximum.
+	 */
+	uint32_t max_ended_per_gid;
 	uint64_t ca_guid; /* GUID of the device that messages contain */
 	uint64_t seed;    /* secret and random: the values of IDs and the order of the tables */
 	/*
@@ -120,7 +129,8 @@ struct bb_ibcm_attr {
 
 /*
  * Sets the defaults: 65536 slots, 1024 services, 4096 pending requests, 256 pending requests of one
- * GID, 69 s as the time in an MRA, timeouts of 17 ms to 17 s, P_Key 0xffff.
+ * GID, 256 ended connections of one GID, 69 s as the time in an MRA, timeouts of 17 ms to 17 s,
+ * P_Key 0xffff.
  */
 void bb_ibcm_attr_init(struct bb_ibcm_attr *attr);
 
@@ -132,6 +142,12 @@ int bb_ibcm_create(const struct bb_ibcm_attr *attr, struct bb_ibcm **cm);
 /* Frees the engine. No message is sent. */
 void bb_ibcm_destroy(struct bb_ibcm *cm);
 
+/*
+ * Sets the addresses of a MAD that a UD queue pair has received from the 40 bytes in front of it
+ * (IBTA vol. 1, annex A17): a GRH or IPv6 header, or an IPv4 header in the last 20 bytes. Returns
+ * false, and leaves *net alone, if there is neither.
+ */
+bool bb_ibcm_net_parse(struct bb_ibcm_net *net, const uint8_t head[BB_IBCM_GRH]);
 /* Handles a MAD that QP1 received. */
 void bb_ibcm_rx(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const uint8_t *mad, size_t len,
 		uint64_t now);
@@ -181,6 +197,8 @@ int bb_ibcm_connect(struct bb_ibcm *cm, const struct bb_ibcm_net *net,
  */
 int bb_ibcm_accept(struct bb_ibcm *cm, uint32_t id, const struct bb_ibcm_rep *rep, const void *priv,
 		   uint32_t priv_len, uint64_t cookie, uint64_t now);
+/* Sets the cookie of the later events of a connection. */
+int bb_ibcm_cookie_set(struct bb_ibcm *cm, uint32_t id, uint64_t cookie);
 /* Active side, after REP: sends RTU. */
 int bb_ibcm_ready(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32_t priv_len);
 /*

@@ -126,6 +126,17 @@ bb_ibcm_ready(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32_t priv_l
 }
 
 int
+bb_ibcm_cookie_set(struct bb_ibcm *cm, uint32_t id, uint64_t cookie)
+{
+	struct bb_ibcm_conn *c;
+	int ret = find_owned(cm, id, UINT32_MAX, &c);
+
+	if (ret == 0)
+		c->cookie = cookie;
+	return ret;
+}
+
+int
 bb_ibcm_established(struct bb_ibcm *cm, uint32_t id)
 {
 	struct bb_ibcm_conn *c;
@@ -211,6 +222,8 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 	case BB_IBCM_TIMEWAIT:
 		if (c->heap_at == BB_IBCM_NONE)
 			bb_ibcm_slot_free(cm, c);
+		else
+			bb_ibcm_limit_ended(cm, c->net.dst);
 		break;
 	case BB_IBCM_SIDR_SENT:
 	case BB_IBCM_SIDR_RCVD:

@@ -15,6 +15,7 @@
 
 #define BB_IBCM_MAD      256u /* bytes of a MAD (13.4.2; Linux: sizeof(struct ib_mad)) */
 #define BB_IBCM_MAD_HEAD 24u  /* bytes of a MAD's header (Linux: struct ib_mad_hdr) */
+#define BB_IBCM_GRH      40u  /* bytes in front of a received MAD (Linux: struct ib_grh) */
 /*
  * Q_Key of QP1 (Linux: IB_QP1_QKEY). QP1 is the only QP that sends and receives CM messages here.
  */
@@ -124,7 +125,7 @@ struct bb_ibcm_rep {
 
 /*
  * After bb_ibcm_parse() ari_len and info_len have the peer's values, which are not checked: they
- * may exceed BB_IBCM_ARI.
+ * may exceed BB_IBCM_ARI. The engine limits them before it reports the message.
  */
 struct bb_ibcm_rej {
 	uint32_t answers; /* enum bb_ibcm_answered */

@@ -35,6 +35,7 @@ enum bb_ibcm_table {
 	BB_IBCM_BY_QPN, /* key: GID and QPN of the peer */
 	BB_IBCM_BY_GID, /* key: GID of the peer; has only the slots of requests that are not
 			   established yet */
+	BB_IBCM_ENDED,  /* key: GID of the peer; has the slots in TIMEWAIT that are not in BY_GID */
 	BB_IBCM_TABLES
 };
 
@@ -138,6 +139,11 @@ void bb_ibcm_remove(struct bb_ibcm *cm, struct bb_ibcm_conn *c, enum bb_ibcm_tab
 struct bb_ibcm_conn *bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table table,
 				       const uint8_t gid[16], uint32_t value, uint64_t guid,
 				       bool sidr);
+/*
+ * Frees the oldest slot of the GID in the table ENDED whose ID the caller has released, if there
+ * are more than max_ended_per_gid.
+ */
+void bb_ibcm_limit_ended(struct bb_ibcm *cm, const uint8_t gid[16]);
 /* Returns the number of pending requests of the GID, at most @limit. */
 uint32_t bb_ibcm_count_gid(const struct bb_ibcm *cm, const uint8_t gid[16], uint32_t limit);
 

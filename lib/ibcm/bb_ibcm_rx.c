@@ -371,6 +371,32 @@ handle(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb_ibcm_m
 	}
 }
 
+/*
+ * Limits the lengths of additional information to the size of their fields. The length fields of
+ * the messages have more bits.
+ */
+static void
+limit_lengths(struct bb_ibcm_msg *msg)
+{
+	uint32_t *len;
+
+	switch (msg->type) {
+	case BB_IBCM_REJ:
+		len = &msg->rej.ari_len;
+		break;
+	case BB_IBCM_SIDR_REP:
+		len = &msg->sidr_rep.info_len;
+		break;
+	case BB_IBCM_APR:
+		len = &msg->apr.info_len;
+		break;
+	default:
+		return;
+	}
+	if (*len > BB_IBCM_ARI)
+		*len = BB_IBCM_ARI;
+}
+
 void
 bb_ibcm_rx(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const uint8_t *mad, size_t len,
 	   uint64_t now)
@@ -400,6 +426,7 @@ bb_ibcm_rx(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const uint8_t *mad
 		return;
 	}
 	cm->stats.rx[msg.type - BB_IBCM_REQ]++;
+	limit_lengths(&msg);
 	handle(cm, gmp, &msg, now);
 }
 

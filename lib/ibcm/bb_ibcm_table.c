@@ -205,6 +205,26 @@ bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table table, const uint8_t gi
 	return NULL;
 }
 
+void
+bb_ibcm_limit_ended(struct bb_ibcm *cm, const uint8_t gid[16])
+{
+	uint32_t index = cm->buckets[BB_IBCM_ENDED][bucket_of(cm, BB_IBCM_ENDED, gid, 0)];
+	struct bb_ibcm_conn *oldest = NULL;
+	uint32_t n = 0;
+
+	/* A new slot is the first of its bucket, so the last one found is the oldest. */
+	for (; index != BB_IBCM_NONE; index = cm->conns[index].next[BB_IBCM_ENDED]) {
+		struct bb_ibcm_conn *c = &cm->conns[index];
+
+		if (c->owned || !bb_ibcm_same_gid(c->net.dst, gid))
+			continue;
+		oldest = c;
+		n++;
+	}
+	if (n > cm->attr.max_ended_per_gid)
+		bb_ibcm_slot_free(cm, oldest);
+}
+
 uint32_t
 bb_ibcm_count_gid(const struct bb_ibcm *cm, const uint8_t gid[16], uint32_t limit)
 {

@@ -124,6 +124,7 @@ pair_new(void (*change)(struct bb_ibcm_attr *attr))
 		attr.max_services = 8;
 		attr.max_pending = 32;
 		attr.max_pending_per_gid = 16;
+		attr.max_ended_per_gid = 16;
 		attr.ca_guid = 0xa0 + i;
 		attr.seed = 77 + i;
 		attr.ops = &pair_ops;

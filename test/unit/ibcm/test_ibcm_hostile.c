@@ -429,6 +429,45 @@ PAIR_TEST(test_flood_of_one_address_leaves_room_for_others)
 	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 0);
 }
 
+/*
+ * Without a limit, ended connections of one address would fill the table of 64 slots: no time
+ * passes between them.
+ */
+PAIR_TEST(test_ended_connections_of_one_address_leave_room_for_others)
+{
+	uint32_t a, b;
+
+	for (unsigned int i = 0; i < 200; i++) {
+		p->end[0].nev = p->end[1].nev = 0;
+		establish(p, &a, &b);
+		OK(bb_ibcm_disconnect(p->end[0].cm, a, NULL, 0, p->now));
+		pair_deliver_all(p);
+		OK(bb_ibcm_release(p->end[0].cm, a, p->now));
+		OK(bb_ibcm_release(p->end[1].cm, b, p->now));
+		assert_true(bb_ibcm_in_use(p->end[0].cm) <= 16);
+		assert_true(bb_ibcm_in_use(p->end[1].cm) <= 16);
+	}
+	/* The newest connections are those that still answer a repeated DREQ. */
+	pair_deliver(p, &p->mads[3]);
+	assert_int_equal(drops(p, 1, BB_IBCM_DROP_DUPLICATE), 1);
+	while (pair_time(p, UINT64_MAX - 1))
+		;
+	assert_int_equal(bb_ibcm_in_use(p->end[0].cm), 0);
+	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 0);
+}
+
+PAIR_TEST(test_length_of_reject_information_is_limited_to_its_field)
+{
+	struct bb_ibcm_msg msg = {.type = BB_IBCM_REJ, .local_id = 9};
+
+	msg.remote_id = connect_qpn(p, 0x111);
+	msg.rej.reason = BB_IBCM_REJ_CONSUMER;
+	msg.rej.ari_len = 127;
+	inject(p, 0, &msg);
+	assert_int_equal(p->end[0].ev[0].type, BB_IBCM_EV_REJECTED);
+	assert_int_equal(p->end[0].ev[0].msg.rej.ari_len, BB_IBCM_ARI);
+}
+
 PAIR_TEST(test_mra_extends_the_wait_once_and_at_most_by_the_limit)
 {
 	struct bb_ibcm_msg msg = {.type = BB_IBCM_MRA, .local_id = 5};

@@ -4,7 +4,7 @@
 /* CM messages and the IP CM header as bytes. Recorded messages of Linux:
  * test/golden/test_ibcm_rxe.c.
  */
-#include "bb_ibcm_ip.h"
+#include "bb_ibcm.h"
 #include "bb_ibcm_msg.h"
 #include "bb_test.h"
 
@@ -201,6 +201,33 @@ TEST(test_service_id_of_port_spaces)
 	assert_int_equal(bb_ibcm_service_id(BB_IBCM_PS_TCP, 0x1c06), 0x1061c06);
 	assert_int_equal(bb_ibcm_service_id(BB_IBCM_PS_UDP, 0x1c06), 0x1111c06);
 	assert_int_equal(bb_ibcm_service_id(BB_IBCM_PS_IB, 0x1c06), 0x13f1c06);
+}
+
+TEST(test_addresses_in_front_of_a_datagram)
+{
+	static const uint8_t v4[BB_IBCM_GRH] = {[20] = 0x45, 0x68, 0,   0, 0, 0, 0,   0, 63, 17,
+						0,           0,    192, 0, 2, 1, 192, 0, 2,  2};
+	uint8_t v6[BB_IBCM_GRH] = {0x6a, 0xb1, 0x23, 0x45, 0, 0, 17, 62};
+	uint8_t none[BB_IBCM_GRH] = {0};
+	struct bb_ibcm_net net;
+
+	assert_true(bb_ibcm_net_parse(&net, v4));
+	assert_fields(net, tclass, 0x68, hop_limit, 63, flow_label, 0);
+	assert_fields(net, src[11], 0xff, src[12], 192, src[15], 1, dst[10], 0xff, dst[15], 2);
+	for (unsigned int i = 8; i < sizeof(v6); i++)
+		v6[i] = (uint8_t)i;
+	assert_true(bb_ibcm_net_parse(&net, v6));
+	assert_fields(net, tclass, 0xab, hop_limit, 62, flow_label, 0x12345);
+	assert_memory_equal(net.src, v6 + 8, 16);
+	assert_memory_equal(net.dst, v6 + 24, 16);
+	/* Neither version 4 nor 6, and an IPv4 header with options. */
+	net.hop_limit = 9;
+	for (unsigned int version = 0; version < 16; version++) {
+		none[0] = none[20] = (uint8_t)(version << 4 | 6);
+		assert_int_equal(bb_ibcm_net_parse(&net, none), version == 6);
+		if (version == 5)
+			assert_int_equal(net.hop_limit, 9);
+	}
 }
 
 TEST_MAIN(0)

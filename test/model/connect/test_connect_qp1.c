@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The service of lib/connect that joins QP1 of a device with an engine of the communication
+ * manager: bb_qp1.h.
+ */
+#include "connect_env.h"
+#include "ib/bb_qp1.h"
+
+#define SERVICE 0x1061c06ull
+
+/* A user of the service of one device. */
+struct side {
+	struct bb_qp1_user user; /* must be the first member */
+	struct bb_dev *dev;
+	struct bb_qp1 *q;
+	struct bb_gid gid;
+	uint32_t id, events;
+	enum bb_ibcm_event_type last;
+};
+
+static struct side a, b;
+
+static void
+on_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev)
+{
+	struct side *s = (struct side *)user;
+
+	s->id = ev->id;
+	s->last = ev->type;
+	s->events++;
+}
+
+static void
+side_open(struct side *s, const char *spec)
+{
+	struct bb_gid_want want;
+	uint8_t index;
+
+	memset(s, 0, sizeof(*s));
+	s->user.event = on_event;
+	OK(bb_dev_open(spec, &s->dev));
+	OK(bb_qp1_get(s->dev, &s->q));
+	bb_gid_want_init(&want);
+	want.family = BB_GID_IPV4;
+	OK(bb_gid_choose(s->dev, 1, &want, &index));
+	OK(bb_gid_query(s->dev, 1, index, &s->gid));
+}
+
+static void
+side_close(struct side *s)
+{
+	bb_qp1_put(s->q);
+	OK(bb_dev_close(s->dev));
+}
+
+/* Polls both services until @s has had one more event, of type @type. */
+static void
+expect_event(struct side *s, enum bb_ibcm_event_type type)
+{
+	const uint64_t end = wait_end();
+	const uint32_t before = s->events;
+
+	while (s->events == before) {
+		bb_qp1_poll(a.q);
+		bb_qp1_poll(b.q);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(s->last, type);
+}
+
+static uint32_t
+connect_to(const uint8_t dst[16])
+{
+	const struct bb_ibcm_req req = {.service_id = SERVICE,
+					.qpn = 5,
+					.remote_timeout = 16,
+					.local_timeout = 16,
+					.cm_retries = 15,
+					.pkey = 0xffff,
+					.mtu = 3};
+	struct bb_ibcm_net net = {.hop_limit = 64};
+	uint32_t id = 0;
+
+	memcpy(net.src, a.gid.raw, 16);
+	memcpy(net.dst, dst, 16);
+	OK(bb_ibcm_connect(bb_qp1_lock(a.q), &net, &req, "hi", 2, bb_qp1_cookie(&a.user),
+			   bb_qp1_now(), &id));
+	bb_qp1_unlock(a.q);
+	return id;
+}
+
+/* One connection from a to b, ended by b. */
+static void
+connect_once(void)
+{
+	const struct bb_ibcm_service service = {
+		.service_id = SERVICE, .mask = UINT64_MAX, .cookie = bb_qp1_cookie(&b.user)};
+	const struct bb_ibcm_rep rep = {.qpn = 6};
+	struct bb_ibcm *engine;
+
+	OK(bb_ibcm_listen(bb_qp1_lock(b.q), &service));
+	bb_qp1_unlock(b.q);
+	(void)connect_to(b.gid.raw);
+	expect_event(&b, BB_IBCM_EV_REQ);
+	OK(bb_ibcm_accept(bb_qp1_lock(b.q), b.id, &rep, NULL, 0, bb_qp1_cookie(&b.user),
+			  bb_qp1_now()));
+	bb_qp1_unlock(b.q);
+	expect_event(&a, BB_IBCM_EV_REP);
+	OK(bb_ibcm_ready(bb_qp1_lock(a.q), a.id, NULL, 0));
+	bb_qp1_unlock(a.q);
+	expect_event(&b, BB_IBCM_EV_ESTABLISHED);
+	OK(bb_ibcm_disconnect(bb_qp1_lock(b.q), b.id, NULL, 0, bb_qp1_now()));
+	bb_qp1_unlock(b.q);
+	expect_event(&a, BB_IBCM_EV_DISCONNECTED);
+	OK(bb_ibcm_release(bb_qp1_lock(a.q), a.id, bb_qp1_now()));
+	bb_qp1_unlock(a.q);
+	expect_event(&b, BB_IBCM_EV_DISCONNECTED);
+	engine = bb_qp1_lock(b.q);
+	OK(bb_ibcm_release(engine, b.id, bb_qp1_now()));
+	OK(bb_ibcm_unlisten(engine, &service));
+	bb_qp1_unlock(b.q);
+}
+
+TEST(test_services_of_two_devices_exchange_mads)
+{
+	static const char *const specs[][2] = {{"soft0", "soft1"},
+					       {"soft0,wire=1", "soft1,wire=1"}};
+
+	for (unsigned int i = 0; i < RTE_DIM(specs); i++) {
+		side_open(&a, specs[i][0]);
+		side_open(&b, specs[i][1]);
+		connect_once();
+		side_close(&a);
+		side_close(&b);
+	}
+}
+
+TEST(test_users_of_a_device_share_one_service)
+{
+	struct bb_qp1 *second = NULL;
+
+	side_open(&a, "soft0");
+	side_open(&b, "soft1");
+	OK(bb_qp1_get(a.dev, &second));
+	assert_ptr_equal(second, a.q);
+	bb_qp1_put(second);
+	connect_once();
+	side_close(&a);
+	side_close(&b);
+}
+
+/*
+ * More MADs than the send queue holds: none is lost, because polls of the service free its buffers.
+ * A destination that no device has costs the MAD only.
+ */
+TEST(test_mad_without_a_route_is_dropped_and_counted)
+{
+	static const uint8_t nowhere[16] = {[10] = 0xff, 0xff, 203, 0, 113, 9};
+	static const uint8_t group[16] = {[10] = 0xff, 0xff, 224, 0, 0, 1};
+	const uint8_t *const dst[] = {nowhere, group};
+	const struct bb_qp1_stats *stats;
+	unsigned int i, k;
+
+	side_open(&a, "soft0");
+	side_open(&b, "soft1");
+	stats = bb_qp1_stats(a.q);
+	for (i = 0; i < RTE_DIM(dst); i++) {
+		for (k = 0; k < 100; k++) {
+			uint32_t id = connect_to(dst[i]);
+
+			OK(bb_ibcm_release(bb_qp1_lock(a.q), id, bb_qp1_now()));
+			bb_qp1_unlock(a.q);
+			bb_qp1_poll(a.q);
+		}
+	}
+	assert_int_equal(stats->sent + stats->no_address, 400);
+	assert_true(stats->no_address >= 200);
+	assert_int_equal(stats->no_room, 0);
+	connect_once();
+	side_close(&a);
+	side_close(&b);
+}
+
+TEST(test_device_without_roce_has_no_service)
+{
+	struct bb_qp1 *q = NULL;
+	struct bb_dev *dev;
+
+	OK(bb_dev_open("soft0,link=ib", &dev));
+	assert_int_equal(bb_qp1_get(dev, &q), -ENOTSUP);
+	assert_null(q);
+	OK(bb_dev_close(dev));
+}
+
+CONNECT_MAIN(RTE_LOG_ERR)
