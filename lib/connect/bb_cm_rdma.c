@@ -204,7 +204,7 @@ address_resolved(struct bb_conn *c)
 	if (!is_device(c->cm, id)) {
 		BB_LOG(ERR,
 		       "connect: the route to the peer uses device %s, the CM uses device "
-		       "%s: open a CM on the first",
+		       "%s: open a CM on the route's device",
 		       id->verbs != NULL ? id->verbs->device->name : "no device", c->cm->dev->name);
 		bb_cm_broken(c, -EXDEV, "the route to the peer uses another device");
 	} else if (rdma_resolve_route(id, (int)c->param.timeout_ms) != 0) {

@@ -382,7 +382,7 @@ bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t 
 	if (opcode == BB_WQE_SEND_INV)
 		bb_text_add(&t, " invalidates rkey 0x%x", bb_be32(ctrl.imm));
 	if ((uint16_t)(head >> 8) != idx)
-		bb_text_add(&t, " (bad: index is not its place)");
+		bb_text_add(&t, " (bad: index is not the WQE's position)");
 	if (ds == 0) {
 		bb_text_add(&t, " (bad: ds must count the control segment)");
 		return (int)t.len;

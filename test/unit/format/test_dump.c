@@ -64,7 +64,7 @@ TEST(test_dump_of_send_wqes)
 	/* The same slot one lap later: the index in the WQE is stale. */
 	expect_wqe(ring, 4, 7,
 		   "WQE 7: RDMA_WRITE_IMM (opcode 0x09) index 3 QP 0x123456 ds 4 ce 2 fm 4 "
-		   "solicited imm 0x11223344 (bad: index is not its place) | raddr "
+		   "solicited imm 0x11223344 (bad: index is not the WQE's position) | raddr "
 		   "0xaabbccdd00112233 rkey 0x1234 | 100 bytes at 0x7f0000001000 lkey 0x77 | "
 		   "inline 5 bytes: 01020304 05");
 
