@@ -23,11 +23,12 @@
 #include "mlx5_cmd_dv.h"
 
 /* An event queue entry (EQE) has 64 bytes, and its type is in byte 1 (kernel: struct mlx5_eqe). */
-#define EQE_TYPE_BYTE     1
-#define EQE_BYTES         64
-#define MAX_TYPES         8u
-#define MAX_SKIPS         64    /* maximum number of irrelevant events skipped per call */
-#define MAX_SUBSCRIPTIONS 4096u /* per channel: 512 KiB of kernel memory, for 1000 QPs */
+#define EQE_TYPE_BYTE 1
+#define EQE_BYTES     64
+#define MAX_TYPES     8u
+#define MAX_SKIPS     64 /* maximum number of irrelevant events skipped per call */
+/* maximum per channel: 512 KiB of kernel memory, enough for 1000 QPs */
+#define MAX_SUBSCRIPTIONS 4096u
 
 int
 dv_set_nonblock(int fd)

@@ -32,7 +32,7 @@ slot_at(const struct verbs_qp *q, const struct bb_sq *sq, uint32_t idx)
 	return (struct slot *)(void *)(q->slots + (size_t)(idx & sq->mask) * q->slot_bytes);
 }
 
-/* Returns the place for the inline data of a slot. */
+/* Returns the memory in which a slot stores its inline data. */
 static inline uint8_t *
 data_of(const struct bb_sq *sq, struct slot *s)
 {

@@ -217,7 +217,7 @@ struct verbs_srq {
 
 struct verbs_channel {
 	struct ibv_comp_channel *ib;
-	int evfd; /* descriptor that is readable while the list raised is not empty */
+	int evfd; /* descriptor that is readable while the list "raised" is not empty */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, verbs_cq) raised;
 };

@@ -199,8 +199,8 @@ send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t 
 }
 
 /*
- * Writes the completion of a successful request directly to the array of the application's poll,
- * without a CQE. Returns false if the request needs a CQE.
+ * Writes the completion of a successful request directly to the array that the application gave to
+ * the poll, without a CQE. Returns false if the request needs a CQE.
  */
 static inline __attribute__((always_inline)) bool
 send_direct(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *from, struct polled *p)

@@ -22,7 +22,7 @@
 
 /* Sizes of a QP's queues. */
 struct sizes {
-	uint32_t slots; /* requests of the SQ */
+	uint32_t slots; /* number of requests that the SQ can hold */
 	uint32_t wqes;  /* WQEs of the RQ; 0 if the QP has no RQ */
 	uint32_t log_stride;
 	size_t rq_bytes;

@@ -266,7 +266,7 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_cq_size %u (0 to %d)", log_size,
 				   SOFT_LOG_MAX_CQ_SZ);
 	cq_mem(cmd, cqc, &mem);
-	mem.has_dbr = false; /* the doorbell record stays */
+	mem.has_dbr = false; /* the CQ keeps its doorbell record */
 	ret = open_mem(cmd, &mem, log_size, cqe_sz);
 	if (ret != 0)
 		return ret;

@@ -231,7 +231,7 @@ check_fields(struct soft_cmd *cmd, const struct transition *t, const struct soft
 				all[n++] = optionals[i].field;
 		for (i = 0; i < takes->n; i++)
 			all[n++] = takes->fields[i];
-		/* A umem without a number holds a page list. */
+		/* A umem without a number holds the pages of a page list. */
 		for (i = 0; qp->wq_umem->pub.id == 0 && i < RTE_DIM(kernel_fields); i++)
 			all[n++] = kernel_fields[i];
 		for (i = 4; i < n; i++)

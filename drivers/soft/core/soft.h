@@ -56,7 +56,7 @@
 #define SOFT_LOG_MAX_QP_SZ  15
 #define SOFT_LOG_MAX_RMP    15
 #define SOFT_LOG_MAX_SRQ_SZ 15
-#define SOFT_ZIP_MAX        64 /* CQEs in a compressed block */
+#define SOFT_ZIP_MAX        64 /* maximum number of CQEs in a compressed block */
 #define SOFT_MAX_GIDS       16
 #define SOFT_PKEY           0xffff /* the default partition, full member (IBTA vol. 1, 10.9.1.2) */
 #define SOFT_UAR_PAGE       4096
@@ -295,7 +295,8 @@ struct soft_qp {
 	uint8_t cs_len;   /* bytes of cs_data for the next CQE; set by the engine that executes the
 			   * request */
 	uint16_t bf_idx;
-	uint32_t gen;         /* new at attach and at 2RST: identifies this use of the QP number */
+	/* generation: changes at attach and at 2RST, to identify each use of the QP number */
+	uint32_t gen;
 	struct soft_msg *msg; /* request to another engine; in flight while SOFT_WAIT_PEER */
 	TAILQ_ENTRY(soft_qp) run;
 	TAILQ_ENTRY(soft_qp) err;
@@ -309,7 +310,8 @@ struct soft_qp {
 	 * requester writes epsn and replay; INIT2RTR also sets epsn.
 	 */
 	uint16_t rq_ci;
-	uint16_t rmp_idx; /* valid if rmp_holds: consumed WQE of the RMP, without a CQE yet */
+	/* valid if rmp_holds: index of the RMP's WQE that is consumed and has no CQE yet */
+	uint16_t rmp_idx;
 	bool rmp_holds;
 	uint32_t epsn;
 	struct soft_replay replay[SOFT_REPLAYS];

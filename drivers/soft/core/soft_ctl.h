@@ -14,7 +14,7 @@
 #include "soft_mcg.h"
 
 #define SOFT_PORT          1u
-#define SOFT_ACTIVE_MTU    5u      /* qpc.mtu: 128 << 5 bytes */
+#define SOFT_ACTIVE_MTU    5u      /* qpc.mtu for an MTU of 128 << 5 bytes */
 #define SOFT_MIN_UDP_SPORT 0xc000u /* smallest UDP source port of RoCE v2 */
 /* log2 of the READs and atomics that a QP may have outstanding in each direction */
 #define SOFT_LOG_MAX_RA 4u
@@ -64,7 +64,7 @@ struct soft_random {
  * tables that the numbers index need little memory while few objects exist.
  */
 struct soft_draw {
-	uint32_t *order; /* max numbers; order[i] of 0 stands for the number first + i */
+	uint32_t *order; /* array of "max" numbers; 0 at index i means the number first + i */
 	uint32_t first;
 	uint32_t n, max;     /* count of numbers in the ring; largest count */
 	uint32_t head, free; /* ring index of the number freed longest ago; count of free numbers */
@@ -221,7 +221,7 @@ void soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts);
 void soft_dev_count_contexts(struct soft_dev *dev, int change);
 /* Sets the device's MAC on the network that connects the devices of a process. */
 void soft_dev_own_mac(struct soft_dev *dev);
-/* Returns in @gid a GID that device @index has on the network of the process: link-local, IPv4. */
+/* Write the link-local GID, or the IPv4 GID, of device @index on the network of the process. */
 void soft_dev_link_local_gid(uint32_t index, uint8_t gid[16]);
 void soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16]);
 /*

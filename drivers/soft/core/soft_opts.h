@@ -61,7 +61,9 @@ struct soft_opts {
 	uint32_t defect; /* enum soft_defect: deliberate fault that tests must find */
 #endif
 	uint32_t fault; /* fault to inject: enum soft_fault_kind */
-	/* the fault is injected at this attempt to execute a request; from 1, with retries */
+	/*
+	 * the fault is injected at this attempt to execute a request; counts from 1, with retries
+	 */
 	uint32_t fault_at;
 	struct soft_port_opts port;
 };

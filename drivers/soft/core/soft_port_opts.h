@@ -33,7 +33,7 @@ struct soft_port_ip {
 	uint8_t prefix;
 };
 
-/* Bytes of Ethernet with a tag, IPv6 and UDP; rounded up to whole words. */
+/* Bytes of the headers of Ethernet with a tag, IPv6 and UDP; rounded up to whole words. */
 #define SOFT_PORT_HEAD 72u
 
 /*

@@ -14,7 +14,8 @@
 #include "soft_access.h"
 #include "soft_ud.h"
 
-#define SOFT_UD_SEG 4u /* first data segment, after control segment and address vector */
+/* index of the first data segment, after control segment and address vector */
+#define SOFT_UD_SEG 4u
 
 static uint8_t
 soft_req_refuse(struct soft_req *r, uint8_t synd, const char *why)

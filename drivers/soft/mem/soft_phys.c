@@ -17,7 +17,7 @@
 #define LOG_LARGE 21u
 #define LOG_SMALL 12u
 #define BUCKETS   64u
-#define MAX       16384u /* mapped parts of the guest's memory per key */
+#define MAX       16384u /* maximum number of mapped parts of the guest's memory per key */
 
 struct window {
 	struct window *next;

@@ -219,7 +219,10 @@ check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 		return SOFT_DROP_SRC_IP;
 	if (nd && rx->net.dst[0] == 0xff)
 		return SOFT_DROP_NONE;
-	/* The groups that queue pairs are attached to are looked up later. */
+	/*
+	 * Accepts any multicast group. A later lookup finds the queue pairs that are attached to
+	 * the group.
+	 */
 	if (rx->proto == IPPROTO_UDP && bb_roce_is_mcast(rx->net.dst)) {
 		soft_mcast_mac(rx->net.dst, mac);
 		return memcmp(rx->dst_mac, mac, 6) == 0 ? SOFT_DROP_NONE : SOFT_DROP_DST_MAC;

@@ -80,7 +80,8 @@ struct soft_port_rx {
  * datagram has equal headers, only its lengths and checksum need a check.
  */
 struct soft_port_guess {
-	uint64_t head[SOFT_PORT_GUESS / 8]; /* All 0 if the slot is empty. */
+	/* First bytes of the frame; all 0 if the slot is empty. */
+	uint64_t head[SOFT_PORT_GUESS / 8];
 	uint32_t sum; /* Partial checksum of the IPv4 header, without lengths and checksum field. */
 	struct soft_port_rx rx;
 };
@@ -183,7 +184,7 @@ enum soft_port_drop soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp
 				   const struct soft_port_rx *rx, uint64_t now);
 enum soft_port_drop soft_neigh_nd(struct soft_port_stack *s, const uint8_t *p,
 				  const struct soft_port_rx *rx, uint64_t now);
-/* Sends an ARP request or a neighbour solicitation; a soft_neigh_ask_t. */
+/* Sends an ARP request or a neighbour solicitation. Has the type soft_neigh_ask_t. */
 bool soft_neigh_question(void *stack, const uint8_t ip[16], const uint8_t *mac);
 
 #endif

@@ -199,7 +199,10 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	if (ret == 0)
 		return;
 	if (ret == 1) {
-		/* The wait for WAKE has ended; the turn that calls this function reads the ring. */
+		/*
+		 * A WAKE needs no action here: the turn that calls this function reads the ring
+		 * anyway.
+		 */
 		why = m.type == SOFT_SHM_BYE    ? soft_shm_closed
 		      : m.type == SOFT_SHM_WAKE ? NULL
 						: process_hello(shm, index, &m, fds);

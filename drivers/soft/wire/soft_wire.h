@@ -78,7 +78,7 @@ enum soft_wire_kind {
 	SOFT_WIRE_KINDS,
 };
 #define SOFT_WIRE_HEAD     48u /* Compared bytes: Ethernet, IPv4, UDP and BTH headers. */
-#define SOFT_WIRE_HEAD_MAX 72u /* As SOFT_WIRE_HEAD, with IPv6 and a VLAN tag. */
+#define SOFT_WIRE_HEAD_MAX 72u /* Compared bytes of a frame with IPv6 and a VLAN tag. */
 
 struct soft_shm_tx;
 
