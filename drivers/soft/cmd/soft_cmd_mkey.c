@@ -181,8 +181,8 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 }
 
 /*
- * Returns the type of a memory window, 0 if the key is not one. The kernel makes free keys for
- * windows only, and lets peers invalidate those of type 2 (mlx5_ib_alloc_mw(), Linux 6.1).
+ * Returns the type of a memory window, 0 if the key is not a window. The kernel makes free keys for
+ * windows only, and lets peers invalidate windows of type 2 (mlx5_ib_alloc_mw(), Linux 6.1).
  */
 static uint8_t
 window_type(const struct soft_cmd *cmd)

@@ -111,7 +111,7 @@ void soft_netif_lock(struct soft_netif *nif);
 void soft_netif_pass(struct soft_netif *nif);
 /*
  * Releases the lock that an engine retains between turns. After the return no thread accesses the
- * engine through lock_retainer, so it can be freed.
+ * engine through lock_retainer, so the engine can be freed.
  */
 void soft_netif_leave(struct soft_engine *e);
 

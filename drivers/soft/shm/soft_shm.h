@@ -417,8 +417,8 @@ bool soft_shm_direct_allowed(const struct soft_dev *dev);
 /* ---- soft_shm_direct.c */
 
 /*
- * Executes requests from the front of the send queue in the peer's memory, at most @budget of them.
- * Returns the number executed; the QP may have failed.
+ * Executes at most @budget requests from the front of the send queue. Accesses the peer's memory
+ * for them and sends no packets. Returns the number of executed requests; the QP may have failed.
  */
 uint32_t soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
 

@@ -78,16 +78,16 @@ struct soft_link_ops {
 	/* Ends the engine's turn and flushes the packets queued for sending. May be NULL. */
 	void (*end)(struct soft_engine *e);
 	/*
-	 * Bytes of the link's struct for a queue pair; its first member is a struct soft_wire. 0 if
-	 * the link needs no other fields.
+	 * Bytes of the link's struct for a queue pair, whose first member is a struct soft_wire. 0
+	 * if the link needs only a struct soft_wire.
 	 */
 	size_t qp_size;
 	/* Called when a queue pair has reached RTR and its path is known. May be NULL. */
 	void (*connected)(struct soft_wire *w);
 	/*
-	 * Executes at most @budget WQEs at the head of the send queue in the peer's memory, without
-	 * packets. Called only for a queue pair whose shm_tx is not NULL. Returns the number of
-	 * executed WQEs. The QP may be in ERR after the call. May be NULL.
+	 * Executes at most @budget WQEs from the head of the send queue. Accesses the peer's memory
+	 * for them and sends no packets. Called only for a queue pair whose shm_tx is not NULL.
+	 * Returns the number of executed WQEs. The QP may be in ERR after the call. May be NULL.
 	 */
 	uint32_t (*direct)(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
 	/*

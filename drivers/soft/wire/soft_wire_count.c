@@ -160,8 +160,8 @@ soft_wire_is_counted(const struct soft_wire *w)
 }
 
 /*
- * Returns the number of retries. If the retry limit was exceeded, the last of these events moved
- * the QP to ERR and caused no retry. So that event is subtracted.
+ * Returns the number of retries. The event that exceeds the retry limit moves the QP to ERR and
+ * causes no retry, so it is subtracted.
  */
 static uint64_t
 soft_wire_retries(const struct bb_roce_stats *s)
