@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Byte format of a QP's address. Pure functions. */
+/* Converts a QP's address to bytes and back. The functions have no side effects. */
 #include <errno.h>
 #include <string.h>
 

@@ -167,7 +167,7 @@ struct bb_ibcm_service {
 	 * @addr is zero.
 	 */
 	bool ip;
-	uint8_t addr[16]; /* GID form of the address */
+	uint8_t addr[16]; /* IP address in the form of a GID */
 	bool datagram;    /* true: answers SIDR_REQ; false: answers REQ */
 	uint64_t cookie;
 };
@@ -197,7 +197,7 @@ int bb_ibcm_connect(struct bb_ibcm *cm, const struct bb_ibcm_net *net,
  */
 int bb_ibcm_accept(struct bb_ibcm *cm, uint32_t id, const struct bb_ibcm_rep *rep, const void *priv,
 		   uint32_t priv_len, uint64_t cookie, uint64_t now);
-/* Sets the cookie of the later events of a connection. */
+/* Sets the cookie that later events of a connection report. */
 int bb_ibcm_cookie_set(struct bb_ibcm *cm, uint32_t id, uint64_t cookie);
 /* Active side, after REP: sends RTU. */
 int bb_ibcm_ready(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32_t priv_len);

@@ -147,7 +147,7 @@ struct bb_ibcm_apr {
 /* A message. Numbers are in host order, GIDs in network order. */
 struct bb_ibcm_msg {
 	uint8_t type;       /* enum bb_ibcm_type */
-	uint64_t tid;       /* transaction ID; an answer has that of the request */
+	uint64_t tid;       /* transaction ID; an answer has the ID of its request */
 	uint32_t local_id;  /* communication ID of the sender; the request ID of SIDR messages */
 	uint32_t remote_id; /* communication ID of the receiver; absent from REQ and SIDR */
 	union {
@@ -186,7 +186,7 @@ enum bb_ibcm_parsed {
 	BB_IBCM_PARSED,
 	BB_IBCM_BAD_LENGTH,  /* not 256 bytes */
 	BB_IBCM_BAD_VERSION, /* version of MADs or of class CM that this engine does not know */
-	BB_IBCM_BAD_CLASS,   /* a MAD of another class */
+	BB_IBCM_BAD_CLASS,   /* a MAD of a class other than CM */
 	BB_IBCM_BAD_METHOD,  /* not Send(), the only method of class CM (16.7.1) */
 	BB_IBCM_BAD_TYPE,    /* attribute ID that is not a message of class CM */
 };

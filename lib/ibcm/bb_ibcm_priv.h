@@ -47,19 +47,19 @@ struct bb_ibcm_conn {
 	bool owned;    /* the caller has the ID and gets events */
 	bool active;   /* this side has sent the REQ or SIDR_REQ */
 	bool mra;      /* the current wait was extended by a MRA of either side */
-	uint8_t tries; /* times that tx may be sent again */
+	uint8_t tries; /* number of times that the message in tx may be sent again */
 	uint8_t cm_retries;
 	uint8_t in_tables; /* one bit for each table that has the slot: 1 << enum bb_ibcm_table */
 	uint32_t next[BB_IBCM_TABLES]; /* next slot of the same bucket, for each table. Free slots
 					  are linked by next[0] */
 	uint32_t heap_at;            /* position in the heap of deadlines; BB_IBCM_NONE if absent */
-	uint64_t deadline, interval; /* interval: wait for the answer to tx, ns */
+	uint64_t deadline, interval; /* interval: ns to wait for the answer to the message in tx */
 	uint64_t hold; /* ns for which the slot stays in use after its connection has ended */
 	uint32_t remote_id;
 	uint32_t qpn, remote_qpn;
 	uint64_t remote_guid, tid, cookie;
 	uint64_t service_id;    /* service ID of a SIDR request; unused by connections */
-	struct bb_ibcm_net net; /* to the peer; src is the local GID */
+	struct bb_ibcm_net net; /* path to the peer; src is the local GID */
 	/* last message sent, which may be sent again; last member, because look-ups do not read it
 	 */
 	uint8_t tx[BB_IBCM_MAD];
@@ -140,8 +140,8 @@ struct bb_ibcm_conn *bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table ta
 				       const uint8_t gid[16], uint32_t value, uint64_t guid,
 				       bool sidr);
 /*
- * Frees the oldest slot of the GID in the table ENDED whose ID the caller has released, if there
- * are more than max_ended_per_gid.
+ * Counts the slots of the GID in the table ENDED whose ID the caller has released. If there are
+ * more than max_ended_per_gid, frees the oldest of them.
  */
 void bb_ibcm_limit_ended(struct bb_ibcm *cm, const uint8_t gid[16]);
 /* Returns the number of pending requests of the GID, at most @limit. */

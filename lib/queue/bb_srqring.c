@@ -8,7 +8,7 @@
 
 /* half of the range of the 16-bit counter in the SRQ's doorbell record */
 #define SRQ_MAX_WQES       32768u
-#define SRQ_MIN_LOG_STRIDE 5u /* next segment and one SGE: 32 bytes */
+#define SRQ_MIN_LOG_STRIDE 5u /* log2 of 32 bytes: the next segment and one SGE */
 #define SRQ_MAX_LOG_STRIDE 9u
 
 static int

@@ -26,7 +26,7 @@
 #define BB_ROCE_ICRC_LEN  4u
 #define BB_ROCE_PSN_MASK  0xffffffu
 #define BB_ROCE_QPN_MASK  0xffffffu
-#define BB_ROCE_MCAST_QPN 0xffffffu /* receiver of datagrams to a group (10.5.2) */
+#define BB_ROCE_MCAST_QPN 0xffffffu /* QP number of all receivers of a multicast group (10.5.2) */
 
 /* Bits of bb_roce_pkt.flags, copied from the BTH. */
 enum {

@@ -291,7 +291,7 @@ struct bb_roce_attr {
  * because the peer may repeat the request.
  */
 struct bb_roce_replay {
-	uint64_t seq; /* sequence number of its first packet, see struct bb_roce_resp.seq */
+	uint64_t seq; /* sequence number of the request's first packet: see bb_roce_resp.seq */
 	uint64_t va;
 	uint64_t orig; /* result of an atomic, which is never executed twice */
 	uint32_t packets;

@@ -19,16 +19,16 @@
 #define PORT      1u
 #define RECVS     256u
 #define SENDS     64u
-#define SLOT      512u /* bytes of the buffer of a receive, and of a send */
+#define SLOT      512u /* bytes of a receive buffer, and of a send buffer */
 #define BATCH     32u  /* completions that a poll handles at most */
 #define HELD      64u  /* MADs that may wait for the MAC of their destination */
 #define HELD_PEER 4u   /* of one destination */
 #define HELD_NS   UINT64_C(2000000000)
 /* Slots of the engine. Each takes about 500 bytes. */
 #define MAX_CONNS 16384u
-/* wr_id of a send; receives have the number of their buffer */
+/* wr_id of a send; the wr_id of a receive is the number of its buffer */
 #define SEND_ID RECVS
-/* Polls in which the last user lets the device send what is posted. */
+/* Maximum number of polls in which the last user waits until the posted sends are complete. */
 #define LAST_POLLS 64
 
 struct held {
@@ -48,7 +48,8 @@ struct bb_qp1 {
 	struct bb_mr *mr;
 	uint8_t *buf;
 	struct bb_ibcm *engine;
-	uint32_t sent, completed; /* sends; their buffers are used in turn */
+	uint32_t sent, completed; /* numbers of sends posted and completed; the send buffers are
+				     used in turn */
 	uint8_t sgid_index;       /* index of the GID that was last used as source */
 	uint32_t nheld, next_held;
 	struct held held[HELD];
@@ -460,8 +461,8 @@ bb_qp1_get(struct bb_dev *dev, struct bb_qp1 **out)
 }
 
 /*
- * The last user's messages, such as DREQ, are on their way: lets the device send them, as far as it
- * can do so at once.
+ * Polls at most LAST_POLLS times, so that the device can send the messages that the last user has
+ * posted, such as DREQ.
  */
 static void
 send_last(struct bb_qp1 *q)

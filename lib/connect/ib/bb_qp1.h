@@ -7,8 +7,8 @@
  * destroys it. The service has no thread. bb_qp1_poll() receives and sends MADs and handles
  * timeouts; any user's poll serves all users.
  *
- * Threads: any thread may call these functions. A lock takes the place of the owner of QP1 and
- * protects the engine. The lock is never held while waiting for a peer.
+ * Threads: any thread may call these functions. QP1 has no owner; a lock protects QP1 and the
+ * engine instead. The lock is never held while waiting for a peer.
  *
  * Limits: a poll handles at most 32 received MADs. A MAD waits at most 2 s for the MAC of its
  * destination, and at most 64 MADs wait, 4 of them for one destination. Further MADs are dropped,
@@ -49,7 +49,7 @@ void bb_qp1_poll(struct bb_qp1 *q);
 struct bb_ibcm *bb_qp1_lock(struct bb_qp1 *q);
 void bb_qp1_unlock(struct bb_qp1 *q);
 
-/* Returns the time of the engine. */
+/* Returns the time in ns to pass to the functions of the engine. */
 uint64_t bb_qp1_now(void);
 
 static inline uint64_t
@@ -67,7 +67,7 @@ struct bb_qp1_stats {
 	uint64_t no_room;   /* MADs dropped because too many wait, or all send buffers are in use */
 	uint64_t no_address; /* MADs dropped because the destination cannot be reached */
 };
-/* Returns the counters. Call it under the lock, as bb_ibcm_stats(). */
+/* Returns the counters. Call it between bb_qp1_lock() and bb_qp1_unlock(). */
 const struct bb_qp1_stats *bb_qp1_stats(const struct bb_qp1 *q);
 
 #endif

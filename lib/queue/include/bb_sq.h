@@ -94,7 +94,7 @@ struct bb_sq {
 			     */
 	uint16_t max_sge;
 	uint16_t max_inline; /**< largest inline data of a WQE, in bytes */
-	uint16_t rd_limit;   /**< limit of class BB_SQ_RD; see limit */
+	uint16_t rd_limit; /**< limit of outstanding WQEs for class BB_SQ_RD; see the field limit */
 	/* Cache line 1: read or written once per doorbell. */
 	uint32_t *dbrec; /**< send doorbell record; NULL if the driver's ring function replaces the
 			    doorbell */
@@ -105,9 +105,9 @@ struct bb_sq {
 	uint16_t bf_size;  /**< bytes of one register half; 0 if the UAR has no BlueFlame */
 	uint16_t own_offset; /**< storage for bf_offset if no other queue uses the register */
 	uint8_t sig_flags;   /**< BB_SEND_SIGNALED if every request is reported, else 0 */
-	uint16_t ud_limit;   /**< limit of class BB_SQ_UD; see limit */
-	uint64_t doorbells;  /**< statistics: doorbells rung */
-	uint64_t cqes;       /**< statistics: CQEs received for sends */
+	uint16_t ud_limit; /**< limit of outstanding WQEs for class BB_SQ_UD; see the field limit */
+	uint64_t doorbells; /**< statistics: doorbells rung */
+	uint64_t cqes;      /**< statistics: CQEs received for sends */
 	/**
 	 * Called by bb_sq_ring() if the queue copies WQEs to the register, has no dbrec, or has a
 	 * list of rung QPs (rung). NULL if an 8-byte doorbell is enough.
