@@ -217,6 +217,11 @@ int bb_ibcm_disconnect(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32
  * and an established one is disconnected. No event follows.
  */
 int bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now);
+/*
+ * Does the same without any message, for a peer that the caller knows to be gone. The slot of an
+ * established connection stays in use as after a disconnection.
+ */
+int bb_ibcm_abandon(struct bb_ibcm *cm, uint32_t id, uint64_t now);
 
 /*
  * Sends a SIDR_REQ and sets *id. While no answer arrives, the engine repeats the SIDR_REQ up to

@@ -234,3 +234,25 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 	}
 	return 0;
 }
+
+int
+bb_ibcm_abandon(struct bb_ibcm *cm, uint32_t id, uint64_t now)
+{
+	struct bb_ibcm_conn *c;
+	int ret = find_owned(cm, id, UINT32_MAX, &c);
+
+	if (ret != 0)
+		return ret;
+	switch (c->state) {
+	case BB_IBCM_ESTABLISHED:
+	case BB_IBCM_DREQ_SENT:
+		c->owned = false;
+		bb_ibcm_end(cm, c, c->hold, now);
+		return 0;
+	case BB_IBCM_TIMEWAIT:
+		return bb_ibcm_release(cm, id, now);
+	default:
+		bb_ibcm_slot_free(cm, c);
+		return 0;
+	}
+}

@@ -40,6 +40,7 @@ RULES = [
                       'lib/tel/bb_tel.h', 'drivers/mlx5/mlx5_cmd.h']),
     ('drivers/front/uverbs', ['drivers/soft/core/soft_hooks.h', 'drivers/soft/core/soft_host.h',
                               'drivers/mlx5/mlx5_cmd.h', 'lib/format/*', PUBLIC]),
+    ('drivers/front/ucma', ['drivers/front/ucma/*', 'lib/ibcm/*', 'lib/dev/include/bb_dev.h']),
     ('drivers/front', ['drivers/front/*', 'drivers/soft/core/soft_host.h', 'drivers/mlx5/mlx5_cmd.h',
                        'lib/format/*', 'lib/ibcm/*']),
     ('drivers/ibv', [PUBLIC]),
@@ -52,7 +53,8 @@ RULES = [
     ('app/bench', [PUBLIC, 'app/bench/*', 'app/common/*', 'drivers/front/uverbs/uverbs_cmd.h']),
     # Takes the place of a kernel, so it hosts the device.
     ('app/verbs', [PUBLIC, 'app/verbs/*', 'app/common/*', 'drivers/front/uverbs/uverbs.h',
-                   'drivers/soft/core/soft_hooks.h', 'drivers/soft/core/soft_host.h', 'drivers/mlx5/mlx5_cmd.h']),
+                   'drivers/front/ucma/ucma.h', 'drivers/soft/core/soft_hooks.h', 'drivers/soft/core/soft_host.h',
+                   'drivers/mlx5/mlx5_cmd.h', 'lib/format/*', 'lib/ibcm/*']),
     ('app/libfabric', [PUBLIC, 'app/libfabric/*']),
     ('app', [PUBLIC, 'app/common/*']),
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
@@ -69,9 +71,9 @@ CLOSED = {
 # Headers of other projects: pattern of the name, files that may include it, the reason.
 FOREIGN = [
     ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*', 'drivers/ibv/*',
-                      'drivers/front/uverbs/*', 'app/verbs/*', 'app/bench/peers/*'],
+                      'drivers/front/uverbs/*', 'drivers/front/ucma/*', 'app/verbs/*', 'app/bench/peers/*'],
      'only the command interface on rdma-core, what stands beneath rdma-core, and peers, know ibverbs'),
-    ('rdma/*', ['lib/connect/*', 'drivers/front/uverbs/*', 'app/verbs/*', 'app/bench/peers/*', 'app/libfabric/*',
+    ('rdma/*', ['lib/connect/*', 'drivers/front/uverbs/*', 'drivers/front/ucma/*', 'app/verbs/*', 'app/bench/peers/*', 'app/libfabric/*',
                 'test/libfabric/*'],
      'only lib/connect knows librdmacm, what stands beneath rdma-core the ABI of the kernel, and the provider libfabric'),
     ('*ethdev*.h', ['drivers/soft/*', 'app/bench/baselines/*'],

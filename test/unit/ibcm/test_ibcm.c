@@ -160,6 +160,23 @@ PAIR_TEST(test_released_connection_disconnects_without_events)
 	assert_nothing_left(p);
 }
 
+PAIR_TEST(test_abandoned_ids_send_nothing)
+{
+	uint32_t a, b, c, mads;
+
+	establish(p, &a, &b);
+	c = connect_a(p);
+	mads = p->next = p->nmads; /* the REQ is lost */
+	OK(bb_ibcm_abandon(p->end[0].cm, a, p->now));
+	OK(bb_ibcm_abandon(p->end[0].cm, c, p->now));
+	OK(bb_ibcm_abandon(p->end[1].cm, b, p->now));
+	assert_int_equal(bb_ibcm_abandon(p->end[1].cm, b, p->now), -ENOENT);
+	/* The slots of established connections stay, as after a disconnection. */
+	assert_int_equal(bb_ibcm_in_use(p->end[0].cm), 1);
+	assert_nothing_left(p);
+	assert_int_equal(p->nmads, mads);
+}
+
 PAIR_TEST(test_rejection_has_reason_and_private_data)
 {
 	uint32_t a = connect_a(p), b;

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The rdma_cm device node: its files and IDs, and the time. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "ucma_priv.h"
+
+#define MAX_IDS 65535u
+/* Time between two looks at the peers of connections. */
+#define CHECK_NS UINT64_C(500000000)
+
+/* ---- Creation */
+
+static void
+send_mad(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
+{
+	const struct ucma *u = ctx;
+
+	u->attr.ops->tx(u->attr.ctx, net, mad);
+}
+
+int
+ucma_create(const struct ucma_attr *attr, struct ucma **out)
+{
+	static const struct bb_ibcm_ops ops = {.tx = send_mad, .event = ucma_cm_event};
+	struct bb_ibcm_attr cm;
+	struct ucma *u;
+	int ret = -ENOMEM;
+
+	if (attr->ops == NULL || attr->max_ids == 0 || attr->max_ids > MAX_IDS || attr->mtu < 1 ||
+	    attr->mtu > 5 || attr->ack_delay > 31)
+		return -EINVAL;
+	u = calloc(1, sizeof(*u));
+	if (u == NULL)
+		return -ENOMEM;
+	u->attr = *attr;
+	u->random = attr->seed;
+	u->ids = calloc(attr->max_ids + 1, sizeof(*u->ids));
+	if (u->ids == NULL)
+		goto free_node;
+	bb_ibcm_attr_init(&cm);
+	/* A connection's slot stays in use for a while after its ID. */
+	cm.max_conns = 2 * attr->max_ids;
+	cm.max_services = attr->max_ids;
+	cm.max_pending_per_gid = cm.max_pending;
+	cm.ca_guid = attr->node_guid;
+	cm.seed = attr->seed;
+	cm.ops = &ops;
+	cm.ctx = u;
+	ret = bb_ibcm_create(&cm, &u->cm);
+	if (ret != 0)
+		goto free_ids;
+	*out = u;
+	return 0;
+
+free_ids:
+	free(u->ids);
+free_node:
+	free(u);
+	return ret;
+}
+
+void
+ucma_destroy(struct ucma *u)
+{
+	bb_ibcm_destroy(u->cm);
+	free(u->ids);
+	free(u);
+}
+
+/* splitmix64: a full period over any seed. */
+uint64_t
+ucma_random(struct ucma *u)
+{
+	uint64_t z = u->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+/* ---- IDs */
+
+struct ucma_id *
+ucma_id_new(struct ucma *u, uint16_t ps, uint8_t qp_type)
+{
+	struct ucma_id *id;
+
+	if (u->nids == u->attr.max_ids)
+		return NULL;
+	id = calloc(1, sizeof(*id));
+	if (id == NULL)
+		return NULL;
+	do
+		u->last = u->last % u->attr.max_ids + 1;
+	while (u->ids[u->last] != NULL);
+	u->ids[u->last] = id;
+	u->nids++;
+	id->u = u;
+	id->number = u->last;
+	id->ps = ps;
+	id->qp_type = qp_type;
+	id->qp.rq_psn = (uint32_t)ucma_random(u) & 0xffffff;
+	return id;
+}
+
+struct ucma_id *
+ucma_id_at(const struct ucma *u, uint64_t number)
+{
+	return number <= u->attr.max_ids ? u->ids[number] : NULL;
+}
+
+int
+ucma_id_find(const struct ucma_file *f, uint32_t number, struct ucma_id **id)
+{
+	*id = ucma_id_at(f->u, number);
+	/* The program does not know the ID of a request before it has read the event. */
+	if (*id == NULL || (*id)->file == NULL)
+		return -ENOENT;
+	return (*id)->file == f ? 0 : -EINVAL;
+}
+
+void
+ucma_cm_set(struct ucma_id *id, uint32_t cm)
+{
+	struct ucma *u = id->u;
+
+	if (u->peers++ == 0)
+		u->check_at = u->now + CHECK_NS;
+	id->cm = cm;
+	id->has_cm = id->had_cm = true;
+}
+
+void
+ucma_cm_release(struct ucma_id *id, bool peer_gone)
+{
+	struct ucma *u = id->u;
+
+	if (!id->has_cm)
+		return;
+	id->has_cm = false;
+	u->peers--;
+	/* -ENOENT: the connection has ended with the event that the caller handles. */
+	(void)(peer_gone ? bb_ibcm_abandon : bb_ibcm_release)(u->cm, id->cm, u->now);
+}
+
+uint32_t
+ucma_id_free(struct ucma_id *id)
+{
+	const uint32_t reported = id->events_reported;
+	struct ucma *u = id->u;
+
+	if (id->state == UCMA_LISTEN)
+		(void)bb_ibcm_unlisten(u->cm, &id->service);
+	if (id->state == UCMA_ADDR_QUERY)
+		u->queries--;
+	ucma_cm_release(id, false);
+	ucma_events_drop(id);
+	u->ids[id->number] = NULL;
+	u->nids--;
+	free(id);
+	return reported;
+}
+
+uint32_t
+ucma_ids(const struct ucma *u)
+{
+	return u->nids;
+}
+
+uint32_t
+ucma_connections(const struct ucma *u)
+{
+	return bb_ibcm_in_use(u->cm);
+}
+
+/* ---- Files */
+
+int
+ucma_open(struct ucma *u, void *arg, struct ucma_file **out)
+{
+	struct ucma_file *f = calloc(1, sizeof(*f));
+
+	if (f == NULL)
+		return -ENOMEM;
+	f->u = u;
+	f->arg = arg;
+	TAILQ_INIT(&f->events);
+	*out = f;
+	return 0;
+}
+
+void
+ucma_close(struct ucma_file *f, uint64_t now)
+{
+	struct ucma *u = f->u;
+	uint32_t i;
+
+	u->now = now;
+	for (i = 1; i <= u->attr.max_ids; i++)
+		if (u->ids[i] != NULL && u->ids[i]->file == f)
+			(void)ucma_id_free(u->ids[i]);
+	free(f);
+}
+
+int
+ucma_reply(struct ucma *u, uint64_t to, const void *from, size_t len)
+{
+	return u->attr.ops->copy_out(u->attr.ctx, to, from, len);
+}
+
+/* ---- Commands */
+
+int
+ucma_create_id(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
+{
+	struct rdma_ucm_create_id_resp resp;
+	uint8_t qp_type = c->create_id.qp_type;
+	struct ucma_id *id;
+	int ret;
+
+	(void)out;
+	switch (c->create_id.ps) {
+	case RDMA_PS_TCP:
+		qp_type = IBV_QPT_RC;
+		break;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		qp_type = IBV_QPT_UD;
+		break;
+	case RDMA_PS_IB:
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (qp_type != IBV_QPT_RC && qp_type != IBV_QPT_UC && qp_type != IBV_QPT_UD)
+		return -EINVAL;
+	id = ucma_id_new(f->u, c->create_id.ps, qp_type);
+	if (id == NULL)
+		return -ENOMEM;
+	id->file = f;
+	id->uid = c->create_id.uid;
+	resp.id = id->number;
+	ret = ucma_reply(f->u, c->create_id.response, &resp, sizeof(resp));
+	if (ret != 0)
+		(void)ucma_id_free(id);
+	return ret;
+}
+
+int
+ucma_destroy_id(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
+{
+	struct rdma_ucm_destroy_id_resp resp;
+	struct ucma_id *id;
+	int ret = ucma_id_find(f, c->destroy_id.id, &id);
+
+	(void)out;
+	if (ret != 0)
+		return ret;
+	resp.events_reported = ucma_id_free(id);
+	return ucma_reply(f->u, c->destroy_id.response, &resp, sizeof(resp));
+}
+
+/* Moves an ID and its events to the file that gets the command. */
+int
+ucma_migrate_id(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
+{
+	struct ucma_file *from = f->u->attr.ops->file(f->u->attr.ctx, c->migrate_id.fd);
+	struct rdma_ucm_migrate_resp resp;
+	struct ucma_id *id;
+	int ret;
+
+	(void)out;
+	if (from == NULL)
+		return -ENOENT;
+	ret = ucma_id_find(from, c->migrate_id.id, &id);
+	if (ret != 0)
+		return ret;
+	resp.events_reported = id->events_reported;
+	if (from != f) {
+		ucma_events_move(id, f);
+		id->file = f;
+	}
+	return ucma_reply(f->u, c->migrate_id.response, &resp, sizeof(resp));
+}
+
+/* Options of level RDMA_OPTION_ID (Linux: ucma_set_option_id()). Paths of level IB are for an SA.
+ */
+int
+ucma_set_option(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
+{
+	const struct rdma_ucm_set_option *o = &c->set_option;
+	const bool byte =
+		o->optname == RDMA_OPTION_ID_TOS || o->optname == RDMA_OPTION_ID_ACK_TIMEOUT;
+	uint8_t small = 0;
+	int32_t flag = 0;
+	struct ucma_id *id;
+	int ret = ucma_id_find(f, o->id, &id);
+
+	(void)out;
+	if (ret != 0)
+		return ret;
+	if (o->level != RDMA_OPTION_ID || o->optname > RDMA_OPTION_ID_ACK_TIMEOUT)
+		return -ENOSYS;
+	if (o->optlen != (byte ? sizeof(small) : sizeof(flag)))
+		return -EINVAL;
+	ret = f->u->attr.ops->copy_in(f->u->attr.ctx, byte ? (void *)&small : (void *)&flag,
+				      o->optval, o->optlen);
+	if (ret != 0)
+		return ret;
+	switch (o->optname) {
+	case RDMA_OPTION_ID_TOS:
+		id->tos = small;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		id->reuseaddr = flag != 0;
+		return 0;
+	case RDMA_OPTION_ID_AFONLY:
+		if (id->state != UCMA_IDLE && id->state != UCMA_BOUND)
+			return -EINVAL;
+		id->afonly = flag != 0;
+		return 0;
+	default: /* ACK_TIMEOUT, 5 bits, only for RC (Linux: rdma_set_ack_timeout()) */
+		if (id->qp_type != IBV_QPT_RC || small > 31)
+			return -EINVAL;
+		id->ack_timeout = small;
+		return 0;
+	}
+}
+
+/* ---- MADs and time */
+
+void
+ucma_rx(struct ucma *u, const struct bb_ibcm_gmp *gmp, const uint8_t *mad, size_t len, uint64_t now)
+{
+	u->now = now;
+	bb_ibcm_rx(u->cm, gmp, mad, len, now);
+}
+
+void
+ucma_tick(struct ucma *u, uint64_t now)
+{
+	u->now = now;
+	bb_ibcm_tick(u->cm, now);
+	if (u->queries != 0 && now >= u->query_at) {
+		u->query_at = now + UCMA_QUERY_NS;
+		ucma_addr_tick(u);
+	}
+	if (u->peers != 0 && now >= u->check_at) {
+		u->check_at = now + CHECK_NS;
+		ucma_peers_check(u);
+	}
+}
+
+uint64_t
+ucma_deadline(const struct ucma *u)
+{
+	uint64_t at = bb_ibcm_deadline(u->cm);
+
+	if (u->queries != 0 && u->query_at < at)
+		at = u->query_at;
+	if (u->peers != 0 && u->check_at < at)
+		at = u->check_at;
+	return at;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * IP addresses of IDs: ports, the step from an address to an entry of the GID table, and the way to
+ * a destination. The table of the link decides which addresses exist, not the routing table of the
+ * host: the address of a GID need not be an address of an interface.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "ucma_priv.h"
+
+/* Ports for binds to port 0 (Linux: default of net.ipv4.ip_local_port_range). */
+#define FIRST_PORT 32768u
+#define PORTS      (60999u - FIRST_PORT + 1)
+
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+uint32_t
+ucma_addr_len(const struct sockaddr *sa)
+{
+	switch (sa->sa_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		return 0;
+	}
+}
+
+/* The port is at the same place in both families. */
+uint16_t
+ucma_addr_port(const union ucma_addr *a)
+{
+	return ntohs(a->in.sin_port);
+}
+
+static void
+set_port(union ucma_addr *a, uint16_t port)
+{
+	a->in.sin_port = htons(port);
+}
+
+void
+ucma_addr_gid(const union ucma_addr *a, uint8_t gid[16])
+{
+	if (a->sa.sa_family == AF_INET) {
+		memcpy(gid, mapped, sizeof(mapped));
+		memcpy(gid + 12, &a->in.sin_addr, 4);
+	} else {
+		memcpy(gid, &a->in6.sin6_addr, 16);
+	}
+}
+
+void
+ucma_addr_from_gid(union ucma_addr *a, const uint8_t gid[16], uint16_t port)
+{
+	memset(a, 0, sizeof(*a));
+	if (memcmp(gid, mapped, sizeof(mapped)) == 0) {
+		a->in.sin_family = AF_INET;
+		memcpy(&a->in.sin_addr, gid + 12, 4);
+	} else {
+		a->in6.sin6_family = AF_INET6;
+		memcpy(&a->in6.sin6_addr, gid, 16);
+	}
+	set_port(a, port);
+}
+
+bool
+ucma_addr_is_any(const union ucma_addr *a)
+{
+	return a->sa.sa_family == AF_INET ? a->in.sin_addr.s_addr == INADDR_ANY
+					  : IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
+}
+
+static bool
+is_loopback(const union ucma_addr *a)
+{
+	return a->sa.sa_family == AF_INET ? ntohl(a->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+					  : IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
+}
+
+bool
+ucma_gid_find(struct ucma *u, const uint8_t gid[16], uint32_t *index)
+{
+	struct bb_gid g;
+	uint32_t i;
+
+	for (i = 0; i < u->attr.gids; i++)
+		if (u->attr.ops->gid(u->attr.ctx, i, &g) == 0 && g.type == BB_GID_ROCE_V2 &&
+		    memcmp(g.raw, gid, 16) == 0) {
+			*index = i;
+			return true;
+		}
+	return false;
+}
+
+/* Finds the first RoCE v2 GID for an address family, except a link-local one. */
+static bool
+own_gid(struct ucma *u, sa_family_t family, uint8_t gid[16], uint32_t *index)
+{
+	union ucma_addr a;
+	struct bb_gid g;
+	uint32_t i;
+
+	for (i = 0; i < u->attr.gids; i++) {
+		if (u->attr.ops->gid(u->attr.ctx, i, &g) != 0 || g.type != BB_GID_ROCE_V2)
+			continue;
+		ucma_addr_from_gid(&a, g.raw, 0);
+		if (a.sa.sa_family != family ||
+		    (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr)))
+			continue;
+		memcpy(gid, g.raw, 16);
+		*index = i;
+		return true;
+	}
+	return false;
+}
+
+/* Replaces a loopback address by the device's address: both are this host. */
+static int
+no_loopback(struct ucma *u, union ucma_addr *a)
+{
+	uint8_t gid[16];
+	uint32_t index;
+
+	if (!is_loopback(a))
+		return 0;
+	if (!own_gid(u, a->sa.sa_family, gid, &index))
+		return -EADDRNOTAVAIL;
+	ucma_addr_from_gid(a, gid, ucma_addr_port(a));
+	return 0;
+}
+
+/* ---- Ports */
+
+/*
+ * Returns true if @id may not have the port of @o. Two IDs may share a port if both allow it and
+ * neither listens (Linux: cma_check_port() of drivers/infiniband/core/cma.c).
+ */
+static bool
+conflicts(const struct ucma_id *id, const union ucma_addr *a, const struct ucma_id *o)
+{
+	uint8_t x[16], y[16];
+
+	/* IDs of requests share the listener's port. */
+	if (o == id || o->ps != id->ps || o->state == UCMA_IDLE || (!o->active && o->had_cm) ||
+	    ucma_addr_port(&o->src) != ucma_addr_port(a))
+		return false;
+	if (id->reuseaddr && o->reuseaddr && o->state != UCMA_LISTEN)
+		return false;
+	if (a->sa.sa_family != o->src.sa.sa_family && (id->afonly || o->afonly))
+		return false;
+	if (ucma_addr_is_any(a) || ucma_addr_is_any(&o->src))
+		return true;
+	ucma_addr_gid(a, x);
+	ucma_addr_gid(&o->src, y);
+	return memcmp(x, y, 16) == 0;
+}
+
+static int
+check_port(const struct ucma_id *id, const union ucma_addr *a)
+{
+	const struct ucma *u = id->u;
+	uint32_t i;
+
+	for (i = 1; i <= u->attr.max_ids; i++)
+		if (u->ids[i] != NULL && conflicts(id, a, u->ids[i]))
+			return -EADDRINUSE;
+	return 0;
+}
+
+int
+ucma_listen_check(const struct ucma_id *id)
+{
+	return check_port(id, &id->src);
+}
+
+static int
+choose_port(const struct ucma_id *id, union ucma_addr *a)
+{
+	const uint32_t start = (uint32_t)(ucma_random(id->u) % PORTS);
+	uint32_t i;
+
+	for (i = 0; i < PORTS; i++) {
+		set_port(a, (uint16_t)(FIRST_PORT + (start + i) % PORTS));
+		if (check_port(id, a) == 0)
+			return 0;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+/* ---- Bind */
+
+int
+ucma_bind_to(struct ucma_id *id, const union ucma_addr *asked)
+{
+	union ucma_addr a = *asked;
+	bool has_dev = false;
+	uint32_t index = 0;
+	uint8_t gid[16];
+	int ret;
+
+	if (ucma_addr_len(&a.sa) == 0)
+		return -EAFNOSUPPORT;
+	if (id->state != UCMA_IDLE)
+		return -EINVAL;
+	ret = no_loopback(id->u, &a);
+	if (ret != 0)
+		return ret;
+	if (!ucma_addr_is_any(&a)) {
+		ucma_addr_gid(&a, gid);
+		has_dev = ucma_gid_find(id->u, gid, &index);
+		if (!has_dev)
+			return -EADDRNOTAVAIL;
+	}
+	ret = ucma_addr_port(&a) == 0 ? choose_port(id, &a) : check_port(id, &a);
+	if (ret != 0)
+		return ret;
+	id->src = a;
+	id->has_dev = has_dev;
+	if (has_dev) {
+		memcpy(id->sgid, gid, 16);
+		id->sgid_index = index;
+	}
+	id->state = UCMA_BOUND;
+	return 0;
+}
+
+int
+ucma_bind_ip(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
+{
+	union ucma_addr a = {.in6 = c->bind_ip.addr};
+	struct ucma_id *id;
+	int ret = ucma_id_find(f, c->bind_ip.id, &id);
+
+	(void)out;
+	return ret != 0 ? ret : ucma_bind_to(id, &a);
+}
+
+/* Copies an address of a command with a length. Returns 0, or -EINVAL if the length is wrong. */
+static int
+get_addr(union ucma_addr *a, const struct __kernel_sockaddr_storage *from, uint32_t len)
+{
+	memset(a, 0, sizeof(*a));
+	memcpy(a, from, sizeof(*a));
+	return len != 0 && len == ucma_addr_len(&a->sa) ? 0 : -EINVAL;
+}
+
+int
+ucma_bind(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
+{
+	union ucma_addr a;
+	struct ucma_id *id;
+	int ret = c->bind.reserved != 0 ? -EINVAL : get_addr(&a, &c->bind.addr, c->bind.addr_size);
+
+	(void)out;
+	if (ret == 0)
+		ret = ucma_id_find(f, c->bind.id, &id);
+	return ret != 0 ? ret : ucma_bind_to(id, &a);
+}
+
+/* ---- The way to a destination */
+
+/* Asks the link for the destination. Queues the event unless the answer is not known yet. */
+static void
+query(struct ucma_id *id)
+{
+	struct ucma *u = id->u;
+	int ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid);
+
+	if (ret == -EAGAIN) {
+		if (u->now < id->deadline)
+			return;
+		ret = -ETIMEDOUT;
+	}
+	u->queries--;
+	id->state = ret == 0 ? UCMA_ADDR : UCMA_BOUND;
+	(void)ucma_event_add(id, ret == 0 ? UCMA_EV_ADDR_RESOLVED : UCMA_EV_ADDR_ERROR, ret);
+}
+
+void
+ucma_addr_tick(struct ucma *u)
+{
+	uint32_t i;
+
+	for (i = 1; i <= u->attr.max_ids && u->queries != 0; i++)
+		if (u->ids[i] != NULL && u->ids[i]->state == UCMA_ADDR_QUERY)
+			query(u->ids[i]);
+}
+
+/* Sets the source of an ID that has no device yet: an own address of the family. */
+static int
+choose_source(struct ucma_id *id, sa_family_t family)
+{
+	if (id->has_dev)
+		return 0;
+	if (!own_gid(id->u, family, id->sgid, &id->sgid_index))
+		return -ENODEV;
+	id->has_dev = true;
+	ucma_addr_from_gid(&id->src, id->sgid, ucma_addr_port(&id->src));
+	return 0;
+}
+
+/* A destination of 0.0.0.0 is this host (Linux: cma_resolve_loopback()). */
+static int
+resolve(struct ucma_id *id, const union ucma_addr *src, const union ucma_addr *to,
+	uint32_t timeout_ms)
+{
+	struct ucma *u = id->u;
+	union ucma_addr from = {.sa.sa_family = to->sa.sa_family}, dst = *to;
+	int ret = no_loopback(u, &dst);
+
+	if (ret == 0 && id->state == UCMA_IDLE)
+		ret = ucma_bind_to(id, ucma_addr_len(&src->sa) != 0 ? src : &from);
+	if (ret != 0)
+		return ret;
+	if (id->state != UCMA_BOUND || id->src.sa.sa_family != dst.sa.sa_family)
+		return -EINVAL;
+	ret = choose_source(id, dst.sa.sa_family);
+	if (ret != 0)
+		return ret;
+	if (ucma_addr_is_any(&dst))
+		ucma_addr_from_gid(&dst, id->sgid, ucma_addr_port(&dst));
+	id->dst = dst;
+	id->active = true;
+	ucma_addr_gid(&dst, id->dgid);
+	id->state = UCMA_ADDR_QUERY;
+	id->deadline = u->now + timeout_ms * UINT64_C(1000000);
+	if (u->queries++ == 0)
+		u->query_at = u->now + UCMA_QUERY_NS;
+	query(id);
+	return 0;
+}
+
+int
+ucma_resolve_ip(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
+{
+	union ucma_addr src = {.in6 = c->resolve_ip.src_addr},
+			dst = {.in6 = c->resolve_ip.dst_addr};
+	struct ucma_id *id;
+	int ret = ucma_id_find(f, c->resolve_ip.id, &id);
+
+	(void)out;
+	if (ret != 0)
+		return ret;
+	if (ucma_addr_len(&dst.sa) == 0 ||
+	    (src.sa.sa_family != 0 && src.sa.sa_family != dst.sa.sa_family))
+		return -EINVAL;
+	return resolve(id, &src, &dst, c->resolve_ip.timeout_ms);
+}
+
+int
+ucma_resolve_addr(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
+{
+	const struct rdma_ucm_resolve_addr *r = &c->resolve_addr;
+	union ucma_addr src = {.sa.sa_family = 0}, dst;
+	struct ucma_id *id;
+	int ret = r->reserved != 0 ? -EINVAL : get_addr(&dst, &r->dst_addr, r->dst_size);
+
+	(void)out;
+	if (ret == 0 && r->src_size != 0)
+		ret = get_addr(&src, &r->src_addr, r->src_size);
+	if (ret == 0)
+		ret = ucma_id_find(f, r->id, &id);
+	if (ret != 0)
+		return ret;
+	if (src.sa.sa_family != 0 && src.sa.sa_family != dst.sa.sa_family)
+		return -EINVAL;
+	return resolve(id, &src, &dst, r->timeout_ms);
+}
+
+/* The path of a RoCE port needs no SA, so it is known at once. */
+int
+ucma_resolve_route(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
+{
+	struct ucma_id *id;
+	int ret = ucma_id_find(f, c->resolve_route.id, &id);
+
+	(void)out;
+	if (ret != 0)
+		return ret;
+	if (id->state != UCMA_ADDR)
+		return -EINVAL;
+	id->state = UCMA_ROUTE;
+	(void)ucma_event_add(id, UCMA_EV_ROUTE_RESOLVED, 0);
+	return 0;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Events of the CM engine become events of the program (Linux: cma_ib_handler(),
+ * cma_ib_req_handler() and cma_sidr_rep_handler() of drivers/infiniband/core/cma.c).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "ucma_priv.h"
+
+/* Sets private data, of which @skip bytes are for the CM itself. */
+static void
+put_private(const struct bb_ibcm_msg *msg, uint32_t skip, uint8_t *to, uint8_t *to_len)
+{
+	memcpy(to, msg->priv + skip, msg->priv_len - skip);
+	*to_len = (uint8_t)(msg->priv_len - skip);
+}
+
+/* ---- Requests */
+
+/*
+ * Fills in an ID that a request makes. This side responds to the READs that the peer initiates, so
+ * the two numbers of READs change places.
+ */
+static bool
+fill(struct ucma_id *id, const struct ucma_id *listener, const struct bb_ibcm_event *ev)
+{
+	ucma_addr_from_gid(&id->src, ev->ip->dst, ucma_addr_port(&listener->src));
+	ucma_addr_from_gid(&id->dst, ev->ip->src, ev->ip->sport);
+	memcpy(id->sgid, ev->net->src, 16);
+	memcpy(id->dgid, ev->net->dst, 16);
+	id->has_dev = ucma_gid_find(id->u, id->sgid, &id->sgid_index);
+	id->tos = listener->tos;
+	id->ack_timeout = listener->ack_timeout;
+	if (ev->type == BB_IBCM_EV_REQ) {
+		const struct bb_ibcm_req *r = &ev->msg->req;
+
+		id->qp.remote_qpn = r->qpn;
+		id->qp.sq_psn = r->psn;
+		id->qp.responder_resources = (uint8_t)r->initiator_depth;
+		id->qp.initiator_depth = (uint8_t)r->responder_resources;
+		id->qp.retry_count = (uint8_t)r->retry_count;
+		id->qp.rnr_retry = (uint8_t)r->rnr_retry;
+		id->qp.mtu = (uint8_t)r->mtu;
+		id->qp.timeout = r->primary.ack_timeout != 0 ? (uint8_t)r->primary.ack_timeout : 1;
+	}
+	id->state = UCMA_CONNECT;
+	return id->has_dev &&
+	       (!listener->afonly || id->src.sa.sa_family == listener->src.sa.sa_family) &&
+	       (ev->type == BB_IBCM_EV_SIDR_REQ ||
+		(ev->msg->req.transport == BB_IBCM_UC) == (id->qp_type == IBV_QPT_UC));
+}
+
+static void
+report_request(struct ucma_event *e, const struct ucma_id *id, const struct bb_ibcm_msg *msg)
+{
+	struct rdma_ucm_conn_param *p = &e->resp.param.conn;
+
+	if (msg->type == BB_IBCM_SIDR_REQ) {
+		put_private(msg, BB_IBCM_IP_LEN, e->resp.param.ud.private_data,
+			    &e->resp.param.ud.private_data_len);
+		return;
+	}
+	put_private(msg, BB_IBCM_IP_LEN, p->private_data, &p->private_data_len);
+	p->qp_num = id->qp.remote_qpn;
+	p->responder_resources = id->qp.responder_resources;
+	p->initiator_depth = id->qp.initiator_depth;
+	p->flow_control = (uint8_t)msg->req.flow_control;
+	p->retry_count = id->qp.retry_count;
+	p->rnr_retry_count = id->qp.rnr_retry;
+	p->srq = (uint8_t)msg->req.srq;
+}
+
+static void
+requested(struct ucma *u, const struct bb_ibcm_event *ev)
+{
+	struct ucma_id *listener = ucma_id_at(u, ev->cookie), *id = NULL;
+	struct ucma_event *e = NULL;
+
+	/* The listener exists: it removes its service when it is destroyed. */
+	if (listener->backlog > 0)
+		id = ucma_id_new(u, listener->ps, listener->qp_type);
+	if (id == NULL) {
+		/* Rejects the request. */
+		(void)bb_ibcm_release(u->cm, ev->id, u->now);
+		return;
+	}
+	ucma_cm_set(id, ev->id);
+	(void)bb_ibcm_cookie_set(u->cm, ev->id, id->number);
+	if (fill(id, listener, ev))
+		e = ucma_event_request(listener, id);
+	if (e == NULL) {
+		(void)ucma_id_free(id);
+		return;
+	}
+	listener->backlog--;
+	report_request(e, id, ev->msg);
+}
+
+/* ---- Answers */
+
+static void
+replied(struct ucma_id *id, const struct bb_ibcm_msg *msg)
+{
+	const struct bb_ibcm_rep *r = &msg->rep;
+	struct rdma_ucm_conn_param *p;
+	struct ucma_event *e;
+
+	id->qp.remote_qpn = r->qpn;
+	id->qp.sq_psn = r->psn;
+	id->qp.responder_resources = (uint8_t)r->initiator_depth;
+	id->qp.initiator_depth = (uint8_t)r->responder_resources;
+	id->qp.rnr_retry = (uint8_t)r->rnr_retry;
+	id->qp.timeout = ucma_ack_timeout((uint8_t)r->ack_delay, id->qp.timeout - 1);
+	e = ucma_event_add(id, UCMA_EV_CONNECT_RESPONSE, 0);
+	if (e == NULL)
+		return;
+	p = &e->resp.param.conn;
+	put_private(msg, 0, p->private_data, &p->private_data_len);
+	p->qp_num = r->qpn;
+	p->responder_resources = id->qp.responder_resources;
+	p->initiator_depth = id->qp.initiator_depth;
+	p->flow_control = (uint8_t)r->flow_control;
+	p->rnr_retry_count = id->qp.rnr_retry;
+	p->srq = (uint8_t)r->srq;
+}
+
+static void
+resolved(struct ucma_id *id, const struct bb_ibcm_msg *msg)
+{
+	const struct bb_ibcm_sidr_rep *r = &msg->sidr_rep;
+	const bool ok = r->status == BB_IBCM_SIDR_OK;
+	struct ucma_event *e =
+		ucma_event_add(id, ok ? UCMA_EV_ESTABLISHED : UCMA_EV_UNREACHABLE, (int)r->status);
+	struct rdma_ucm_ud_param *p;
+
+	if (e == NULL)
+		return;
+	p = &e->resp.param.ud;
+	put_private(msg, 0, p->private_data, &p->private_data_len);
+	if (!ok)
+		return;
+	p->qp_num = r->qpn;
+	p->qkey = r->qkey;
+	ucma_ah_attr(id, &p->ah_attr);
+}
+
+/* ---- Ends */
+
+/* Ends the connection, before the program learns of it. */
+static void
+end(struct ucma_id *id, enum ucma_event_type type, int status, bool peer_gone,
+    const struct bb_ibcm_msg *rej)
+{
+	struct ucma_event *e;
+
+	ucma_cm_release(id, peer_gone);
+	id->established = false;
+	if (type == UCMA_EV_DISCONNECTED)
+		id->state = UCMA_DISCONNECT;
+	e = ucma_event_add(id, type, status);
+	if (e != NULL && rej != NULL)
+		put_private(rej, 0, e->resp.param.conn.private_data,
+			    &e->resp.param.conn.private_data_len);
+}
+
+/*
+ * A failure of this side's own request is an error of the host; a stale connection of the peer ends
+ * like a reject by it.
+ */
+static void
+failed(struct ucma_id *id, const struct bb_ibcm_event *ev)
+{
+	if (ev->msg != NULL && ev->msg->type == BB_IBCM_REP)
+		end(id, UCMA_EV_REJECTED, BB_IBCM_REJ_STALE, false, NULL);
+	else
+		end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, false, NULL);
+}
+
+void
+ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
+{
+	struct ucma *u = ctx;
+	struct ucma_id *id;
+
+	if (ev->type == BB_IBCM_EV_REQ || ev->type == BB_IBCM_EV_SIDR_REQ) {
+		requested(u, ev);
+		return;
+	}
+	/* A connection without an ID is released. */
+	id = ucma_id_at(u, ev->cookie);
+	if (id == NULL || !id->has_cm || id->cm != ev->id)
+		return;
+	switch (ev->type) {
+	case BB_IBCM_EV_REP:
+		replied(id, ev->msg);
+		break;
+	case BB_IBCM_EV_ESTABLISHED:
+		id->established = true;
+		(void)ucma_event_add(id, UCMA_EV_ESTABLISHED, 0);
+		break;
+	case BB_IBCM_EV_REJECTED:
+		end(id, UCMA_EV_REJECTED, (int)ev->msg->rej.reason, false, ev->msg);
+		break;
+	case BB_IBCM_EV_FAILED:
+		failed(id, ev);
+		break;
+	case BB_IBCM_EV_DISCONNECTED:
+		end(id, UCMA_EV_DISCONNECTED, ev->status == -ETIMEDOUT ? ev->status : 0, false,
+		    NULL);
+		break;
+	case BB_IBCM_EV_SIDR_REP:
+		ucma_cm_release(id, false);
+		resolved(id, ev->msg);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * A host that is killed sends no DREQ. Where a process is a host of its own, its peers must not
+ * wait for an answer for ever, so the link is asked whether the host is still there.
+ */
+void
+ucma_peers_check(struct ucma *u)
+{
+	struct ucma_id *id;
+	uint32_t i;
+	int ret;
+
+	for (i = 1; i <= u->attr.max_ids && u->peers != 0; i++) {
+		id = u->ids[i];
+		if (id == NULL || !id->has_cm)
+			continue;
+		ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid);
+		if (ret == 0 || ret == -EAGAIN)
+			continue;
+		if (id->established)
+			end(id, UCMA_EV_DISCONNECTED, 0, true, NULL);
+		else
+			end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, true, NULL);
+	}
+}
