@@ -47,9 +47,10 @@ struct kernel {
 	const char *device; /* device specification; NULL if the loop has no device */
 	const char *other;  /* specification of the peer's device; NULL if the peer is on the same
 			       device */
-	uint32_t qps; /* number of QPs, of which the number "batch" ring the doorbell at a time. 0:
-			 one pair of QPs */
-	bool others;  /* true: other QPs ring each time; false: always the same */
+	uint32_t qps; /* number of QPs, or 0 for one pair of QPs. In each round, as many QPs ring
+			 the doorbell as the field batch says */
+	bool others; /* true if each round uses other QPs than the round before; false if all rounds
+			use the same QPs */
 };
 
 /*

@@ -399,8 +399,8 @@ link_bandwidth(void *run)
 }
 
 /*
- * Posts @n receives of 8 bytes, from number @from on. Message k goes to the offset in the buffer
- * that WRITE k of link_write_rate() has.
+ * Posts @n receives of 8 bytes, numbered from @from. Receive k has the same offset in its buffer as
+ * WRITE k of link_write_rate().
  */
 static int
 post_recvs(struct soft *s, uint64_t from, uint32_t n)

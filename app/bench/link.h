@@ -30,7 +30,8 @@ struct link_run {
 	uint64_t n;
 	/* Large WRITEs only: bytes of a WRITE, bytes of the buffer, maximum outstanding WRITEs. */
 	uint32_t size, set, window;
-	uint32_t signal_every; /* one WRITE in this many is signalled; 0 means all. Must divide n */
+	uint32_t signal_every; /* every signal_every-th WRITE is signalled; 0: each WRITE. Must
+				  divide n */
 };
 /*
  * Returns half of the round trip of a WRITE of 8 bytes, in ns. link_latency() and the four
@@ -52,7 +53,10 @@ int link_echo_peer(struct soft *s, uint64_t n);
  */
 int link_run_peer(struct soft *s, uint64_t *n);
 
-/* Fill a buffer with data that depends on the offset and on @seed, or compare it with them. */
+/*
+ * link_fill() fills a buffer with data that depends on the offset and on @seed. link_check()
+ * returns true if a buffer has this data.
+ */
 void link_fill(uint8_t *p, size_t len, uint64_t seed);
 bool link_check(const uint8_t *p, size_t len, uint64_t seed);
 

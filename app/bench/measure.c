@@ -253,8 +253,8 @@ static struct time_mark {
 	uint64_t tsc;
 } row, setup;
 
-static pid_t peer_pid; /* second process; its time without a CPU counts as that of this process; 0
-			  if there is none */
+static pid_t peer_pid; /* second process, 0 if there is none; the time that it waits for a CPU is
+			  added to that of this process */
 
 void
 measure_peer_process(pid_t pid)

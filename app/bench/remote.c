@@ -78,7 +78,7 @@ exec_program(const char *path, const char *const *argv)
 
 /*
  * Builds the arguments of the second process. It uses the same kind of memory as this process, and
- * the EAL options that the command line gives for it.
+ * the EAL options that the command line gives for the second process.
  */
 static void
 make_args(const char **argv, const char *lcore, const char *fds)

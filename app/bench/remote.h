@@ -17,8 +17,9 @@
 #define REMOTE_SECONDS 60
 
 enum remote_op {
-	REMOTE_HELLO,    /* starts EAL in the second process; rc in the reply: result */
-	REMOTE_VDEV,     /* text: name and arguments of a vdev; no command removes it */
+	REMOTE_HELLO, /* starts EAL in the second process; rc in the reply: result */
+	REMOTE_VDEV,  /* creates the vdev that text describes ("name,arguments"); no command removes
+			 it */
 	REMOTE_NET_OPEN, /* opens a DPDK port; the field text has the name and arguments of its vdev
 			  */
 	REMOTE_NET_CLOSE, /* closes net */
@@ -27,7 +28,8 @@ enum remote_op {
 	REMOTE_MAPPED_ECHO,  /* sends back n cells of size bytes */
 	REMOTE_TCP_ECHO,     /* sends back n messages of size bytes; value: TCP port */
 	REMOTE_TCP_SINK,     /* receives n messages of size bytes, then sends one byte */
-	REMOTE_SOFT_OPEN,    /* text: device; n: QP depth, size: bytes of its buffers */
+	REMOTE_SOFT_OPEN,    /* opens a device: text is its specification, n its QP depth, size the
+				bytes of its buffers */
 	REMOTE_SOFT_CONNECT, /* connects the QP to the first process's QP, whose address is addr */
 	REMOTE_SOFT_ECHO,    /* sends back n WRITEs of 8 bytes */
 	REMOTE_SOFT_RUN,     /* polls until stop is set, and consumes n receives meanwhile */

@@ -54,7 +54,7 @@ rig_data(const struct rig *r)
 
 /*
  * Post WRITE @i of a series: 8 bytes inline, or 64 bytes from memory with one SGE. Always inlined,
- * so that a count has no call.
+ * so that the counted instructions include no function call.
  */
 static inline __attribute__((always_inline)) int
 rig_post_inline8(struct bb_qp *qp, struct rig_data d, uint64_t i, uint32_t flags)

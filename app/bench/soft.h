@@ -103,9 +103,9 @@ double soft_write8(void *run);
 
 /*
  * Executes @writes WRITEs of 8 bytes on the first @active QPs, with one outstanding WRITE per QP. A
- * QP posts its next WRITE when the last one has completed. All QPs use one register, so their
- * stores merge. Returns ns per WRITE, or a negative number on an error. Sets *@worst to the maximum
- * number of polls from the post of a WRITE to its completion.
+ * QP posts a WRITE when its previous WRITE has completed. All QPs use one register, so their stores
+ * merge. Returns ns per WRITE, or a negative number on an error. Sets *@worst to the maximum number
+ * of polls from the post of a WRITE to its completion.
  */
 double soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint64_t *worst);
 
@@ -113,9 +113,9 @@ double soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint
 struct soft_rounds {
 	struct soft *s;
 	uint64_t n;      /* number of rounds */
-	uint32_t active; /* QPs that ring in each round */
-	bool others; /* true: each round uses other QPs; false: each round uses the same QPs, spread
-			over all QPs */
+	uint32_t active; /* number of QPs that ring the doorbell in each round */
+	bool others; /* true if each round uses other QPs than the round before; false if all rounds
+			use the same QPs, which are spread over all QPs */
 };
 
 /*

@@ -24,11 +24,14 @@
 #define LOG_STRIDE     6u
 #define LOW_ADDRESS    0xfffff000u
 
-/* Registers of a page (Linux driver.h, device.h: MLX5_EQ_DOORBEL_OFFSET, MLX5_BF_OFFSET). */
-#define EQ_ARM    0x40u
-#define EQ_CI     0x48u
-#define BF_FIRST  0x800u
-#define BF_LENGTH 256u /* a register and the one that alternates with it are 0x100 apart */
+/*
+ * Registers of a doorbell page (Linux driver.h, device.h: MLX5_EQ_DOORBEL_OFFSET, MLX5_BF_OFFSET).
+ */
+#define EQ_ARM   0x40u
+#define EQ_CI    0x48u
+#define BF_FIRST 0x800u
+/* Bytes of a BlueFlame register. The two registers that a queue uses in turn are 0x100 apart. */
+#define BF_LENGTH 256u
 #define BLOCK     64u
 
 #define SEVERITY_ERROR 3u        /* a level of the kernel's log: KERN_ERR */
@@ -67,8 +70,8 @@ iseg_read(struct hca *h, uint32_t off)
 		return (uint32_t)hca_clock(h);
 	case 0x1010:
 		/*
-		 * health_syndrome and health_counter. The driver's recovery waits until the counter
-		 * moves, so it moves in the fatal state, too.
+		 * health_syndrome and health_counter. The driver's recovery waits until
+		 * health_counter changes. So the counter changes in the fatal state, too.
 		 */
 		return (uint32_t)h->health << 24 | ((uint32_t)(hca_now() / HEALTH_TICK) & 0xffffff);
 	default:

@@ -47,7 +47,7 @@ xor_of(const uint8_t *p, uint32_t n)
 	return x;
 }
 
-/* Makes room for @len bytes, all zero. Returns false without memory. */
+/* Makes room for @len bytes and sets them to 0. Returns false if there is no memory. */
 static bool
 box_room(struct hca_box *b, uint32_t len)
 {

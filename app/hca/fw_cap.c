@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Capabilities. drivers/front reports those of objects, memory and the port. This file adds those
- * of the PCI function, and values of fields that drivers/front leaves 0. Linux's driver needs
- * ib_virt: without it, it queries GIDs by MADs.
+ * Capabilities of the PCI function. drivers/front reports those of objects, memory and the port.
+ * This file adds the others, and sets some fields that drivers/front leaves 0. Linux's driver needs
+ * ib_virt: without ib_virt the driver queries GIDs by MADs.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ struct cap {
 #define CLOCK_KHZ       1000000u
 #define LOG_BF_REG_SIZE 9u /* log2 of the bytes of both halves of a BlueFlame register */
 
-/* Fields that this file always sets, whatever drivers/front reports. */
+/* Capability fields that this file always sets, whatever drivers/front reports. */
 static const struct cap function_caps[] = {
 	{BB_PRM_HCA_VHCA_ID, 1},
 	{BB_PRM_HCA_LOG_MAX_EQ_SZ, HCA_LOG_EQ},
@@ -29,10 +29,10 @@ static const struct cap function_caps[] = {
 	{BB_PRM_HCA_MAX_NUM_EQS, HCA_EQS - 1},
 	{BB_PRM_HCA_NUM_PORTS, 1},
 	/*
-	 * No pages on demand. Linux registers such memory only if it may load translations by UMR
-	 * (odp.c, internal_fill_odp_caps(); umr.h, mlx5r_umr_can_load_pas()). It may not, because
-	 * drivers/front reports umr_modify_entity_size_disabled. The same UMR is needed for
-	 * dma-bufs (mr.c, mlx5_ib_reg_user_mr_dmabuf()).
+	 * No on-demand paging. Linux registers on-demand memory only if it may load translations by
+	 * UMR (odp.c, internal_fill_odp_caps(); umr.h, mlx5r_umr_can_load_pas()). It may not use
+	 * such UMRs here, because drivers/front reports umr_modify_entity_size_disabled. dma-bufs
+	 * need the same UMRs (mr.c, mlx5_ib_reg_user_mr_dmabuf()).
 	 */
 	{BB_PRM_HCA_PG, 0},
 	{BB_PRM_HCA_UAR_4K, 1},
@@ -42,7 +42,9 @@ static const struct cap function_caps[] = {
 	{BB_PRM_HCA_LOG_BF_REG_SIZE, LOG_BF_REG_SIZE},
 };
 
-/* Fields that this file sets if drivers/front reports 0. No object needs them. */
+/*
+ * Capability fields that this file sets if drivers/front reports 0. No object needs these fields.
+ */
 static const struct cap default_caps[] = {
 	{BB_PRM_HCA_LOCAL_CA_ACK_DELAY, 16},
 	{BB_PRM_HCA_MAX_WQE_SZ_SQ_DC, 512},

@@ -29,8 +29,8 @@ enum {
 #define SUBNET_TIMEOUT 18u
 #define CAP_MASK       0x02514868u /* capability mask of a port that runs no subnet manager */
 /*
- * Bits of the mask that a driver may change: is a subnet manager, and has a connection manager,
- * SNMP, device management or a vendor class (Linux rdma/ib_verbs.h, enum
+ * Bits of the capability mask that a driver may change. They announce a subnet manager, a
+ * connection manager, SNMP, device management, or a vendor class (Linux rdma/ib_verbs.h, enum
  * ib_port_capability_mask_bits).
  */
 #define CAP_MASK_SETTABLE 0x001b0002u

@@ -28,13 +28,13 @@ struct guest_map {
 	uint64_t offset;     /* offset of the first byte in the file */
 	int fd;              /* -1 if the monitor gave no file; the range is then not accessible */
 	bool writable;
-	uint8_t *mem; /* NULL without a file */
+	uint8_t *mem; /* mapping of the file in this process; NULL if fd is -1 */
 };
 
 struct guest_window {
 	struct guest_window *next;
 	uint8_t *at;
-	uint32_t n, log_sz; /* pages, and log2 of their bytes */
+	uint32_t n, log_sz; /* n: number of pages; log_sz: log2 of the bytes of a page */
 	uint32_t runs;      /* number of mappings of this process that the pages need: one for each
 			       contiguous part */
 	uint64_t pa[];      /* guest address of each page */
@@ -45,8 +45,8 @@ struct guest {
 	uint32_t n_maps;
 	uint32_t last; /* index of the mapping of the last access */
 	struct guest_window *windows[GUEST_WINDOW_LISTS];
-	uint32_t runs, max_runs; /* number of mappings of this process that the windows (ranges of
-				    guest pages) need in all, and its maximum */
+	uint32_t runs, max_runs; /* runs: number of mappings of this process that all windows
+				    (ranges of guest pages) need; max_runs: its limit */
 	struct guest *next;      /* list of guest_catch_sigbus() */
 };
 
@@ -58,9 +58,9 @@ void guest_reset(struct guest *g);
 void guest_fini(struct guest *g);
 
 /*
- * Maps @size bytes at guest address @addr: file @fd from @offset on. @fd may be -1; the range is
- * then known and not accessible. The descriptor is duplicated. Returns 0 or a negative errno:
- * -EINVAL (empty, not aligned to pages, beyond the file's end), -EEXIST (overlap), -ENOSPC.
+ * Maps @size bytes at guest address @addr: file @fd from @offset on. If @fd is -1, the range is
+ * known but not accessible. The descriptor is duplicated. Returns 0 or a negative errno: -EINVAL
+ * (empty, not aligned to pages, beyond the file's end), -EEXIST (overlap), -ENOSPC.
  */
 int guest_map(struct guest *g, uint64_t addr, uint64_t size, int fd, uint64_t offset,
 	      bool writable);

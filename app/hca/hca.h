@@ -34,7 +34,7 @@
 #define HCA_LOG_EQ       22u /* log2 of the maximum number of entries of an EQ */
 #define HCA_CAP_BYTES    256u
 #define HCA_ROCE_ADDRESS 32u         /* bytes of a RoCE address in a mailbox */
-#define HCA_MAX_BOX      (16u << 20) /* bytes of a command's input or output */
+#define HCA_MAX_BOX      (16u << 20) /* maximum bytes of a command's input or output */
 #define HCA_MAX_PAGES    65536u      /* maximum number of pages lent to the firmware */
 
 /*
@@ -97,7 +97,7 @@ struct hca_cmdq {
 /* A copy of a WQE to a BlueFlame register, as far as its stores have arrived. */
 struct hca_bf {
 	uint32_t uar, reg; /* register page, offset of the register */
-	uint32_t len;      /* bytes so far, 0 if no copy is pending */
+	uint32_t len;      /* bytes of the copy that have arrived; 0 if no copy is pending */
 	uint64_t since;    /* time of the last store, in ns */
 	uint8_t data[256];
 };
@@ -145,7 +145,7 @@ struct hca {
 	struct hca_stats stats;
 };
 
-/* Counts one more. Only the thread that owns the struct hca may call it. */
+/* Adds 1 to *@counter. Only the thread that owns the struct hca may call it. */
 static inline void
 hca_count(uint64_t *counter)
 {

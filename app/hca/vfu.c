@@ -12,7 +12,7 @@
 #include "hca_log.h"
 #include "vfu.h"
 
-#define MAX_MESSAGES 64 /* messages that a call of vfu_receive() executes */
+#define MAX_MESSAGES 64 /* maximum number of messages that a call of vfu_receive() executes */
 
 void
 vfu_init(struct vfu *v, const struct vfu_dev *dev, struct guest *g)
@@ -179,7 +179,9 @@ vfu_receive(struct vfu *v)
 	uint32_t want, n;
 	int rc;
 
-	/* The limit gives the guests of other functions their turn; poll() then reports the rest.
+	/*
+	 * Executes a limited number of messages, so that the guests of other functions are served
+	 * in between. The next poll() reports the remaining messages.
 	 */
 	for (n = 0; n < MAX_MESSAGES;) {
 		want = sizeof(h);

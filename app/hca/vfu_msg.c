@@ -213,7 +213,10 @@ set_eventfd(struct vfu *v, uint32_t vector, int fd)
 	v->irq_fd[vector] = fd;
 }
 
-/* Sets or removes the eventfds of MSI-X vectors, or raises vectors. Returns a positive errno. */
+/*
+ * Sets or removes the eventfds of MSI-X vectors, or triggers vectors. Returns 0 or a positive
+ * errno.
+ */
 static int
 set_msix(struct vfu *v, const struct irq_set *s)
 {

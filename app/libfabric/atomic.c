@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Atomics: fi_atomic(3). A device has two on 8 bytes, FETCH_ADD and CMP_SWAP. An aligned WRITE and
- * READ of 8 bytes give FI_ATOMIC_WRITE and FI_ATOMIC_READ. Other operations return -FI_EOPNOTSUPP.
+ * Atomics: fi_atomic(3). A device has two atomics, FETCH_ADD and CMP_SWAP, on 8 bytes. The provider
+ * executes FI_ATOMIC_WRITE and FI_ATOMIC_READ by an aligned WRITE and READ of 8 bytes. Other
+ * operations return -FI_EOPNOTSUPP.
  */
 #include "post.h"
 
@@ -13,7 +14,10 @@ is_64bit(enum fi_datatype type)
 	return type == FI_INT64 || type == FI_UINT64;
 }
 
-/* Checks operation and type, and reports that a request has one operand. */
+/*
+ * Returns -FI_EOPNOTSUPP unless @possible is true. Sets *@count to 1, because a request has one
+ * operand.
+ */
 static int
 valid(bool possible, size_t *count)
 {
@@ -44,7 +48,7 @@ compwritevalid(struct fid_ep *fid, enum fi_datatype type, enum fi_op op, size_t 
 	return valid(is_64bit(type) && op == FI_CSWAP, count);
 }
 
-/* A request, whose flags and context the caller sets; the operands have 8 bytes. */
+/* Executes FI_ATOMIC_WRITE of 8 bytes. The caller sets the flags and the context of @r. */
 static ssize_t
 do_write(struct fid_ep *fid, const void *buf, size_t count, uint64_t addr, uint64_t key,
 	 enum fi_datatype type, enum fi_op op, struct fab_req *r)

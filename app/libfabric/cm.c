@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Connections of endpoints: connect, accept, shut down, and the events of both. */
+/* Connections of endpoints: connect, accept, shut down, and handle their events. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -53,7 +53,7 @@ cntr_readerr(struct fid_cntr *fid)
 	return get(fid, true);
 }
 
-/* Sets the count @to, or adds to it. */
+/* Sets the count *@to to @value, or adds @value to it if @add is true. */
 static int
 change(struct fid_cntr *fid, uint64_t *to, uint64_t value, bool add)
 {
@@ -94,7 +94,9 @@ cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	const int64_t end = fab_deadline(timeout);
 	const struct timespec nap = {.tv_nsec = 50000};
-	/* Reads the count without polling: a failure that a poll below finds is then a new one. */
+	/*
+	 * Reads the count without a poll. So a failure that a later poll finds counts as a new one.
+	 */
 	const uint64_t errors = __atomic_load_n(&cntr_of(fid)->errors, __ATOMIC_RELAXED);
 
 	for (;;) {

@@ -42,7 +42,7 @@ count(const struct fab_ep *ep, const struct bb_wc *wc)
 		c->errors++;
 }
 
-/* A failed completion has no valid flags. */
+/* Returns true if the completion has immediate data. A failed completion has no valid flags. */
 static bool
 has_data(const struct bb_wc *wc)
 {

@@ -38,8 +38,8 @@ param(const char *name)
 }
 
 /*
- * Starts EAL. EAL binds the thread that starts it to a CPU and makes it an lcore, so a thread of
- * its own does this and ends. The threads of the application stay as they are.
+ * Starts EAL. EAL binds its calling thread to a CPU and makes it an lcore. So a temporary thread
+ * runs this function, and the threads of the application stay as they are.
  */
 static void *
 start_eal(void *arg)

@@ -8,7 +8,8 @@
 
 #include "fab.h"
 
-#define MAX_FLUSH 4096 /* polls; one poll takes up to FAB_POLL completions */
+/* Maximum number of polls of flush(). One poll takes up to FAB_POLL completions. */
+#define MAX_FLUSH 4096
 
 /* Makes room in the CQs for the completions of an endpoint. */
 static int
@@ -180,8 +181,9 @@ ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 }
 
 /*
- * Completes the requests of an endpoint that is being closed with FI_ECANCELED, so that the
- * application gets its buffers back. The device flushes a queue pair in ERR while it is polled.
+ * Flushes the requests of an endpoint that is being closed. They complete with FI_ECANCELED, so
+ * that the application gets its buffers back. The device flushes a queue pair in ERR during polls,
+ * so this function polls the device.
  */
 static void
 flush(struct fab_ep *ep)

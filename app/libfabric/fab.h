@@ -37,9 +37,9 @@
 #define FAB_INJECT     64u
 #define FAB_IOV        4u
 #define FAB_DEPTH      256u  /* default of fi_tx_attr.size and fi_rx_attr.size */
-#define FAB_MAX_DEPTH  4096u /* largest value of these sizes */
+#define FAB_MAX_DEPTH  4096u /* maximum of fi_tx_attr.size and fi_rx_attr.size */
 #define FAB_MAX_MSG    (1u << 30)
-#define FAB_CM_DATA    256u /* private data of a connection request, reply or rejection */
+#define FAB_CM_DATA    256u /* maximum bytes of private data of a CM message */
 #define FAB_POLL       32u  /* completions that a poll takes from Bluebell */
 #define FAB_NAP_MS     1    /* milliseconds of sleep between two runs of a software device */
 #define FAB_PROTOCOL   (1u << 31 | 0xbbu) /* a protocol of the provider's own */
@@ -70,16 +70,16 @@ struct fab_dev {
 	bool has_thread;
 	int stop;            /* eventfd, readable when the thread must end */
 	uint64_t polls;      /* number of reads of CQs and EQs */
-	unsigned int active; /* endpoints and passive endpoints */
+	unsigned int active; /* number of open endpoints and passive endpoints */
 	LIST_HEAD(, fab_pep) peps;
-	/* Requests whose event was read, of passive endpoints that are closed. */
+	/* Requests of passive endpoints that are closed. The application has read their events. */
 	LIST_HEAD(, fab_connreq) orphans;
 };
 
 struct fab_fabric {
 	struct fid_fabric fid;
 	struct fab_dev *dev;
-	unsigned int refs; /* domains, passive endpoints and event queues */
+	unsigned int refs; /* number of open domains, passive endpoints and event queues */
 };
 
 struct fab_domain {
@@ -87,7 +87,7 @@ struct fab_domain {
 	struct fab_fabric *fabric;
 	struct fab_dev *dev;
 	struct bb_pd *pd;
-	unsigned int refs; /* regions, queues, counters and endpoints */
+	unsigned int refs; /* number of open regions, queues, counters and endpoints */
 	LIST_HEAD(, fab_ep) eps;
 };
 
@@ -100,10 +100,12 @@ struct fab_mr {
 /* An entry of an event queue. */
 struct fab_event {
 	STAILQ_ENTRY(fab_event) next;
-	uint32_t type;              /* an event of fi_eq(3); not used with err.err */
+	uint32_t type;              /* event type of fi_eq(3); unused if err.err is not 0 */
 	struct fi_eq_err_entry err; /* err.err is 0 if the entry is an event */
-	struct fi_info *info;       /* of FI_CONNREQ, until the application has read it */
-	size_t head, len;           /* bytes of the struct at the start of data; of all data */
+	struct fi_info *info; /* fi_info of an FI_CONNREQ event; the application owns it after it
+				 has read the event */
+	size_t head, len; /* head: bytes of the event's struct at the start of data; len: bytes of
+			     data */
 	unsigned char data[];
 };
 
@@ -115,7 +117,7 @@ struct fab_eq {
 	int fd;            /* epoll descriptor of the CM and of wakeup; -1 with FI_WAIT_NONE */
 	int wakeup;        /* eventfd, readable while events is not empty */
 	unsigned int refs; /* endpoints that are bound to it */
-	unsigned char *err_data; /* of the last error that was read */
+	unsigned char *err_data; /* error data (fi_eq(3)) of the last error that was read */
 };
 
 struct fab_cntr {
@@ -135,14 +137,16 @@ struct fab_cq {
 	struct fid_cq fid;
 	struct fab_domain *domain;
 	struct bb_cq *cq;
-	struct bb_channel *channel; /* with a wait object, if the device is a card */
+	struct bb_channel *channel; /* event channel; NULL unless the CQ has a wait object and the
+				       device is a card */
 	enum fi_cq_format format;
 	enum fi_wait_obj wait;
 	int fd;                /* epoll descriptor of channel or timer, and of wakeup */
-	int timer, wakeup;     /* timer wakes a waiter to run a software device; or -1 */
-	struct fab_comp *comp; /* from at up to count: not read yet */
+	int timer, wakeup;     /* timer: wakes a waiter each millisecond to run a software device;
+				  wakeup: eventfd; -1 if unused */
+	struct fab_comp *comp; /* completions; the entries from at to count - 1 are not read yet */
 	unsigned int at, count, size;
-	uint64_t id;   /* never used again, from 1 */
+	uint64_t id;   /* unique number of the CQ, from 1; never used again */
 	uint32_t used; /* completions that the bound endpoints may have outstanding */
 	unsigned int refs;
 };
@@ -184,7 +188,7 @@ struct fab_ep {
 	struct fi_info *info;
 	uint32_t tx_size, rx_size;
 	bool connected, shut;
-	LIST_ENTRY(fab_ep) next; /* of the domain, from fi_enable() on */
+	LIST_ENTRY(fab_ep) next; /* list of the domain's endpoints, from fi_enable() on */
 };
 
 /* A connection request: the handle in the fi_info of FI_CONNREQ. */
@@ -251,7 +255,10 @@ extern struct fi_ops_cm fab_ep_cm_ops;
 extern struct fi_ops_msg fab_msg_ops, fab_srx_msg_ops;
 extern struct fi_ops_rma fab_rma_ops;
 extern struct fi_ops_atomic fab_atomic_ops;
-/* Takes the connection of the request @handle for an endpoint; NULL if @handle is none. */
+/*
+ * Takes the connection of the request @handle for an endpoint. Returns NULL if @handle is no
+ * request.
+ */
 struct bb_conn *fab_connreq_take(fid_t handle);
 void fab_connreq_free(struct fab_connreq *request);
 void fab_pep_event(struct fab_dev *dev, const struct bb_cm_event *event);

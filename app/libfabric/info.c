@@ -17,7 +17,7 @@
 
 #include "fab.h"
 
-/* Orders that an RC queue pair keeps. A WRITE or SEND may pass an earlier READ. */
+/* Ordering guarantees of an RC queue pair. A WRITE or SEND may pass an earlier READ. */
 #define ORDER                                                                                      \
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAW | \
 	 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
@@ -93,7 +93,10 @@ check_rx(const struct fi_rx_attr *a)
 	return 0;
 }
 
-/* Bits of fi_domain_attr.mr_mode that an application with these caps must support. */
+/*
+ * Returns the bits of fi_domain_attr.mr_mode that an application with the capabilities @caps must
+ * support.
+ */
 static int
 mr_mode_of(uint64_t caps)
 {
@@ -155,7 +158,7 @@ or_default(size_t wanted, size_t value)
 	return wanted != 0 ? wanted : value;
 }
 
-/* Makes an entry with the attributes of the provider, and with those of the hints. */
+/* Makes an entry of fi_getinfo() from the attributes of the provider and the hints @h. */
 static struct fi_info *
 make(uint32_t version, const struct fi_info *h)
 {
@@ -171,7 +174,7 @@ make(uint32_t version, const struct fi_info *h)
 	if (i == NULL)
 		return NULL;
 	caps = h != NULL && h->caps != 0 ? h->caps | FAB_OTHER_CAPS : FAB_CAPS;
-	/* If the hints name no direction, the entry has both. */
+	/* If the hints name no direction, the reported entry supports both directions. */
 	if ((caps & FI_MSG) != 0 && (caps & (FI_SEND | FI_RECV)) == 0)
 		caps |= FI_SEND | FI_RECV;
 	if ((caps & (FI_RMA | FI_ATOMIC)) != 0 &&

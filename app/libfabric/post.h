@@ -19,7 +19,7 @@ struct fab_req {
 	void *context;
 	bool silent; /* inject: the application gets no completion */
 	bool imm;
-	uint64_t data; /* with imm; cq_data_size is 4 bytes */
+	uint64_t data; /* immediate data, at most 4 bytes (cq_data_size); valid if imm is true */
 	uint64_t addr, key;
 };
 

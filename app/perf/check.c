@@ -16,7 +16,7 @@
 
 #include "perf.h"
 
-#define KNOWN_MIN 8 /* number of equal bytes that cannot be a coincidence */
+#define KNOWN_MIN 8 /* this many equal bytes show that both ends use the same pattern */
 
 static uint8_t
 pattern(size_t i)
@@ -189,9 +189,10 @@ check_atomic(struct perf *p, struct perf_qp *q, uint64_t n, uint64_t old)
 }
 
 /*
- * Returns the expected byte @i of a WRITE latency message; its last byte is not asked for. With
- * --all the peer sends all sizes from the same address. So if a shorter message ended at this byte,
- * the byte still has the last message count of that size. Other bytes are 0.
+ * Returns the expected value of byte @i of a WRITE latency message. Do not call it
+ * for the last byte of a message. With --all the peer sends all sizes from the same address. So if
+ * a shorter message ended at this byte, the byte still has the last message count of that size.
+ * Other bytes are 0.
  */
 static uint8_t
 write_lat_byte(const struct perf *p, uint32_t i)

@@ -153,7 +153,10 @@ keys_equal(const struct msg_keys *a, const struct msg_keys *b)
 	       a->vaddr == b->vaddr;
 }
 
-/* Exchanges the keys of queue pair @i. @again: the peer's must be those of the first exchange. */
+/*
+ * Exchanges the keys of queue pair @i with the peer. If @again is true, the peer must send the same
+ * keys as in the first exchange.
+ */
 static int
 exchange_keys(struct perf *p, uint32_t i, bool again, const char *what)
 {
@@ -170,8 +173,8 @@ exchange_keys(struct perf *p, uint32_t i, bool again, const char *what)
 	if (why != NULL)
 		return print_invalid(p, "keys", why);
 	/*
-	 * A peer with fewer queue pairs already repeats the keys of its first one. A peer with more
-	 * still sends new keys.
+	 * If the peer has fewer queue pairs than this process, it already repeats the keys of its
+	 * first one. If the peer has more, it still sends new keys.
 	 */
 	if (again ? keys_equal(&keys, &q->peer) : i == 0 || !keys_equal(&keys, &p->qps[0].peer)) {
 		q->peer = keys;

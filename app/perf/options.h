@@ -84,7 +84,7 @@ enum bb_qp_type protocol_first_type(const struct protocol *proto);
 void options_help(FILE *out);
 
 /* options.c */
-/* Number of sizes, and size number @i. */
+/* options_sizes() returns the number of message sizes, options_size() returns size number @i. */
 uint32_t options_sizes(const struct options *o);
 uint32_t options_size(const struct options *o, uint32_t i);
 

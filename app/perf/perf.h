@@ -37,8 +37,9 @@
 #define POLL_BURST 16
 #define MAX_READS  16u /* maximum outstanding READs and atomics, as in perftest */
 /*
- * A wr_id has the index of the queue pair from bit WR_QP_SHIFT, and below it a number: of the
- * receive, or of the sends up to and including this send. WR_RECV marks a receive.
+ * A wr_id has the index of the queue pair in the bits from WR_QP_SHIFT on. The bits below have a
+ * number. The number of a receive counts receives. The number of a send counts the sends up to and
+ * including this send. WR_RECV marks a receive.
  */
 #define WR_RECV     (UINT64_C(1) << 63)
 #define WR_QP_SHIFT 48
@@ -56,9 +57,10 @@ struct perf_qp {
 	uint64_t posted, done; /* requests posted, and completed */
 	uint64_t signaled;     /* value of posted after the last request with a completion */
 	uint64_t recv_posted, recv_done;
-	uint64_t total_sent, total_received; /* requests completed and receives of earlier sizes */
+	uint64_t total_sent, total_received; /* sends and receives completed in earlier sizes */
 	/*
-	 * --check: two values for each slot: the hash of the last contents, and whether it is set.
+	 * With --check: two words for each slot. The first is the hash of the slot's last contents.
+	 * The second is 1 if that hash is valid, otherwise 0.
 	 */
 	uint64_t *slot_hashes;
 };
@@ -91,7 +93,7 @@ struct figures {
 struct size_result {
 	uint32_t size;
 	uint64_t messages;       /* messages measured */
-	uint64_t sent, received; /* messages completed, and received */
+	uint64_t sent, received; /* messages sent and completed; messages received */
 	uint64_t samples;        /* number of latencies */
 	struct figures figures;
 	struct msg_report peer; /* the peer's report; valid if peer_reported */
@@ -134,7 +136,7 @@ struct perf {
 	size_t in_size;
 	uint32_t size;   /* message size of the current test, in bytes */
 	uint32_t cq_mod; /* a completion every cq_mod requests */
-	uint64_t target; /* messages of all queue pairs in one direction */
+	uint64_t target; /* number of messages in one direction, summed over all queue pairs */
 	struct msg_cycle layout;
 	struct window window;
 	uint32_t mtu, cycle, line;
@@ -143,9 +145,10 @@ struct perf {
 	 * slot 0 is at the start of the half "in" (see above)
 	 */
 	uint32_t recv_step, recv_slots;
-	uint32_t rq_depth;                   /* number of receive slots for the smallest message */
-	uint64_t posted, done;               /* requests of all queue pairs posted, and completed */
-	uint64_t recv_done;                  /* receives of all queue pairs */
+	uint32_t rq_depth;     /* depth of a receive queue: number of receive slots for the smallest
+				  message */
+	uint64_t posted, done; /* requests of all queue pairs posted, and completed */
+	uint64_t recv_done;    /* receives of all queue pairs */
 	uint64_t total_sent, total_received; /* messages sent and received in earlier sizes */
 	const uint8_t *last_msg;             /* data of the last received message */
 	uint64_t last_post;                  /* TSC of the last post */
@@ -159,8 +162,8 @@ struct perf {
 	uint64_t last_served; /* value of perf_served() when last_progress was set */
 	bool peer_gone;       /* the peer has closed its end of the TCP connection */
 	/*
-	 * with --check; bytes_known: true if every byte that the peer sends is known; valid if
-	 * peer_judged is true
+	 * Used with --check. bytes_known: true if every byte that the peer sends is known; valid if
+	 * peer_judged is true.
 	 */
 	bool bytes_known, peer_judged;
 	struct result res;
@@ -226,14 +229,15 @@ int sizes_run(struct perf *p);
 void window_start(struct perf *p);
 /* Starts the next part of the time (before, during, after the measurement) if it is due. */
 void window_update(struct perf *p);
-/* Returns true if the time is over: no more messages. */
+/* Returns true if the time of --duration is over, so that no more messages are sent. */
 bool window_over(const struct perf *p);
 /* Returns true during the measured part of the time; always true without --duration. */
 bool window_counts(const struct perf *p);
 /*
- * Called when the peer is gone. Returns true if the test has ended in this way, and false if this
- * is an error. Only a WRITE latency test with --duration ends in this way: it has no final message,
- * so the end that is ready first closes its connection.
+ * Called when the peer has closed its connection. Returns true if this is the normal end of the
+ * test, and false if it is an error. It is the normal end only of a WRITE latency test with
+ * --duration. Such a test has no final message, so the end that is ready first closes its
+ * connection.
  */
 bool window_cut(struct perf *p);
 

@@ -75,8 +75,8 @@ struct msg_keys {
 	uint64_t vaddr;
 	uint32_t srqn; /* number of the XRC SRQ; 0 without XRC */
 };
-#define MSG_KEYS     59u  /* bytes of the message without a GID */
-#define MSG_KEYS_GID 108u /* bytes of the message with a GID, as on RoCE */
+#define MSG_KEYS     59u  /* bytes of a message of keys without a GID */
+#define MSG_KEYS_GID 108u /* bytes of a message of keys with a GID, as on RoCE */
 
 /* @len is MSG_KEYS or MSG_KEYS_GID. */
 void msg_keys_encode(uint8_t *out, size_t len, const struct msg_keys *k);

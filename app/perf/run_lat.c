@@ -120,7 +120,7 @@ run_write_lat(struct perf *p)
 	return finished(p);
 }
 
-/* READ and atomics, in which only the client sends. */
+/* Latency tests of READ and atomics. Only the client sends requests. */
 int
 run_lat(struct perf *p)
 {

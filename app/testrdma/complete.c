@@ -133,7 +133,7 @@ line_parse(struct cmdline_token_hdr *hdr, const char *buf, void *res, unsigned i
 static struct cmdline_token_ops line_ops = {line_parse, one, never_get, NULL};
 static struct cmdline_token_hdr line = {&line_ops, 0};
 
-/* Completes nothing and matches nothing. */
+/* A token that matches nothing and completes nothing. */
 static struct cmdline_token_ops nothing_ops = {never_parse, one, never_get, NULL};
 static struct cmdline_token_hdr nothing = {&nothing_ops, 0};
 
@@ -208,8 +208,9 @@ completion_create(struct session *s, const struct command *c, const struct argum
 	snprintf(in->syntax, sizeof(in->syntax), "%s%s%s%s%s", c->name, a != NULL ? " " : "",
 		 a != NULL ? a->name : "", rest[0] != '\0' ? " " : "", rest);
 	/*
-	 * A command has an instance for each argument, and one without an argument. Only the latter
-	 * lists the name of the command, so that the name is listed once.
+	 * rte_cmdline gets an instance for each argument that a command can have, and one for the
+	 * command without arguments. Only the instance without arguments lists the command's name,
+	 * so that the name is listed once.
 	 */
 	add_word(in, &c->name, 1, a != NULL);
 	if (a != NULL) {

@@ -168,8 +168,8 @@ reopen(struct session *s, const char *spec)
 }
 
 /*
- * Writes to @text the value of a fault: that of the command "fault", else that of --device, else
- * "-".
+ * Writes the current value of a fault to @text: the value of the command "fault", or else the value
+ * in --device, or else "-".
  */
 static void
 value_now(const struct session *s, unsigned int kind, unsigned int dir, char *text, size_t size)

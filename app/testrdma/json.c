@@ -49,8 +49,8 @@ put_end(const struct tester *t, const char *result, int status)
 }
 
 /*
- * Writes an end with the result "unfinished" after the tests written so far. So the file is valid
- * JSON even if the program is killed.
+ * Writes the end of the JSON, with the result "unfinished", after the tests written so far. So the
+ * file is valid JSON even if the program is killed.
  */
 static void
 tests_close(const struct tester *t)
@@ -123,7 +123,7 @@ json_start(const struct tester *t)
 	tests_close(t);
 }
 
-/* Writes the members that exist in one mode only. */
+/* Writes the JSON members that only some modes have. */
 static void
 json_mode(const struct test *test, const struct figures *f)
 {

@@ -408,7 +408,9 @@ options_tests(const struct options *o)
 	return tests;
 }
 
-/* Checks that the sizes fit a mix with atomics. An atomic uses 8 bytes of its operation's slot. */
+/*
+ * Checks the message sizes of a mix with atomics. An atomic uses 8 bytes of its operation's slot.
+ */
 static int
 mix_fit(const struct options *o)
 {

@@ -58,13 +58,13 @@ struct remote_test {
 
 /* A control block. Words are big endian. The bits from WORD_BITS on contain the tag of the test. */
 struct remote_ctl {
-	/* Written by the initiator into the target's memory. */
+	/* The initiator writes these fields in the target's memory. */
 	struct remote_test test;
 	/*
 	 * number of the first operation that is not allowed; written after the parameters in test
 	 */
 	uint64_t forward_end, reverse_end;
-	/* Written by the target into the initiator's memory. */
+	/* The target writes these fields in the initiator's memory. */
 	uint64_t recv_posted, recv_done; /* forward direction: receives */
 	uint64_t done;                   /* reverse direction: completed operations */
 	uint64_t errors; /* number of errors that the target has found; all ones if it refuses the

@@ -80,7 +80,7 @@ test_status(const struct test *test)
 	return test->complete ? "ok" : "cut short";
 }
 
-/* Prints figures that exist in one mode only. */
+/* Prints the figures that only some modes have. */
 static void
 report_mode(const struct test *test, const struct figures *f)
 {

@@ -507,8 +507,8 @@ runner_clear(struct runner *r)
 	uint32_t i;
 
 	/*
-	 * Only a worker may clear its counters. So subtracts their present values by past, and the
-	 * totals become 0.
+	 * Only a worker may clear its own counters. So this function keeps their present values as
+	 * negative values in r->past, and the totals become 0.
 	 */
 	memset(&r->past, 0, sizeof(r->past));
 	runner_totals(r, &totals);

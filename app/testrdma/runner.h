@@ -31,7 +31,7 @@ struct runner {
 	struct server *server; /* NULL unless the program listens; no tests run while it listens */
 	bool have_last;
 	struct totals past; /* totals of finished tests */
-	/* Numbers of tests in all runs; those of the last run are in t. */
+	/* Numbers of tests, summed over all runs. The numbers of the last run are in t. */
 	uint32_t tests, passed, failed;
 	uint64_t errors, verified;
 };

@@ -135,9 +135,9 @@ responder_receives(const struct responder *responder)
 }
 
 /*
- * Returns the number of errors of the current test, except failed completions. The target does not
- * count these as errors, because they also occur when the peer exits. A peer that still runs
- * reports them itself.
+ * Returns the number of errors of the current test, without failed completions. The target does not
+ * count failed completions as errors, because they also occur when the peer exits. If the peer
+ * still runs, it reports the failure itself.
  */
 static uint64_t
 test_errors(const struct responder *responder)

@@ -14,7 +14,7 @@
 #define FAULTS           10
 #define FAULT_DIRECTIONS 2
 #define FAULT_VALUE      24
-#define FAULT_OPTION     16 /* length of the longest device option of a fault, ",tx_reorder=" */
+#define FAULT_OPTION     16 /* room for the longest device option of a fault, ",tx_reorder=" */
 
 /*
  * Values of the command "fault": per direction, and in the order of kinds[] in fault.c. Empty if
@@ -55,9 +55,9 @@ struct session {
 int session_run(const struct options *first);
 
 /*
- * command_error.c: prints the error of a command, after the file and the line of the command if it
- * is from a file. Counts the error unless the command was typed. command_error_begin() does all
- * this for a caller that prints the text itself, on stderr.
+ * command_error.c: prints the error of a command. If the command is from a file, prints the file
+ * and the line first. Counts the error unless the command was typed. command_error_begin() is for a
+ * caller that prints the error's text itself on stderr: it does all the rest.
  */
 void command_error_begin(struct session *s);
 void command_error(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

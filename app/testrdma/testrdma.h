@@ -60,7 +60,10 @@ struct engine {
 	bool mode;           /* combines other operations; not run by default */
 	uint8_t wc_opcode;   /* opcode of the initiator's completion */
 	uint8_t recv_opcode; /* opcode of the target's completion */
-	/* Returns the engine (type) of operation @op. NULL if all operations are of one type. */
+	/*
+	 * Returns the engine (type) of operation @op. The pointer is NULL if all operations are of
+	 * one type.
+	 */
 	const struct engine *(*pick)(const struct pair *p, uint64_t op);
 	/*
 	 * Posts the next @n operations of @p. @return number of operations posted, or a negative
@@ -68,8 +71,8 @@ struct engine {
 	 */
 	int (*post)(struct pair *p, uint32_t n);
 	/*
-	 * Posts the receives for the next @n operations. NULL if the operation consumes no receive.
-	 * @return as post.
+	 * Posts the receives for the next @n operations. @return as post. The pointer is NULL if
+	 * the operation consumes no receive.
 	 */
 	int (*post_recv)(struct pair *p, uint32_t n);
 	/* Initializes the state that all rounds of a test use. May be NULL. */
@@ -148,7 +151,7 @@ struct pair {
 	uint64_t last_sig;     /* value of posted after the last signalled operation */
 	uint64_t recv_posted, recv_done;
 	uint32_t slot, recv_slot; /* index for the next operation, and for the next receive */
-	uint64_t word_start;      /* value before operation 0 of the word that atomics change */
+	uint64_t word_start;      /* value of the word that atomics change, before operation 0 */
 	uint32_t index;
 };
 
@@ -356,8 +359,8 @@ void interval_update(const struct tester *t, uint64_t now);
 /* fail.c */
 #define FAILS_SHOWN 5 /* errors of a test that are printed; further ones are only counted */
 /*
- * Counts an error of the current test. Prints it after the program's name and the test, up to
- * FAILS_SHOWN.
+ * Counts an error of the current test. Prints the first FAILS_SHOWN errors of a test, each after
+ * the program's name and the test.
  */
 void report_fail(struct tester *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Records whether the progress line is on the screen without a newline. */
@@ -401,13 +404,13 @@ tester_stopping(const struct tester *t)
  * is detected.
  */
 #define WR_RECV           (UINT64_C(1) << 63)
-#define WR_ORDER          UINT64_MAX       /* WRITE to a control block (remote.h) */
-#define WR_COPY           (UINT64_MAX - 1) /* copy of the target's memory */
+#define WR_ORDER          UINT64_MAX       /* wr_id of a WRITE to a control block (remote.h) */
+#define WR_COPY           (UINT64_MAX - 1) /* wr_id of a copy of the target's memory */
 #define WR_ID(test, pair) ((uint64_t)((test)&0xff) << 55 | (uint64_t)(pair) << 40)
 
 /*
- * Returns how many of the next @n operations can be posted in consecutive slots without passing the
- * next operation to signal. @n is greater than 0.
+ * Returns how many of the next @n operations can be posted together. They must use consecutive
+ * slots, and only the last of them may be a signalled operation. @n is greater than 0.
  */
 static inline uint32_t
 pair_run(const struct pair *p, uint32_t n)
@@ -470,7 +473,7 @@ slot_addr(const struct side *s, const uint8_t *base, uint32_t slot)
 	return (uint64_t)(uintptr_t)base + (uint64_t)slot * s->lay.stride + s->lay.off[0];
 }
 
-/* Returns the address of a target's slot, as a request must name it. */
+/* Returns the address that a request uses for a target's slot. */
 static inline uint64_t
 target_addr(const struct pair *p, uint32_t slot)
 {

@@ -51,7 +51,7 @@ address_open(const char *spec, bool choose, const char *more, char *name, char *
 	strcpy(args, given);
 	if (!choose)
 		return try_open(name, args, more, false, ctx);
-	/* First tries the address that bb_verbs has chosen, the last one in the options. */
+	/* First tries the address at the end of the options, which bb_verbs has chosen. */
 	if (ip != NULL) {
 		ret = try_open(name, args, more, true, ctx);
 		given_len = ip > given ? (int)(ip - given) - 1 : 0;

@@ -22,10 +22,10 @@
 
 /*
  * Opens the device @spec, NAME[,OPTIONS], with the options @more. If @choose is true, this function
- * chooses the address: that at the end of @spec if it is free, otherwise an address of ADDRESS_NET
- * that no process of the fabric has. Sets @name (BB_DEV_NAME_MAX bytes), and sets @args to the
- * options of the device without @more. Returns 0 or a negative errno: -EADDRINUSE if the address is
- * taken.
+ * chooses the address. It first tries the address at the end of @spec, then addresses of
+ * ADDRESS_NET that no process of the fabric has. Sets @name (BB_DEV_NAME_MAX bytes), and sets @args
+ * to the options of the device without @more. Returns 0 or a negative errno: -EADDRINUSE if the
+ * address is taken.
  */
 int address_open(const char *spec, bool choose, const char *more, char *name, char *args,
 		 size_t size, struct mlx5_ctx **ctx);

@@ -59,8 +59,8 @@ protect(void *arg, const struct share_file *file, uintptr_t at, size_t len, uint
 }
 
 /*
- * Ends the protection of each page, and lets the stores that wait go on. A close() alone does not,
- * because a child of fork() may have the descriptor, too.
+ * Ends the protection of each page, so that waiting stores continue. A close() alone does not end
+ * the protection, because a child of fork() may have the descriptor, too.
  */
 static void
 disarm(int fd)

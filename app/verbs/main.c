@@ -250,7 +250,7 @@ report(struct mlx5_ctx *ctx, const char *spec)
 	say("mlx5_0 is %s, address %s, GID index %u (RoCE v2)", spec, text, best);
 }
 
-/* Sets LD_PRELOAD, before libraries that are there already. */
+/* Sets LD_PRELOAD to @library, followed by the libraries that LD_PRELOAD already has. */
 static bool
 preload(const char *library)
 {

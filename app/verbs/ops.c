@@ -29,7 +29,7 @@
 #define EACH8(x_, a_)                                                                              \
 	x_(a_##0) x_(a_##1) x_(a_##2) x_(a_##3) x_(a_##4) x_(a_##5) x_(a_##6) x_(a_##7)
 #define EACH(x_) EACH8(x_, 0) EACH8(x_, 1) EACH8(x_, 2) EACH8(x_, 3)
-/* Converts the two digits of a slot, which are octal, to its number. */
+/* Converts the name of a slot, two octal digits, to the slot's number. */
 #define NUMBER(i_) (0##i_)
 
 typedef void (*any_fn)(void);

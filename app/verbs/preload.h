@@ -15,11 +15,14 @@
 #define VERBS_ENV_DEVICE   "BB_VERBS_DEVICE"   /* NAME,OPTIONS of the software device */
 #define VERBS_ENV_AUTO     "BB_VERBS_AUTO"     /* if set, each process chooses a free address */
 #define VERBS_ENV_TREE     "BB_VERBS_TREE"     /* folder with the files for /sys and /dev */
-#define VERBS_ENV_TRACE    "BB_VERBS_TRACE"    /* set: lists the calls on standard error */
-#define VERBS_ENV_NO_POLL  "BB_VERBS_NO_POLL"  /* set: the program's polls do not run the device */
-#define VERBS_ENV_NO_SHARE "BB_VERBS_NO_SHARE" /* set: peers reach memory by packets */
+#define VERBS_ENV_TRACE    "BB_VERBS_TRACE"    /* if set, lists the calls on standard error */
+#define VERBS_ENV_NO_POLL  "BB_VERBS_NO_POLL"  /* if set, polls do not run the device */
+#define VERBS_ENV_NO_SHARE "BB_VERBS_NO_SHARE" /* if set, peers reach memory only by packets */
 
-/* The device node, as the program names it, and its number: /dev/infiniband/uverbs0 of Linux. */
+/*
+ * Path and device number of the device node that the program sees. They are those of Linux's first
+ * uverbs device.
+ */
 #define VERBS_NODE  "/dev/infiniband/uverbs0"
 #define VERBS_MAJOR 231
 #define VERBS_MINOR 192
@@ -63,7 +66,7 @@ bool fds_any_node(void);
 /* ---- Defined by node.c. A unit test defines its own versions. */
 /* Opens the device node. Returns a descriptor, or -1 with errno. */
 int node_open(void);
-/* Returns @path, or the file that stands for it, in @to of PATH_MAX bytes. */
+/* Returns @path, or the path of the file that replaces it. @to has room for PATH_MAX bytes. */
 const char *node_path(const char *path, char *to);
 
 /* Reads the device's clock, in ticks of 1/@khz ms. Returns 0 or a negative errno. */

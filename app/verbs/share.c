@@ -37,7 +37,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct share_file files[MAX_FILES];
 static unsigned int n_files; /* __atomic */
-static bool forking;         /* __atomic; from before share_lock() until share_unlock() */
+static bool forking; /* true from before share_lock() takes the lock until share_unlock(); accessed
+			with __atomic */
 
 static void __attribute__((format(printf, 3, 4)))
 report(const void *addr, uint64_t len, const char *fmt, ...)
@@ -256,8 +257,8 @@ not_to_child(void *arg, const struct share_file *file, uintptr_t at, size_t len,
 }
 
 /*
- * Makes shared pages behave as private pages: MADV_DONTNEED and MADV_FREE discard their content,
- * and MADV_DOFORK does not give them to children, which would write into this process.
+ * Makes shared pages behave as private pages. MADV_DONTNEED and MADV_FREE discard their content.
+ * MADV_DOFORK does not pass them to children, which would write into the memory of this process.
  */
 PUBLIC int
 madvise(void *addr, size_t len, int advice)

@@ -62,8 +62,8 @@ struct share_found share_scan(uintptr_t from, uintptr_t end, struct share_file *
  */
 bool share_on_stack(uintptr_t from, uintptr_t end);
 /*
- * Calls @fn for each part of [from, end) that is a mapping of one of the files, until it returns
- * false. Returns false if the mappings cannot be read.
+ * Calls @fn for each part of [from, end) that maps one of @files, until @fn returns false. Returns
+ * false if the mappings cannot be read.
  */
 typedef bool share_each_fn(void *arg, const struct share_file *file, uintptr_t at, size_t len,
 			   uint64_t off);
@@ -99,7 +99,10 @@ int share_swap(uint8_t *at, size_t len, int fd, uint64_t off);
 
 /* ---- doorbell.c */
 extern const struct soft_doorbell_ops doorbell_ops;
-/* Sets the device's file of pages, whose mappings are watched. */
+/*
+ * Sets the file that has the device's register pages. The protected pages are mappings of this
+ * file.
+ */
 void doorbell_file(int node_fd);
 
 #endif

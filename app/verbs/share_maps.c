@@ -120,11 +120,15 @@ share_on_stack(uintptr_t from, uintptr_t end)
 	size_t len;
 	void *at;
 
-	/* The running stack need not be that of the thread: coroutines have stacks of their own. */
+	/*
+	 * The current stack may be another one than the thread's: coroutines have stacks of their
+	 * own.
+	 */
 	if (from < here + NEAR && end > here - NEAR)
 		return true;
 	if (gettid() == getpid())
-		return false; /* the kernel names the main thread's stack */
+		return false; /* the main thread's stack needs no check here: its mapping has the
+				 name [stack] */
 	if (pthread_getattr_np(pthread_self(), &attr) != 0)
 		return false;
 	if (pthread_attr_getstack(&attr, &at, &len) == 0)
@@ -133,7 +137,7 @@ share_on_stack(uintptr_t from, uintptr_t end)
 	return on;
 }
 
-/* Returns the kind of a mapping that is none of a file of share.c. */
+/* Returns the kind of a mapping that maps none of the files of share.c. */
 static enum share_kind
 kind_of(const struct line *l)
 {

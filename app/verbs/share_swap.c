@@ -34,7 +34,7 @@
 #define USER_MODE_ONLY      1                   /* UFFD_USER_MODE_ONLY of Linux 5.11 */
 #define FEATURE_SHMEM       ((uint64_t)1 << 12) /* Linux 5.19: protects shared pages, too */
 
-/* Opens a userfaultfd with these features, or returns -1. */
+/* Opens a userfaultfd with the flags and features given. Returns -1 if the kernel refuses them. */
 static int
 open_with(int flags, uint64_t features)
 {
@@ -54,7 +54,10 @@ open_uffd(int flags)
 	const uint64_t features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | FEATURE_SHMEM;
 	int fd = open_with(flags, features | FEATURE_UNPOPULATED);
 
-	/* Without this feature the pages must be present: swap_block() sees to that. */
+	/*
+	 * Without FEATURE_UNPOPULATED, only pages that are present can be protected. swap_block()
+	 * makes them present.
+	 */
 	return fd >= 0 ? fd : open_with(flags, features);
 }
 

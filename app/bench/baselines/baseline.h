@@ -61,7 +61,7 @@ void baseline_post_poll(struct baseline_qp *q, uint64_t n, uint32_t batch, enum 
 			void (*device)(void *arg), void *arg);
 /* Polls an empty CQ @n times. Returns the number of CQEs found. */
 uint32_t baseline_poll_empty(struct baseline_qp *q, uint64_t n);
-/* Consumes @n CQEs that are in the CQ already. Updates the consumer index after each 32 of them. */
+/* Consumes @n CQEs that are in the CQ already. Updates the consumer index once for 32 CQEs. */
 uint32_t baseline_poll_ready(struct baseline_qp *q, uint32_t n);
 /* Posts @n WQEs in batches, with at most @window outstanding. The device runs on another core. */
 void baseline_post_window(struct baseline_qp *q, uint64_t n, uint32_t batch, uint32_t window,

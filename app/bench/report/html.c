@@ -203,7 +203,8 @@ reasons(FILE *f, const unsigned int *rows, unsigned int n)
 }
 
 /*
- * Writes a plot with its table. With @first_of_case writes the description of the case before them.
+ * Writes a plot with its table. If @first_of_case is true, first writes the description of the
+ * case.
  */
 static void
 section(FILE *f, unsigned int first, bool first_of_case)

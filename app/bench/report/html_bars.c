@@ -116,7 +116,7 @@ key(FILE *f, const struct bars *b, const char *class, unsigned int x, const char
 	fprintf(f, "<text x=\"%u\" y=\"17\">%s</text>\n", x + 17, name);
 }
 
-/* Draws the axis. A logarithmic axis also gets its decades. */
+/* Draws the axis. A logarithmic axis has a line for each power of ten. */
 static void
 axis(FILE *f, const struct bars *b, unsigned int bottom)
 {

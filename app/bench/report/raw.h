@@ -13,7 +13,7 @@
 
 struct raw {
 	struct baseline_net net;
-	uint32_t index; /* index of the second process's end */
+	uint32_t index; /* index by which commands name the second process's port */
 };
 
 /* Parameters of one measurement run with raw packets. */
@@ -29,7 +29,7 @@ struct raw_run {
  * "name,arguments". Returns 0 or -errno.
  */
 int raw_open(struct raw *raw, uint32_t index, const char *here, const char *there);
-/* Opens a pair of net_memif, one in each process. The names of both end in @id. */
+/* Opens a pair of net_memif, one in each process. Both names end in @id. */
 int raw_open_memif(struct raw *raw, uint32_t index, uint32_t id);
 void raw_close(struct raw *raw);
 

@@ -37,7 +37,7 @@ struct request {
 	const struct bb_sge *sge; /* SGEs of the local slot */
 	uint32_t pieces;          /* number of SGEs */
 	uint32_t size;            /* size of the test's messages */
-	uint64_t raddr;           /* address of the target's slot with the same index */
+	uint64_t raddr; /* address of the target's slot; its index is that of the local slot */
 	uint32_t rkey, flags;
 	const uint8_t *kind; /* type of the operation, enum mix_kind; valid only in mixed tests */
 };

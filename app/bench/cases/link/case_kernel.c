@@ -23,8 +23,9 @@
 struct pmd {
 	const char *name;
 	/*
-	 * last character of the name of the ethdev for raw packets, and of that for the device.
-	 * Each PMD has its own names, because an ethdev stays until its process ends
+	 * last characters of two ethdev names: raw for the ethdev of raw packets, dev for the
+	 * ethdev of the device. Each PMD needs names of its own, because an ethdev stays until its
+	 * process ends
 	 */
 	char raw, dev;
 	bool makes_if; /* true if the PMD creates its interface */

@@ -123,8 +123,8 @@ large(struct soft *s, struct raw *raw)
 		uint32_t size, window;
 	} points[] = {
 		/*
-		 * Posts more WRITEs than the device keeps outstanding, because the baseline also
-		 * sends more packets without credit than a ring holds.
+		 * Posts more WRITEs than the device keeps outstanding. The baseline does the same:
+		 * it sends more packets without credit than a ring holds.
 		 */
 		{"wire/write/4KiB", 4096, 128},
 		{"wire/write/64KiB", 65536, 32},

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Many queue pairs: 10,000 in RTS, and each has transferred data that was checked. First one of
- * them is active, compared with a device that has only one pair. Then some of them ring one
- * doorbell register between two polls. Last, 1,000 are active in turn with the same register. That
- * also measures how many polls of the device a WQE waits for.
+ * Measures many queue pairs: 10,000 in RTS, each of which has transferred data that was checked. In
+ * the first case, only one of them is active, compared with a device that has only one pair. In the
+ * second case, some of them ring one doorbell register between two polls. In the third case, 1,000
+ * are active in turn with the same register. That also measures how many polls of the device a WQE
+ * waits for.
  */
 #include <errno.h>
 #include <inttypes.h>
