@@ -173,7 +173,7 @@ rdma_ring_load(const uint64_t slot[RDMA_RING_UNITS], uint64_t w[RDMA_RING_UNITS]
 	return (uint16_t)any == (uint16_t)all ? (uint16_t)any : UINT32_MAX;
 }
 
-/* Writes the message in units @w to @data. */
+/* Writes the message that the units @w contain to @data. */
 static inline void
 rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 {

@@ -32,7 +32,7 @@ struct level {
  * core's second-level cache.
  */
 #define WARM_ORDERS  8192 /* book_warm() prefetches tables of up to this many orders, 256 KiB */
-#define WARM_SYMBOLS 64   /* and only if the book has at most this many symbols */
+#define WARM_SYMBOLS 64   /* no prefetch if the book has more symbols than this */
 #define LINE         64
 
 /*
@@ -50,9 +50,10 @@ struct book {
 	uint32_t max_orders, open, max_open;
 	uint64_t history;
 	uint32_t mask;
-	unsigned int shift;             /* reduces a 64-bit hash to as many bits as mask has */
-	struct order *orders;           /* hash table with open addressing, at most half full */
-	struct side *sides;             /* index 2 * (stock locate - 1): bid, ask */
+	unsigned int shift;   /* reduces a 64-bit hash to as many bits as mask has */
+	struct order *orders; /* hash table with open addressing, at most half full */
+	struct side *sides;   /* two for each symbol: index 2 * (stock locate - 1) for bid, the next
+				 index for ask */
 	uint32_t warm_order, warm_side; /* next entries that book_warm() prefetches */
 };
 

@@ -171,8 +171,8 @@ generate(const struct generate *g, uint8_t **image, size_t *size)
 			fill_change(k, &m, below(k, 100));
 		}
 		if (book_apply(k->book, &m) != NULL) {
-			rc = -EINVAL; /* a book has no room for the price; these messages never
-					 cause it */
+			rc = -EINVAL; /* the book has no room for a price; the messages generated
+					 here never cause that */
 			goto out;
 		}
 		len = itch_encode(&m, p + 2);

@@ -81,7 +81,8 @@ struct end {
 	struct bb_qp *qp;
 	struct bb_conn *conn;
 	struct bb_listener *listener;
-	void *mem; /* slots of a consumer, credit of a producer */
+	void *mem; /* memory of this end of the ring: the slots of a consumer, or the credit of a
+		      producer */
 	struct bb_mr *mr;
 	struct bb_region region[2];
 	uint32_t nregions;
@@ -133,8 +134,8 @@ struct worker {
 	struct bb_cm *cm;
 	struct end end[LINKS];
 	/*
-	 * The used ends. The loop visits only these, because each visit without a message delays
-	 * the next message.
+	 * Ends of the links that this lcore uses. The loop visits only these ends, because each
+	 * visit without a message delays the next message.
 	 */
 	struct end *in[LINKS], *out[LINKS];
 	uint32_t nin, nout;

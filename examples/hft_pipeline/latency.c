@@ -116,7 +116,7 @@ latency_json(FILE *f, const char *key, const struct hist *h)
 	if (h->count > 0)
 		fprintf(f, ", \"min\": %.1f, \"max\": %.1f", latency_ns(h->min),
 			latency_ns(h->max));
-	/* Each bucket: values from, to, and their number. */
+	/* Each bucket is an array: smallest value, largest value, number of values. */
 	fprintf(f, ", \"buckets\": [");
 	for (i = 0; i < HIST_BUCKETS; i++) {
 		if (h->bucket[i] == 0)

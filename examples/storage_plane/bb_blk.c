@@ -44,7 +44,7 @@ struct bb_blk {
 	bool ring_recv;
 	bool over;
 	uint64_t failed;          /* TSC at the first failed completion; 0 if there was none */
-	enum bb_wc_status status; /* status of that completion */
+	enum bb_wc_status status; /* status of the first failed completion */
 	char why[160];
 };
 

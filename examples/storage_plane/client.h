@@ -80,7 +80,9 @@ struct job {
 	bool flushing;
 	/* The result. */
 	uint64_t begun, reads, writes, flushes, verified, wrong, failed, unwritten;
-	/* blocks that have data of an earlier run, where no write of the journal was acknowledged
+	/*
+	 * number of blocks with data of an earlier run; the journal has no acknowledged write to
+	 * these blocks
 	 */
 	uint64_t foreign;
 	uint64_t cycles;

@@ -176,8 +176,9 @@ check_read(struct job *j, const struct request *r)
 		wrong = seq == 0 ? "what was acknowledged is not there"
 				 : "what was acknowledged is not there, but an older write";
 	/*
-	 * An acknowledged write belongs to this run or to the journal's, so @seq must be one that
-	 * was sent. Without one, the data may be that of an earlier run with the same seed.
+	 * An acknowledged write belongs to this run or to the run of the journal, so @seq must be a
+	 * number that was sent. If no write to the block was acknowledged, the data may be that of
+	 * an earlier run with the same seed.
 	 */
 	if (wrong == NULL && b->acked != 0 && seq > b->sent)
 		wrong = "is of a write that was never sent";
@@ -377,7 +378,9 @@ job_run(void *job)
 			done_one(j, &done[i]);
 		if (n > 0 || bb_blk_pending(j->blk) == 0)
 			heard = rte_get_tsc_cycles();
-		/* Safe with outstanding requests, because job_close() deregisters the memory first.
+		/*
+		 * The job may end while requests are outstanding, because job_close() deregisters
+		 * the memory first.
 		 */
 		if (rte_get_tsc_cycles() - heard > wait) {
 			snprintf(why, sizeof(why), "the target has not answered for %u s",

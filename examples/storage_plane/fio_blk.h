@@ -46,7 +46,7 @@ void fio_blk_close(struct fio_blk *f);
 void *fio_blk_alloc(struct fio_blk *f, size_t len);
 void fio_blk_free(struct fio_blk *f);
 
-/* As bb_blk_submit(), bb_blk_ring(), bb_blk_poll(), bb_blk_broken(). */
+/* Do the same as bb_blk_submit(), bb_blk_ring(), bb_blk_poll() and bb_blk_broken(). */
 int fio_blk_submit(struct fio_blk *f, enum fio_blk_op op, void *mem, uint32_t len, uint64_t offset,
 		   void *user);
 void fio_blk_ring(struct fio_blk *f);

@@ -44,7 +44,8 @@ struct options {
 	const char *listen;
 	struct backing_attr file;
 	uint32_t depth, max_io, clients;
-	uint32_t idle_s; /* seconds without a command after which a client may lose its place */
+	uint32_t idle_s; /* a client that sends no command for this many seconds may be disconnected
+			    to make room for another one */
 	uint32_t per_address; /* maximum number of clients per address; 0: no limit */
 	bool uring;
 	enum defect defect;
@@ -68,7 +69,8 @@ struct slot {
 struct client {
 	struct worker *w;
 	uint32_t index;
-	struct bb_conn *conn; /* NULL: the entry is free if under_way is 0 */
+	struct bb_conn *conn; /* connection, NULL if there is none; without a connection the entry
+				 is free if under_way is 0 */
 	struct bb_qp *qp;
 	struct bb_pd *pd;
 	struct bb_mr *mr, *capsule_mr;

@@ -16,7 +16,10 @@
 
 /* Sends per slot: an RDMA WRITE and a SEND, or an RDMA READ before the SEND. */
 #define SQ_PER_SLOT 2u
-/* Seconds after which a client without a first command may lose its place to another client. */
+/*
+ * A client that sends no first command within this many seconds may be disconnected to make room
+ * for another one.
+ */
 #define FIRST_S 2u
 
 int
@@ -214,7 +217,10 @@ accept_client(struct worker *w, const struct bb_cm_event *ev)
 	bb_conn_param_init(&param);
 	param.private_data = welcome;
 	param.private_len = sizeof(welcome);
-	/* 1 s: a short pause of the client breaks nothing, but its end breaks the connection. */
+	/*
+	 * 1 s. So a short pause of the client does not break the connection, but the end of the
+	 * client does.
+	 */
 	param.ack_timeout = 18;
 	rc = client_memory(c);
 	if (rc == 0)
@@ -261,7 +267,10 @@ client_release(struct client *c)
 	if (c->qp != NULL)
 		bb_qp_destroy(c->qp);
 	c->qp = NULL;
-	/* The kernel still accesses the client's memory. worker_done() calls this again. */
+	/*
+	 * The kernel still accesses the client's memory. worker_done() calls client_release()
+	 * again.
+	 */
 	if (c->under_way > 0)
 		return;
 	if (c->mr != NULL)

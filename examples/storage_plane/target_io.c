@@ -163,7 +163,7 @@ worker_wc(struct worker *w, const struct bb_wc *wc)
 	if (c->ending)
 		return;
 	if (wc->status != BB_WC_SUCCESS) {
-		/* An invalid key or address in a command causes such an error, too. */
+		/* An invalid key or address in a command causes an error, but no flush error. */
 		if (wc->status != BB_WC_WR_FLUSH_ERR)
 			client_drop(c, "a request of the target to it failed: %s",
 				    bb_wc_status_name(wc->status));
