@@ -67,7 +67,10 @@ exec_program(const char *path, const char *const *argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* Ignores SIGINT. The first process handles it and closes the socket. */
 	signal(SIGINT, SIG_IGN);
-	/* The main lcore uses the peer CPU. EAL's helper threads mostly sleep and may use both. */
+	/*
+	 * The main lcore uses the peer CPU. EAL's helper threads mostly sleep and may use both
+	 * CPUs.
+	 */
 	CPU_ZERO(&set);
 	CPU_SET(cpu_self, &set);
 	CPU_SET(cpu_peer, &set);

@@ -72,9 +72,9 @@ int remote_start(void);
 /* Sends a command. The caller gets the reply from remote_wait(). Returns 0 or -errno. */
 int remote_send(const struct remote_msg *msg);
 /*
- * Waits for the reply to the last command and returns its rc. Returns -ETIMEDOUT if no reply
- * arrives in REMOTE_SECONDS; it has then killed the second process. Returns -EPIPE if that process
- * has ended.
+ * Waits for the reply to the last command and returns its rc. If no reply arrives in
+ * REMOTE_SECONDS, kills the second process and returns -ETIMEDOUT. Returns -EPIPE if the second
+ * process has ended.
  */
 int remote_wait(struct remote_msg *msg);
 /*

@@ -359,8 +359,8 @@ soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint64_t *w
 {
 	uint64_t poll = 0, done = 0, posted, t;
 	uint64_t *since = calloc(active, sizeof(*since));
-	struct bb_wc
-		wc[256]; /* more than one poll of the device makes, so that none waits in the CQ */
+	struct bb_wc wc[256]; /* room for more completions than one poll of the device writes, so
+				 that none stays in the CQ */
 	double ns = -1;
 
 	if (since == NULL)

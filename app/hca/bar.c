@@ -127,7 +127,10 @@ iseg_write(struct hca *h, uint32_t off, uint32_t v)
 	}
 }
 
-/* Returns the device memory at an offset of BAR 0; NULL, and logs that, if there is none. */
+/*
+ * Returns the device memory at an offset of BAR 0. Logs an error and returns NULL if there is none
+ * at this offset.
+ */
 static uint8_t *
 dm_at(struct hca *h, uint64_t off, uint32_t len, const char *what)
 {

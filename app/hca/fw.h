@@ -16,7 +16,9 @@
 #include "bb_prm_hca.h"
 #include "hca.h"
 
-/* Version of the firmware, as the guest sees it: Bluebell's 0.1.0 on the numbers of a ConnectX-6.
+/*
+ * Version of the firmware that the guest sees. The major version is that of a ConnectX-6. The
+ * others stand for Bluebell 0.1.0.
  */
 #define FW_MAJOR         20u
 #define FW_MINOR         99u
@@ -37,8 +39,8 @@ struct fw_cmd {
 };
 
 /*
- * Executes a command: fills @out, which is zero, with the output mailbox. @in and @out have at
- * least 4096 bytes.
+ * Executes a command: writes the output mailbox to @out, which the caller has filled with zeros.
+ * @in and @out have at least 4096 bytes.
  */
 void fw_command(struct hca *h, const uint8_t *in, uint32_t inlen, uint8_t *out, uint32_t outlen);
 /* fw.c: sets the state of the firmware to its state after a reset. */

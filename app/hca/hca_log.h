@@ -11,8 +11,8 @@
 
 /*
  * Logs one line of type bluebell.hca. @level: ERR, WARNING, NOTICE, INFO or DEBUG. A guest can
- * cause most of these lines, so at most HCA_LOG_BURST of them appear in a second; then one says how
- * many are missing. DEBUG lines have no limit.
+ * cause most of these lines, so at most HCA_LOG_BURST of them appear in a second. A further line
+ * says how many lines were dropped. DEBUG lines have no limit.
  */
 #define HCA_LOG(level, ...) hca_log(RTE_LOG_##level, __VA_ARGS__)
 #define HCA_LOG_BURST       20

@@ -116,7 +116,9 @@ open_at_free_address(const char *spec, struct bb_dev **dev)
 		ret = bb_dev_open(all, dev);
 		rte_log_set_global_level(level);
 	}
-	/* After another error, opens the device again with the normal log level to log the error.
+	/*
+	 * If the open failed for another reason than an address in use, opens the device once more
+	 * with the normal log level, so that the error is logged.
 	 */
 	return ret == 0 || ret == -EADDRINUSE ? ret : bb_dev_open(all, dev);
 }

@@ -122,7 +122,7 @@ fab_begin(struct fab_ep *ep)
 struct fab_ready {
 	unsigned char copy[FAB_INJECT];
 	struct bb_sge sge[FAB_IOV];
-	const void *data; /* of a short message, which is posted inline */
+	const void *data; /* data of a short message, which is posted inline */
 	uint32_t len, flags;
 	uint64_t wr_id;
 	bool inlined;

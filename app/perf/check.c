@@ -24,7 +24,7 @@ pattern(size_t i)
 	return (uint8_t)((i * UINT64_C(0x9e3779b97f4a7c15)) >> 37);
 }
 
-/* Returns the index in the pattern of the first byte of a queue pair's memory. */
+/* Returns the index of the pattern byte with which the memory of a queue pair begins. */
 static size_t
 first_of(const struct perf_qp *q)
 {

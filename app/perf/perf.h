@@ -177,7 +177,7 @@ extern const struct program perf_program;
 int perf_open(struct perf *p);
 /* Prints that @what failed with @rc. Returns EXIT_FAILED. */
 int perf_error(const char *what, int rc);
-/* Connects each queue pair to the peer's, which the keys of the peer name, and goes to RTS. */
+/* Connects each queue pair to the queue pair that the peer's keys name, and moves it to RTS. */
 int perf_connect(struct perf *p);
 void perf_close(struct perf *p);
 

@@ -340,10 +340,10 @@ tcp_finish(struct perf *p)
 	ssize_t n;
 
 	/*
-	 * A server does not close its end here, but when the program exits, after its device is
-	 * closed. A bb_perf client waits for that and then closes its own device. net_memif crashes
-	 * if both ends close at the same time, because its interrupt thread then frees the same
-	 * regions as rte_eth_dev_stop().
+	 * A server does not close its end of the TCP connection here. It does so when the program
+	 * exits, after its device is closed. A bb_perf client waits for that and then closes its
+	 * own device. net_memif crashes if both ends close at the same time, because its interrupt
+	 * thread then frees the same regions as rte_eth_dev_stop().
 	 */
 	if (is_client(p))
 		shutdown(p->fd, SHUT_WR);

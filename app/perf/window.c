@@ -14,8 +14,9 @@
 #define MEASURED_MIN 2
 
 /*
- * Returns the number of messages that perftest counts: sent and received ones in a bandwidth test
- * of SENDs in both directions.
+ * Returns the number of messages as perftest counts them. A bandwidth test of SENDs counts the sent
+ * messages of an end that sends, plus the received messages. All other tests count completed
+ * requests.
  */
 static uint64_t
 counted(const struct perf *p)

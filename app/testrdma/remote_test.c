@@ -135,8 +135,8 @@ errors_take(struct tester *t, struct pair *p, uint64_t errors)
 }
 
 /*
- * Copies the count in the target's word @word to *@to if it is larger. Returns 1 if it is,
- * otherwise 0.
+ * If the count in the target's word @word is larger than *@to, copies it to *@to and returns 1.
+ * Otherwise returns 0.
  */
 static unsigned int
 count_take(const uint64_t *word, uint64_t tag, uint64_t *to)

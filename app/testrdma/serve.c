@@ -18,7 +18,7 @@
 #define GROUPS 64 /* maximum number of initiators that have memory here */
 #define NAP_US                                                                                     \
 	100 /* microseconds between polls if the device needs no polling to execute requests */
-/* Seconds after the last work in which the thread polls without pauses of NAP_US. */
+/* After its last work the thread polls for this many seconds without pauses of NAP_US. */
 #define BUSY_S   1
 #define COUNT_HZ 100
 

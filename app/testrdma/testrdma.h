@@ -336,7 +336,9 @@ interval_out(const struct options *o)
 }
 void report_summary(struct tester *t);
 
-/* interval.c. Call all of it from one thread: the test's in the foreground, else the main thread.
+/*
+ * interval.c. Call all these functions from one thread: in the foreground from the test's thread,
+ * otherwise from the main thread.
  */
 void interval_start(const struct tester *t);
 /* Counts the latencies of the current test. @now: all latencies of the test so far. */

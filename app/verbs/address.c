@@ -63,8 +63,8 @@ address_open(const char *spec, bool choose, const char *more, char *name, char *
 		ret = try_open(name, args, more, true, ctx);
 	}
 	/*
-	 * If the error is not that the address is in use, opens the device once more without
-	 * @quiet. The device then logs what is wrong with its options.
+	 * If the open failed for another reason than an address in use, opens the device once more
+	 * without @quiet. The device then logs what is wrong with its options.
 	 */
 	return ret == 0 || ret == -EADDRINUSE ? ret : try_open(name, args, more, false, ctx);
 }

@@ -3,8 +3,8 @@
  */
 /*
  * Wakes the device's thread at a doorbell. While the thread sleeps, the program's mappings of UAR
- * pages are write-protected. A store to a doorbell register waits in a page fault, which the thread
- * sees; then it ends the protection.
+ * pages are write-protected. A store to a doorbell register waits in a page fault. The page fault
+ * wakes the thread, which then ends the protection.
  */
 #include <sys/stat.h>
 #include <unistd.h>

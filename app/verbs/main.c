@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* bb_verbs: starts a program that uses verbs so that it finds the software ConnectX. */
+/* bb_verbs: starts a verbs program. The program finds the software ConnectX as its RDMA device. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

@@ -24,8 +24,8 @@
 #include "soft_host.h"
 
 /*
- * Number of times that a program that exits with open contexts runs the device, and the pause
- * between two of them in microseconds.
+ * A program that exits with open contexts runs the device LAST_TURNS times, with pauses of
+ * LAST_NAP_US microseconds.
  */
 #define LAST_TURNS  100
 #define LAST_NAP_US 20

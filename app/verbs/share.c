@@ -274,8 +274,8 @@ madvise(void *addr, size_t len, int advice)
 	    ((uintptr_t)addr & (PAGE - 1)) != 0 || end < (uintptr_t)addr)
 		return rc;
 	/*
-	 * An allocator may call this function with a lock of its own that its handler of fork()
-	 * takes, too. So this call does not wait for a fork. All memory is then private.
+	 * An allocator may call madvise() while it holds a lock that its fork() handler takes, too.
+	 * So this call does not wait for the end of a fork. During a fork all memory is private.
 	 */
 	while (pthread_mutex_trylock(&lock) != 0) {
 		if (__atomic_load_n(&forking, __ATOMIC_ACQUIRE))

@@ -107,7 +107,9 @@ make(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk *b)
 	ep.timeout_ms = attr->timeout_ms;
 	ep.qp.send_cq = b->cq;
 	ep.qp.recv_cq = b->cq;
-	/* Larger than the depth, because a slot is only free when a later CQE confirms its request.
+	/*
+	 * Larger than the depth, because the slot of a request is free only after a later CQE has
+	 * confirmed the request.
 	 */
 	ep.qp.sq_depth = 2 * depth + 4;
 	ep.qp.rq_depth = depth;

@@ -46,7 +46,10 @@ void baseline_net_close(struct baseline_net *net);
 
 /* All functions below return 0, -EBADMSG for a wrong packet, -ETIMEDOUT or -ENETDOWN. */
 
-/* Sends a packet and waits for it to come back, for the numbers @from to @n - 1. */
+/*
+ * For each number from @from to @n - 1, sends a packet with this number and waits until the packet
+ * comes back.
+ */
 int baseline_net_ping(struct baseline_net *net, uint64_t from, uint64_t n, uint32_t size);
 int baseline_net_echo(struct baseline_net *net, uint64_t n, uint32_t size);
 /*

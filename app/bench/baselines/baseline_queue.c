@@ -238,8 +238,8 @@ baseline_post_window(struct baseline_qp *q, uint64_t n, uint32_t batch, uint32_t
 			posted += batch;
 		}
 		/*
-		 * If this core reads a cache line that the device will write, the device must fetch
-		 * it again.
+		 * Checks only the last CQE of the batch. Each read of a cache line that the device
+		 * has yet to write makes the device fetch the line again.
 		 */
 		if (!valid_at(&l, l.ci + batch / per_cqe - 1)) {
 			relax();

@@ -56,8 +56,8 @@ row_of(const char *port, uint32_t size, const char *unit)
 }
 
 /*
- * Parameters of the raw baseline. A message has as many raw packets as it has RoCEv2 packets with
- * an MTU of 4096.
+ * Parameters of the raw baseline. packets is the number of raw packets of a message: as many as
+ * RoCEv2 needs with an MTU of 4096.
  */
 struct raw_messages {
 	struct raw_run run;
