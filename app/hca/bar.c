@@ -99,7 +99,7 @@ write_cmdq_low(struct hca *h, uint32_t v)
 		return;
 	}
 	if (state == HCA_NIC_FULL && h->health != HCA_HEALTH_OK) {
-		HCA_LOG(NOTICE, "the driver loads after the fatal state: reset");
+		HCA_LOG(NOTICE, "reset: the driver loads again after the fatal state");
 		hca_reset(h);
 		h->cmdq.high = high;
 	}

@@ -65,7 +65,7 @@ static int
 enable_hca(struct fw_cmd *c)
 {
 	if (bb_prm_get(c->in, BB_PRM_ENABLE_HCA_FUNCTION_ID) != 0)
-		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "function %u (0: this function)",
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "function %u: only function 0 exists",
 				 bb_prm_get(c->in, BB_PRM_ENABLE_HCA_FUNCTION_ID));
 	c->h->fw.enabled = true;
 	return BB_PRM_STAT_OK;
@@ -87,7 +87,7 @@ init_hca(struct fw_cmd *c)
 	struct hca_fw *fw = &c->h->fw;
 
 	if (fw->initialized)
-		return fw_refuse(c, BB_PRM_STAT_BAD_SYS_STATE, "INIT_HCA twice");
+		return fw_refuse(c, BB_PRM_STAT_BAD_SYS_STATE, "INIT_HCA was executed already");
 	if (fw->n_pages < FW_BOOT_PAGES + FW_INIT_PAGES)
 		return fw_refuse(c, BB_PRM_STAT_BAD_SYS_STATE,
 				 "INIT_HCA with %u pages (MANAGE_PAGES must give %u)", fw->n_pages,
@@ -103,7 +103,8 @@ teardown_hca(struct fw_cmd *c)
 	uint32_t i, profile = bb_prm_get(c->in, BB_PRM_TEARDOWN_HCA_PROFILE);
 
 	if (profile != 0)
-		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "TEARDOWN_HCA profile %u (0)", profile);
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "TEARDOWN_HCA profile %u: it must be 0",
+				 profile);
 	front_reset(h->front);
 	for (i = 0; i < HCA_EQS; i++)
 		hca_eq_free(&h->eqs[i]);

@@ -195,7 +195,7 @@ fw_set_hca_cap(struct fw_cmd *c)
 	qp = bb_prm_get(caps, BB_PRM_HCA_LOG_MAX_QP);
 	max = bb_prm_get(fw->caps[0], BB_PRM_HCA_LOG_MAX_QP);
 	if (qp > max)
-		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "log_max_qp %u (%u)", qp, max);
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "log_max_qp %u (at most %u)", qp, max);
 	memcpy(fw->caps[1], caps, HCA_CAP_BYTES);
 	return BB_PRM_STAT_OK;
 }

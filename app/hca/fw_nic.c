@@ -100,8 +100,8 @@ address_index(struct fw_cmd *c)
 		return -1;
 	}
 	if (index >= FRONT_ADDRESSES) {
-		(void)fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "RoCE address %u (0 to %u)", index,
-				FRONT_ADDRESSES - 1);
+		(void)fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "index %u of a RoCE address (0 to %u)",
+				index, FRONT_ADDRESSES - 1);
 		return -1;
 	}
 	return (int)index;

@@ -61,10 +61,11 @@ give_pages(struct fw_cmd *c, uint32_t n)
 	uint32_t i;
 
 	if (n > (c->inlen - BB_PRM_MANAGE_PAGES_PAS.byte) / 8)
-		return fw_refuse(c, BB_PRM_STAT_BAD_INP_LEN, "%u pages in %u bytes", n, c->inlen);
+		return fw_refuse(c, BB_PRM_STAT_BAD_INP_LEN,
+				 "%u pages do not fit an input of %u bytes", n, c->inlen);
 	if (n > HCA_MAX_PAGES - fw->n_pages)
-		return fw_refuse(c, BB_PRM_STAT_LIM_ERR, "%u pages after %u (at most %u)", n,
-				 fw->n_pages, HCA_MAX_PAGES);
+		return fw_refuse(c, BB_PRM_STAT_LIM_ERR, "%u pages added to %u (at most %u in all)",
+				 n, fw->n_pages, HCA_MAX_PAGES);
 	for (i = 0; i < n; i++) {
 		pa = be64(list + 8u * i);
 		if (pa % HCA_PAGE != 0 || guest_at(&c->h->guest, pa, HCA_PAGE, true) == NULL)
@@ -88,7 +89,8 @@ take_pages(struct fw_cmd *c, uint32_t n)
 	uint32_t i;
 
 	if (n > (c->outlen - BB_PRM_MANAGE_PAGES_OUT_PAS.byte) / 8)
-		return fw_refuse(c, BB_PRM_STAT_BAD_OUTP_LEN, "%u pages in %u bytes", n, c->outlen);
+		return fw_refuse(c, BB_PRM_STAT_BAD_OUTP_LEN,
+				 "%u pages do not fit an output of %u bytes", n, c->outlen);
 	/* Between INIT_HCA and TEARDOWN_HCA the PCI function needs all its pages. */
 	if (fw->initialized)
 		n = 0;

@@ -144,9 +144,10 @@ fw_modify_hca_vport_context(struct fw_cmd *c)
 		return BB_PRM_STAT_BAD_PARAM;
 	mask = bb_prm_get(ctx, BB_PRM_HVC_CAP_MASK1_FIELD_SELECT);
 	if (bb_prm_get(ctx, BB_PRM_HVC_FIELD_SELECT) != 0 || (mask & ~CAP_MASK_SETTABLE) != 0)
-		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
-				 "fields 0x%x (0: none), bits 0x%x of the capability mask (0x%x)",
-				 bb_prm_get(ctx, BB_PRM_HVC_FIELD_SELECT), mask, CAP_MASK_SETTABLE);
+		return fw_refuse(
+			c, BB_PRM_STAT_BAD_PARAM,
+			"field_select 0x%x (must be 0), bits 0x%x of the capability mask (a subset of 0x%x)",
+			bb_prm_get(ctx, BB_PRM_HVC_FIELD_SELECT), mask, CAP_MASK_SETTABLE);
 	*caps = (*caps & ~mask) | (bb_prm_get(ctx, BB_PRM_HVC_CAP_MASK1) & mask);
 	return BB_PRM_STAT_OK;
 }

@@ -54,8 +54,10 @@ fab_wait_open(struct fab_cq *cq, enum fi_wait_obj wait)
 	if (cq->wait == FI_WAIT_NONE)
 		return 0;
 	if (cq->wait != FI_WAIT_FD) {
-		FAB_WARN(CQ, "wait object %d: use FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD\n",
-			 wait);
+		FAB_WARN(
+			CQ,
+			"wait object %d is not supported: use FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD\n",
+			wait);
 		return -FI_ENOSYS;
 	}
 	cq->fd = epoll_create1(EPOLL_CLOEXEC);

@@ -67,8 +67,9 @@ fab_ep_enable(struct fab_ep *ep)
 	attr.srq = ep->srx != NULL ? ep->srx->srq : NULL;
 	ret = bb_qp_create(ep->domain->pd, &attr, &ep->qp);
 	if (ret != 0) {
-		FAB_WARN(EP_CTRL, "no queue pair of %u sends and %u receives: %s\n", attr.sq_depth,
-			 attr.rq_depth, strerror(-ret));
+		FAB_WARN(EP_CTRL,
+			 "a queue pair of %u sends and %u receives cannot be created: %s\n",
+			 attr.sq_depth, attr.rq_depth, strerror(-ret));
 		unreserve(ep);
 		return ret;
 	}

@@ -307,8 +307,10 @@ fab_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
 
 	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
 	    attr->wait_obj != FI_WAIT_FD) {
-		FAB_WARN(EQ, "wait object %d: use FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD\n",
-			 attr->wait_obj);
+		FAB_WARN(
+			EQ,
+			"wait object %d is not supported: use FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD\n",
+			attr->wait_obj);
 		return -FI_ENOSYS;
 	}
 	q = calloc(1, sizeof(*q));

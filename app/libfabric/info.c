@@ -39,7 +39,7 @@ check_ep(const struct fi_ep_attr *a)
 	if (a->type != FI_EP_UNSPEC && a->type != FI_EP_MSG)
 		REFUSE("only FI_EP_MSG; prepend ofi_rxm for FI_EP_RDM: \"bluebell;ofi_rxm\"\n");
 	if (a->protocol != FI_PROTO_UNSPEC && a->protocol != FAB_PROTOCOL)
-		REFUSE("protocol %u: leave FI_PROTO_UNSPEC\n", a->protocol);
+		REFUSE("protocol %u is not supported: leave FI_PROTO_UNSPEC\n", a->protocol);
 	if (a->max_msg_size > FAB_MAX_MSG)
 		REFUSE("max_msg_size %zu, at most %u\n", a->max_msg_size, FAB_MAX_MSG);
 	if (a->tx_ctx_cnt > 1)
@@ -61,7 +61,7 @@ check_tx(const struct fi_tx_attr *a)
 		REFUSE("tx_attr op_flags %#lx are not supported\n",
 		       (unsigned long)(a->op_flags & ~FAB_TX_FLAGS));
 	if ((a->msg_order & ~ORDER) != 0)
-		REFUSE("tx_attr msg_order %#lx is not kept\n",
+		REFUSE("tx_attr msg_order %#lx is not guaranteed\n",
 		       (unsigned long)(a->msg_order & ~ORDER));
 	if (a->inject_size > FAB_INJECT || a->size > FAB_MAX_DEPTH || a->iov_limit > FAB_IOV ||
 	    a->rma_iov_limit > 1)
@@ -84,7 +84,7 @@ check_rx(const struct fi_rx_attr *a)
 		REFUSE("rx_attr op_flags %#lx are not supported\n",
 		       (unsigned long)(a->op_flags & ~FI_COMPLETION));
 	if ((a->msg_order & ~ORDER) != 0)
-		REFUSE("rx_attr msg_order %#lx is not kept\n",
+		REFUSE("rx_attr msg_order %#lx is not guaranteed\n",
 		       (unsigned long)(a->msg_order & ~ORDER));
 	if (a->size > FAB_MAX_DEPTH || a->iov_limit > FAB_IOV || a->total_buffered_recv != 0)
 		REFUSE("rx_attr: size %zu (at most %u), iov_limit %zu (%u), total_buffered_recv "

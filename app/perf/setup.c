@@ -277,7 +277,7 @@ connect_one(struct perf *p, struct perf_qp *q)
 
 	if (p->port.link_layer == BB_LINK_ETHERNET) {
 		if (is_zero(q->peer.addr.gid, sizeof(q->peer.addr.gid))) {
-			say("the peer sent no GID, and RoCE needs one: start it with -g N%s",
+			say("the peer sent no GID, and RoCE needs one: start the peer with -g N%s",
 			    verb == VERB_PINGPONG ? "" : " (perftest: -x N)");
 			return -1;
 		}

@@ -181,7 +181,7 @@ share_memory(const uint8_t *addr, uint64_t len, struct soft_memory *m)
 			.len = len,
 		};
 		shared = true;
-		report(addr, len, "shared, as before");
+		report(addr, len, "already shared");
 	} else if (found.kind != SHARE_PRIVATE || stack) {
 		report(addr, len, "by packets: %s",
 		       share_why(found.kind != SHARE_PRIVATE ? found.kind : SHARE_STACK));

@@ -149,10 +149,10 @@ greet(struct bb_blk *b, const struct bb_blk_attr *attr)
 		return rc;
 	wrong = blk_welcome_decode(ev->private_data, ev->private_len, &b->shape);
 	if (wrong == NULL && b->shape.depth > depth)
-		wrong = "grants more than was asked for";
+		wrong = "grants more requests than the client asked for";
 	if (wrong == NULL)
 		return 0;
-	snprintf(b->why, sizeof(b->why), "no target: its welcome %s", wrong);
+	snprintf(b->why, sizeof(b->why), "the peer is no target: its welcome message %s", wrong);
 	return -EPROTO;
 }
 
@@ -332,12 +332,12 @@ completed(struct bb_blk *b, const struct bb_wc *wc, struct bb_blk_done *done)
 
 	wrong = blk_completion_decode(b->capsules[wc->wr_id], wc->byte_len, &c);
 	if (wrong == NULL && (c.id >= b->shape.depth || !b->pending[c.id].used))
-		wrong = "is of no command";
+		wrong = "belongs to no outstanding command";
 	p = wrong == NULL ? &b->pending[c.id] : NULL;
 	if (wrong == NULL && c.status == BLK_OK && c.length != p->cmd.length)
 		wrong = "has a length that is not the command's";
 	if (wrong != NULL) {
-		snprintf(why, sizeof(why), "what the target sent as a completion %s", wrong);
+		snprintf(why, sizeof(why), "a completion of the target %s", wrong);
 		broke(b, why);
 		return 0;
 	}
@@ -419,9 +419,10 @@ bb_blk_poll(struct bb_blk *b, struct bb_blk_done *done, uint32_t n)
 		look(b);
 	/* If the target's access was rejected, the connection reports no event. */
 	if (b->failed != 0 && rte_get_tsc_cycles() - b->failed > WHY_S * rte_get_tsc_hz())
-		broke(b, b->status != BB_WC_WR_FLUSH_ERR
-				 ? bb_wc_status_name(b->status)
-				 : "the queue pair is in error: the target reached for what it has "
-				   "no right to, or died");
+		broke(b,
+		      b->status != BB_WC_WR_FLUSH_ERR
+			      ? bb_wc_status_name(b->status)
+			      : "the queue pair is in error: the target used a key or address that it has "
+				"no right to, or died");
 	return took;
 }

@@ -68,7 +68,7 @@ blk_status_name(enum blk_status status)
 	static const char *const names[] = {
 		[BLK_OK] = "success",
 		[BLK_INVALID] = "invalid length or offset",
-		[BLK_RANGE] = "behind the end of the device",
+		[BLK_RANGE] = "beyond the end of the device",
 		[BLK_READONLY] = "read only",
 		[BLK_DIGEST] = "wrong checksum of the data",
 		[BLK_NOSPACE] = "no space left",
@@ -116,7 +116,7 @@ check_frame(const uint8_t *msg, size_t len, uint32_t magic, uint32_t want)
 	if (len != want)
 		return "has another length";
 	if (get32(msg) != magic)
-		return "is none: its first bytes are others";
+		return "does not begin with the right magic number";
 	if (msg[4] != BLK_VERSION)
 		return "is of another version";
 	if (get32(msg + want - 4) != blk_crc(msg, want - 4))
@@ -240,14 +240,14 @@ blk_command_decode(const void *bytes, size_t len, struct blk_command *c)
 	if (in.op < BB_BLK_READ || in.op > BB_BLK_FLUSH)
 		return "has no operation";
 	if (in.flags != 0 && (in.flags != BB_BLK_FUA || in.op != BB_BLK_WRITE))
-		return "has flags that its operation has not";
+		return "has flags that its operation does not allow";
 	if (!zeros(msg + 10, 2) || !zeros(msg + 40, 4))
 		return "has bits that are not defined";
 	if (in.digest != 0 && in.op != BB_BLK_WRITE)
 		return "has a checksum of data, and no data";
 	if (in.op == BB_BLK_FLUSH &&
 	    (in.length != 0 || in.offset != 0 || in.addr != 0 || in.rkey != 0))
-		return "is a flush that names a place";
+		return "is a flush with an offset, a length or a key";
 	if (in.op != BB_BLK_FLUSH && in.length == 0)
 		return "has a length of 0";
 	*c = in;

@@ -96,9 +96,10 @@ cut(struct job *j)
 	j->blocks = size / o->bs / j->jobs;
 	j->first = o->offset / o->bs + j->index * j->blocks;
 	if (j->blocks == 0 || j->blocks > UINT32_MAX)
-		return fail(j, -EINVAL, "--size: too little or too much for --bs and the lcores");
+		return fail(j, -EINVAL,
+			    "--size: each lcore needs 1 to 4294967295 blocks of --bs bytes");
 	if (s->read_only && o->rw != RW_READ && o->rw != RW_RANDREAD)
-		return fail(j, -EROFS, "the target takes no writes");
+		return fail(j, -EROFS, "the target is read-only");
 	return 0;
 }
 
@@ -173,8 +174,9 @@ check_read(struct job *j, const struct request *r)
 	if (wrong == NULL && seq == 0)
 		j->unwritten++;
 	if (wrong == NULL && seq < b->acked)
-		wrong = seq == 0 ? "what was acknowledged is not there"
-				 : "what was acknowledged is not there, but an older write";
+		wrong = seq == 0
+				? "the acknowledged write is not there"
+				: "the acknowledged write is not there; the data is of an older write";
 	/*
 	 * An acknowledged write belongs to this run or to the run of the journal, so @seq must be a
 	 * number that was sent. If no write to the block was acknowledged, the data may be that of

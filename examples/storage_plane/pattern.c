@@ -59,7 +59,7 @@ pattern_check(const void *mem, uint32_t len, uint64_t offset, uint64_t seed, uin
 		memcpy(have, (const uint8_t *)mem + at, PATTERN_UNIT);
 		if (memcmp(have, zeros, sizeof(zeros)) == 0) {
 			if (at > 0 && first != 0)
-				return "is torn: its beginning was written and its rest not";
+				return "is torn: its beginning was written, but not its rest";
 			continue;
 		}
 		if (have[0] != MAGIC)
@@ -67,9 +67,9 @@ pattern_check(const void *mem, uint32_t len, uint64_t offset, uint64_t seed, uin
 		if (have[3] != seed)
 			return "was written with another --seed";
 		if (have[1] != offset + at)
-			return "is data of another place";
+			return "is data of another offset";
 		if (have[2] == 0 || (at > 0 && have[2] != first))
-			return "is torn: it is of two writes";
+			return "is torn: it has parts of two writes";
 		first = have[2];
 		unit(want, have[1], have[2], have[3]);
 		if (memcmp(have, want, sizeof(want)) != 0)

@@ -144,9 +144,9 @@ same_address(const char *a, const char *b)
 static void
 evict(struct client *c)
 {
-	client_drop(c, "%s, and another client needs the place",
-		    c->active ? "it has been idle for longer than --idle"
-			      : "it has sent no command since it came");
+	client_drop(c, "the client %s, and another client needs the connection",
+		    c->active ? "has been idle for longer than --idle"
+			      : "has sent no command since it connected");
 	bb_conn_destroy(c->conn);
 	c->conn = NULL;
 	client_release(c);
@@ -229,7 +229,7 @@ accept_client(struct worker *w, const struct bb_cm_event *ev)
 		rc = bb_conn_accept(ev->conn, c->qp, &param);
 	if (rc != 0) {
 		client_release(c);
-		refuse(ev->conn, "the target has no queues or memory left for it");
+		refuse(ev->conn, "the target has no queues or memory left for this client");
 		return;
 	}
 	c->conn = ev->conn;

@@ -31,7 +31,7 @@ posted(struct client *c, int rc)
 	c->ring_send = true;
 	/* The send queue has room for the requests of all slots, so the post does not fail. */
 	if (rc != 0)
-		client_drop(c, "its send queue takes nothing more (%d)", rc);
+		client_drop(c, "the send queue for the client accepts no request (%d)", rc);
 }
 
 static void
@@ -93,11 +93,12 @@ received(struct client *c, const struct bb_wc *wc)
 	struct slot *s;
 
 	if (wrong != NULL) {
-		client_drop(c, "what it sent as a command %s", wrong);
+		client_drop(c, "a command of the client %s", wrong);
 		return;
 	}
 	if (cmd.id >= c->depth) {
-		client_drop(c, "a command has id %u, and its depth is %u", cmd.id, c->depth);
+		client_drop(c, "a command has id %u, but the depth of the client is %u", cmd.id,
+			    c->depth);
 		return;
 	}
 	/* @cmd is a copy, so the receive buffer can be posted again. */
@@ -117,7 +118,8 @@ received(struct client *c, const struct bb_wc *wc)
 		s->next = cmd;
 		s->has_next = true;
 	} else {
-		client_drop(c, "it used id %u again before that command was completed", cmd.id);
+		client_drop(c, "the client used id %u again before the first command was completed",
+			    cmd.id);
 	}
 }
 
@@ -165,7 +167,7 @@ worker_wc(struct worker *w, const struct bb_wc *wc)
 	if (wc->status != BB_WC_SUCCESS) {
 		/* An invalid key or address in a command causes an error, but no flush error. */
 		if (wc->status != BB_WC_WR_FLUSH_ERR)
-			client_drop(c, "a request of the target to it failed: %s",
+			client_drop(c, "a request of the target to the client failed: %s",
 				    bb_wc_status_name(wc->status));
 		return;
 	}

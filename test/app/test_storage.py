@@ -83,7 +83,7 @@ class Storage(StorageTest):
         silent = [silent_client(self.port, gid) for _ in range(2)]
         # It retries until one of them has been silent for 2 s.
         self.client('--ios', '10')
-        target.wait_err('sent no command since it came, and another')
+        target.wait_err('sent no command since it connected, and another')
         for sock in silent:
             sock.close()
         # An active client keeps its slot.
@@ -114,14 +114,14 @@ class Storage(StorageTest):
         target = self.target('--read-only', *self.io())
         self.client('--rw', 'read', '--verify')
         _, text = self.client('--rw', 'write', rc=1)
-        self.assertIn('takes no writes', text)
+        self.assertIn('the target is read-only', text)
         self.stop(target)
 
     @long
     def test_defects_are_found(self):
         for defect, rw, words in (('flip-read', 'read', 'another checksum'),
                                   ('flip-write', 'randrw', 'is damaged'),
-                                  ('ack-only', 'randrw', 'acknowledged is not there')):
+                                  ('ack-only', 'randrw', 'acknowledged write is not there')):
             target = self.target('--size', str(SIZE), '--defect', defect, *self.io())
             _, text = self.client('--rw', rw, '--verify', '--ios', '2000', '--size', str(SIZE // 16),
                                   rc=1)
@@ -144,7 +144,7 @@ class Storage(StorageTest):
             f.write('storage_client 1 bs %d seed 1\n%d 1 1\nend 1\n' % (BS, absent))
         r, text = self.client('--check', path, rc=1)
         self.assertEqual((r['reads'], r['wrong']), (1, 1))
-        self.assertIn('acknowledged is not there', text)
+        self.assertIn('acknowledged write is not there', text)
         with open(path, 'w') as f:
             f.write('storage_client 1 bs %d seed 1\nend 0\n' % BS)
         r, _ = self.client('--check', path)

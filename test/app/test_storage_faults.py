@@ -96,7 +96,7 @@ class Faults(StorageTest):
         target = self.target('--wait', str(WAIT), *self.io())
         r, text = self.client('--check', path, rc=1)
         self.assertEqual(r['wrong'], sum(a != 0 for a, _ in told.values()))
-        self.assertIn('acknowledged is not there', text)
+        self.assertIn('acknowledged write is not there', text)
         # A damaged journal is rejected.
         with open(path) as f:
             whole = f.read()
@@ -163,12 +163,12 @@ class Faults(StorageTest):
                                     str(SIZE // 2)])
         self.assertIn('connected', honest.proc.stdout.readline())
         answered = {'none': 'status 0', 'length': 'invalid length', 'unaligned': 'invalid length',
-                    'range': 'behind the end', 'digest': 'wrong checksum',
+                    'range': 'beyond the end', 'digest': 'wrong checksum',
                     'hello': 'refused: its hello is damaged'}
         ended = {'rkey': 'remote access', 'rkey-write': 'remote access', 'addr': 'remote access',
                  'short-memory': 'remote access', 'other-key': 'remote access',
                  'other-key-write': 'remote access', 'closed-key': 'remote access',
-                 'id': 'its depth is 4', 'twice': 'used id 1 again', 'flood': 'used id 1 again',
+                 'id': 'the depth of the client is 4', 'twice': 'used id 1 again', 'flood': 'used id 1 again',
                  'damaged': 'damaged', 'operation': 'no operation', 'flags': 'flags',
                  'cut': 'another length', 'empty': 'another length', 'longer': 'another length',
                  'too-long': 'local length'}
@@ -236,11 +236,11 @@ class Faults(StorageTest):
     @long
     def test_target_lies(self):
         """The client reports the error and ends; a WRITE outside its memory is rejected."""
-        none = 'no target: its welcome '
+        none = 'the peer is no target: its welcome message '
         said = {'welcome-damaged': none + 'is damaged', 'welcome-cut': none + 'has another length',
-                'version': none, 'depth': 'grants more than was asked for',
+                'version': none, 'depth': 'grants more requests than the client asked for',
                 'block': none + 'has blocks of a size', 'length': "has a length that is not the command's",
-                'id': 'is of no command', 'twice': 'is of no command',
+                'id': 'belongs to no outstanding command', 'twice': 'belongs to no outstanding command',
                 'damaged': 'is damaged', 'cut': 'has another length',
                 'long': 'local length', 'digest': 'another checksum than was sent',
                 'place': 'no right to', 'gone': 'the target', 'silent': 'has not answered for 2 s'}
