@@ -55,6 +55,8 @@ ops_of(enum bb_cm_transport transport)
 	switch (transport) {
 	case BB_CM_TCP:
 		return &bb_cm_tcp_ops;
+	case BB_CM_IB:
+		return &bb_cm_ib_ops;
 #ifdef HAVE_RDMACM
 	case BB_CM_RDMACM:
 		return &bb_cm_rdma_ops;
@@ -126,7 +128,8 @@ go_to_sleep(struct bb_cm *cm)
 {
 	uint64_t n;
 
-	if (cm->awake && TAILQ_EMPTY(&cm->ready) && cm->n_successors == 0 && cm->resolving == 0)
+	if (cm->awake && !cm->ops->always_awake && TAILQ_EMPTY(&cm->ready) &&
+	    cm->n_successors == 0 && cm->resolving == 0)
 		cm->awake = read(cm->wakefd, &n, sizeof(n)) != (ssize_t)sizeof(n);
 }
 
@@ -138,21 +141,12 @@ bb_cm_fd(const struct bb_cm *cm)
 
 /* ---- Create, destroy */
 
-int
-bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **out)
+static int
+create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **out)
 {
 	struct bb_cm *cm;
 	int ret;
 
-	if (dev == NULL || attr == NULL || out == NULL)
-		return -EINVAL;
-	ret = bb_process_owns(dev);
-	if (ret == 0)
-		ret = check_attr(attr);
-	if (ret != 0)
-		return ret;
-	if (dev->iwarp && attr->transport == BB_CM_TCP)
-		return bb_iwarp_refusal(dev);
 	if (ops_of(attr->transport) == NULL) {
 		BB_LOG(ERR, "connect: BB_CM_RDMACM is not available: this library was built "
 			    "without librdmacm; use BB_CM_TCP");
@@ -184,6 +178,39 @@ fail_fds:
 	close_fds(cm);
 fail:
 	free(cm);
+	return ret;
+}
+
+int
+bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **out)
+{
+	int ret;
+
+	if (dev == NULL || attr == NULL || out == NULL)
+		return -EINVAL;
+	ret = bb_process_owns(dev);
+	if (ret == 0)
+		ret = check_attr(attr);
+	if (ret != 0)
+		return ret;
+	if (dev->iwarp && attr->transport == BB_CM_TCP)
+		return bb_iwarp_refusal(dev);
+	if (attr->transport == BB_CM_RDMA) {
+		struct bb_cm_attr choice = *attr;
+
+		choice.transport = BB_CM_IB;
+		ret = create(dev, &choice, out);
+		if (ret != -ENOTSUP)
+			return ret;
+		choice.transport = BB_CM_RDMACM;
+		return create(dev, &choice, out);
+	}
+	ret = create(dev, attr, out);
+	if (ret == -ENOTSUP && attr->transport == BB_CM_IB)
+		BB_LOG(ERR,
+		       "connect: %s has no QP1 of the library: BB_CM_IB needs a RoCE device of the "
+		       "software driver; use BB_CM_RDMACM or BB_CM_TCP",
+		       dev->name);
 	return ret;
 }
 
@@ -461,6 +488,8 @@ work(struct bb_cm *cm)
 
 		io->ready(io, ev[i].events);
 	}
+	if (cm->ops->poll != NULL)
+		cm->ops->poll(cm);
 	look_at_deadlines(cm);
 }
 

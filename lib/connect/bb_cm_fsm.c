@@ -26,31 +26,52 @@
 
 /* ---- Parameters of this side */
 
+/* Sets the requirements of the GID that this side uses. */
+static void
+gid_wanted(const struct bb_conn *c, struct bb_gid_want *want)
+{
+	static const uint8_t none[16];
+	const bool answered = c->peer.addr.qpn != 0;
+	uint8_t peer[16];
+
+	if (c->sgid_fixed) {
+		bb_gid_want_init(want);
+		want->exact = true;
+		memcpy(want->raw, c->sgid, sizeof(want->raw));
+		return;
+	}
+	*want = c->param.gid;
+	if (!want->exact && !want->prefer && memcmp(c->sgid, none, sizeof(none)) != 0) {
+		want->prefer = true;
+		memcpy(want->raw, c->sgid, sizeof(want->raw));
+	}
+	if (!answered && !c->cm->ops->peer_is_gid)
+		return;
+	if (answered)
+		memcpy(peer, c->peer.addr.gid, sizeof(peer));
+	else
+		bb_cm_gid_of(&c->addr, peer);
+	/* One side's GID decides the address family: the acceptor uses that of its peer. */
+	if ((!c->active || c->cm->ops->peer_is_gid) && want->family == BB_GID_ANY_FAMILY)
+		want->family = bb_gid_is_ipv4(peer) ? BB_GID_IPV4 : BB_GID_IPV6;
+	want->peer_given = true;
+	memcpy(want->peer, peer, sizeof(want->peer));
+}
+
 /*
  * Chooses the GID of this side. If the GID in use still exists, chooses it again, also if its index
  * has changed.
  */
-static int
-choose_gid(struct bb_conn *c)
+int
+bb_cm_choose_gid(struct bb_conn *c)
 {
-	struct bb_gid_want want = c->param.gid;
-	static const uint8_t none[16];
+	struct bb_gid_want want;
 	struct bb_gid gid;
 	int ret;
 
-	if (!c->cm->dev->ethernet || c->param.sgid_index_given)
+	if (!c->cm->dev->ethernet || (c->param.sgid_index_given && !c->sgid_fixed))
 		return 0;
-	if (!want.exact && !want.prefer && memcmp(c->sgid, none, sizeof(none)) != 0) {
-		want.prefer = true;
-		memcpy(want.raw, c->sgid, sizeof(want.raw));
-	}
-	/* The acceptor uses the address family of the connecting side. */
-	if (!c->active && want.family == BB_GID_ANY_FAMILY && c->peer.addr.qpn != 0)
-		want.family = bb_gid_is_ipv4(c->peer.addr.gid) ? BB_GID_IPV4 : BB_GID_IPV6;
-	if (c->peer.addr.qpn != 0) {
-		want.peer_given = true;
-		memcpy(want.peer, c->peer.addr.gid, sizeof(want.peer));
-	}
+	gid_wanted(c, &want);
 	ret = bb_gid_choose_logged(c->cm->dev, c->param.path.port, &want, &c->param.path.sgid_index,
 				   &c->no_gid);
 	if (ret == 0)
@@ -83,7 +104,7 @@ needs_grh(const struct bb_conn *c)
 {
 	struct bb_port_attr port;
 
-	return c->cm->ops->messages && !c->cm->dev->ethernet &&
+	return c->cm->ops->addresses && !c->cm->dev->ethernet &&
 	       bb_port_query(c->cm->dev, c->param.path.port, &port) == 0 && port.grh_required;
 }
 
@@ -105,9 +126,9 @@ bb_cm_own_end(struct bb_conn *c)
 	 */
 	memset(&addr, 0, sizeof(addr));
 	addr.qpn = c->qp->qpn;
-	if (ret == 0 && c->cm->ops->messages)
-		ret = choose_gid(c);
-	if (ret == 0 && c->cm->ops->messages)
+	if (ret == 0 && c->cm->ops->addresses)
+		ret = bb_cm_choose_gid(c);
+	if (ret == 0 && c->cm->ops->addresses)
 		ret = bb_qp_addr(c->qp, p->path.port, p->path.sgid_index, &addr);
 	if (ret != 0)
 		return ret;
@@ -332,7 +353,7 @@ received_rep(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
 	int ret;
 
-	if (c->cm->ops->messages && msg->end.qp_type != c->own.qp_type) {
+	if (c->cm->ops->addresses && msg->end.qp_type != c->own.qp_type) {
 		bb_cm_broken(c, -EPROTO, "the queue pair of the peer has a different type");
 		return;
 	}

@@ -31,7 +31,19 @@ struct bb_cm;
  */
 struct bb_cm_ops {
 	uint32_t max_private_req, max_private_rep, max_private_rej, max_private_dreq;
-	bool messages; /* true if messages can carry regions, the session and the type of the QP */
+	const char *name; /* name of the transport in log lines */
+	bool messages;    /* true if messages can carry regions and the session of recovery */
+	/*
+	 * True if this side chooses its GID and PSN, knows the type of the peer's QP, and resolves
+	 * the MAC of the peer. False if the kernel does this.
+	 */
+	bool addresses;
+	/* True if the peer's address is also the GID of its QP. */
+	bool peer_is_gid;
+	/* True if no descriptor shows received messages, so that bb_cm_fd() is always readable. */
+	bool always_awake;
+	/* Receives messages at each poll. NULL if descriptors in the epoll set do this. */
+	void (*poll)(struct bb_cm *cm);
 	int (*open)(struct bb_cm *cm);
 	void (*close)(struct bb_cm *cm);
 	int (*listen)(struct bb_listener *l, const struct sockaddr *addr);
@@ -56,6 +68,7 @@ struct bb_cm_ops {
 };
 
 extern const struct bb_cm_ops bb_cm_tcp_ops;
+extern const struct bb_cm_ops bb_cm_ib_ops;
 #ifdef HAVE_RDMACM
 extern const struct bb_cm_ops bb_cm_rdma_ops;
 #endif
@@ -78,7 +91,7 @@ struct bb_listener {
 	bool path_sure;
 	struct bb_path path; /* local port and sgid_index of the accepted connection */
 	uint8_t peer[16];    /* GID of the accepted connection's peer */
-	void *transport_ctx; /* rdma_cm_id of the listener; librdmacm only */
+	void *transport_ctx; /* rdma_cm_id, or struct ib_listener of BB_CM_IB */
 };
 
 /*
@@ -133,6 +146,7 @@ struct bb_conn {
 	uint32_t npeer_regions;
 	uint8_t *peer_private; /* private data that was last received; allocated */
 	uint32_t peer_private_len;
+	bool sgid_fixed;  /* true if the peer's request names the local GID, so sgid must be used */
 	uint8_t sgid[16]; /* local GID in use; recovery looks up the current index of this GID */
 	struct bb_gid_last_log no_gid;
 	/* negotiated number of outstanding READs and atomics, as initiator and as responder */
@@ -163,7 +177,7 @@ struct bb_conn {
 	uint8_t *rx_body;
 	uint8_t *tx;
 	uint32_t tx_off, tx_len;
-	void *transport_ctx; /* rdma_cm_id of the connection; librdmacm only */
+	void *transport_ctx; /* rdma_cm_id, or struct ib_conn of BB_CM_IB */
 };
 
 struct bb_cm {
@@ -243,6 +257,8 @@ void bb_cm_broken(struct bb_conn *c, int status, const char *why);
 void bb_cm_expired(struct bb_conn *c);
 /* Sets c->own, the parameters of this side that a message contains: GID, PSN, depths of READs. */
 int bb_cm_own_end(struct bb_conn *c);
+/* Chooses the GID of this side and stores its index in c->param.path. */
+int bb_cm_choose_gid(struct bb_conn *c);
 int bb_cm_store_peer(struct bb_conn *c, const struct bb_cm_msg *msg);
 void bb_cm_depths(struct bb_conn *c);
 int bb_cm_qp_error(struct bb_conn *c);
@@ -265,6 +281,12 @@ int bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer);
  */
 int bb_cm_qp_up(struct bb_conn *c);
 /*
+ * Implements the operation qp_up with the addresses of both QPs and the parameters that both sides
+ * have sent.
+ */
+int bb_cm_connect_qp(struct bb_conn *c, const struct bb_qp_addr *local,
+		     const struct bb_qp_addr *remote);
+/*
  * Predicts the local port and GID that bb_conn_accept() will use for a connection request, and
  * stores them in param.path. The prediction is the port and GID of the listener's last accepted
  * connection if the peer of that connection had a GID of the same IP version and scope. Otherwise
@@ -285,6 +307,9 @@ void bb_cm_resolve_begin(struct bb_conn *c);
  * it.
  */
 void bb_cm_resolve_end(struct bb_conn *c);
+
+/* Returns the GID of an IP address in @gid: an IPv4 address is ::ffff:a.b.c.d. */
+void bb_cm_gid_of(const struct sockaddr_storage *addr, uint8_t gid[16]);
 
 /* ---- bb_cm_recover.c */
 void bb_cm_lost(struct bb_conn *c, int status, const char *why);

@@ -40,6 +40,19 @@ same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
 }
 
+void
+bb_cm_gid_of(const struct sockaddr_storage *addr, uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (addr->ss_family == AF_INET6) {
+		memcpy(gid, &((const struct sockaddr_in6 *)addr)->sin6_addr, 16);
+		return;
+	}
+	memcpy(gid, mapped, sizeof(mapped));
+	memcpy(gid + sizeof(mapped), &((const struct sockaddr_in *)addr)->sin_addr, 4);
+}
+
 bool
 bb_cm_may_resolve(struct bb_conn *c)
 {
@@ -88,12 +101,31 @@ bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer)
 	 * With librdmacm the kernel has already resolved the MAC: in rdma_resolve_addr(), or to
 	 * reply to the REQ (Linux, ib_init_ah_attr_from_wc()). iWARP has no GIDs to resolve.
 	 */
-	if (!c->cm->ops->messages || !dev->ethernet)
+	if (!c->cm->ops->addresses || !dev->ethernet)
 		return 0;
 	if (bb_gid_scope(peer->addr.gid) == BB_GID_SCOPE_NONE)
 		return -EHOSTUNREACH;
 	memcpy(path.dgid, peer->addr.gid, sizeof(path.dgid));
 	return dev->drv->path_ready(dev, &path);
+}
+
+int
+bb_cm_connect_qp(struct bb_conn *c, const struct bb_qp_addr *local, const struct bb_qp_addr *remote)
+{
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.access = c->param.access;
+	attr.path = c->param.path;
+	if ((c->peer.flags & BB_CM_GRH) != 0)
+		attr.path.is_global = 1;
+	attr.max_rd_atomic = c->rd_init;
+	attr.max_dest_rd_atomic = c->rd_resp;
+	attr.min_rnr_timer = c->param.min_rnr_timer;
+	attr.timeout = c->peer.ack_timeout != 0 ? c->peer.ack_timeout : c->param.ack_timeout;
+	attr.retry_cnt = c->active ? c->own.retry_count : c->peer.retry_count;
+	attr.rnr_retry = c->peer.rnr_retry_count;
+	return bb_qp_connect_owned(c->qp, local, remote, &attr);
 }
 
 int
@@ -129,8 +161,13 @@ bb_cm_request_path(struct bb_conn *c)
 	uint32_t rank, best = 0;
 	int i, n;
 
-	if (!c->cm->ops->messages || !c->cm->dev->ethernet)
+	if (!c->cm->ops->addresses || !c->cm->dev->ethernet)
 		return false;
+	c->param.path.port = 1;
+	if (c->sgid_fixed) {
+		c->path_sure = true;
+		return bb_cm_choose_gid(c) == 0;
+	}
 	if (l != NULL && l->accepted && bb_gid_is_ipv4(l->peer) == ipv4 &&
 	    bb_gid_scope(l->peer) == bb_gid_scope(c->peer.addr.gid)) {
 		c->param.path = l->path;
@@ -141,7 +178,6 @@ bb_cm_request_path(struct bb_conn *c)
 	want.family = ipv4 ? BB_GID_IPV4 : BB_GID_IPV6;
 	want.peer_given = true;
 	memcpy(want.peer, c->peer.addr.gid, sizeof(want.peer));
-	c->param.path.port = 1;
 	n = bb_gid_list(c->cm->dev, 1, list, RTE_DIM(list));
 	c->path_sure = n > 0 && bb_gid_pick(list, (unsigned int)n, &want, &rank) >= 0;
 	for (i = 0; i < n; i++) {

@@ -510,20 +510,7 @@ tcp_adopt(struct bb_conn *c, struct bb_conn *from)
 static int
 tcp_qp_up(struct bb_conn *c)
 {
-	struct bb_qp_attr attr;
-
-	bb_qp_attr_init(&attr);
-	attr.access = c->param.access;
-	attr.path = c->param.path;
-	if ((c->peer.flags & BB_CM_GRH) != 0)
-		attr.path.is_global = 1;
-	attr.max_rd_atomic = c->rd_init;
-	attr.max_dest_rd_atomic = c->rd_resp;
-	attr.min_rnr_timer = c->param.min_rnr_timer;
-	attr.timeout = c->param.ack_timeout;
-	attr.retry_cnt = c->active ? c->own.retry_count : c->peer.retry_count;
-	attr.rnr_retry = c->peer.rnr_retry_count;
-	return bb_qp_connect_owned(c->qp, &c->own.addr, &c->peer.addr, &attr);
+	return bb_cm_connect_qp(c, &c->own.addr, &c->peer.addr);
 }
 
 const struct bb_cm_ops bb_cm_tcp_ops = {
@@ -531,7 +518,9 @@ const struct bb_cm_ops bb_cm_tcp_ops = {
 	.max_private_rep = BB_CM_PRIVATE_MAX,
 	.max_private_rej = BB_CM_PRIVATE_MAX,
 	.max_private_dreq = BB_CM_PRIVATE_MAX,
+	.name = "BB_CM_TCP",
 	.messages = true,
+	.addresses = true,
 	.open = tcp_open,
 	.close = tcp_close,
 	.listen = tcp_listen,

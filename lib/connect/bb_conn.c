@@ -138,14 +138,16 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 	}
 	if (p->nregions != 0 && !cm->ops->messages) {
 		BB_LOG(ERR,
-		       "connect: BB_CM_RDMACM cannot send regions: write them into the private "
-		       "data with bb_region_pack()");
+		       "connect: %s cannot send regions: write them into the private "
+		       "data with bb_region_pack()",
+		       cm->ops->name);
 		return -ENOTSUP;
 	}
 	if (p->recover_ms != 0 && !cm->ops->messages) {
 		BB_LOG(ERR,
-		       "connect: recover_ms %u: connections of BB_CM_RDMACM cannot be recovered; set recover_ms to 0",
-		       p->recover_ms);
+		       "connect: recover_ms %u: connections of %s cannot be recovered; set "
+		       "recover_ms to 0",
+		       p->recover_ms, cm->ops->name);
 		return -ENOTSUP;
 	}
 	if (p->retry_count > 7 || p->rnr_retry_count > 7)
@@ -279,7 +281,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 		ret = check_qp(cm, qp);
 	if (ret != 0)
 		return ret;
-	if (cm->ops->messages && c->peer.qp_type != (uint8_t)qp->ctrl->init.type) {
+	if (cm->ops->addresses && c->peer.qp_type != (uint8_t)qp->ctrl->init.type) {
 		BB_LOG(ERR,
 		       "QP 0x%x is %s, but the peer's QP is of another type: create both "
 		       "QPs with one type",

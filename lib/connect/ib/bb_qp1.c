@@ -417,7 +417,7 @@ create(struct bb_dev *dev, struct bb_qp1 **out)
 	struct bb_qp1 *q;
 	int ret;
 
-	if (!dev->ethernet)
+	if (!dev->ethernet || dev->iwarp)
 		return -ENOTSUP;
 	q = bb_alloc(dev, "QP1", sizeof(*q));
 	if (q == NULL)

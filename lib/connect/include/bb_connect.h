@@ -6,10 +6,10 @@
  * Connections: listen, connect, accept, reject, disconnect, recover.
  *
  * A connection manager (CM) moves queue pairs of the application to RTS. The CM finds the peer by a
- * TCP address or through librdmacm. Names and roles follow man rdma_cm. One side connects. Its peer
- * gets BB_CM_CONNECT_REQUEST and accepts or rejects. Both sides get BB_CM_ESTABLISHED.
- * doc/guides/connect.rst has the sequence, the TCP message and a table for programs written for
- * librdmacm.
+ * TCP address, through librdmacm, or by the messages of librdmacm. Names and roles follow man
+ * rdma_cm. One side connects. Its peer gets BB_CM_CONNECT_REQUEST and accepts or rejects. Both
+ * sides get BB_CM_ESTABLISHED. doc/guides/connect.rst has the sequence, the TCP message and a table
+ * for programs written for librdmacm.
  *
  * Threads: a CM, its listeners, its connections and their QPs belong to one thread, the owner of
  * the QPs. Make all calls of this header from that thread. No call waits, except that recovery may
@@ -48,6 +48,13 @@ struct bb_conn;
 enum bb_cm_transport {
 	BB_CM_TCP,    /**< messages over a TCP connection: doc/guides/connect.rst */
 	BB_CM_RDMACM, /**< librdmacm, which does not create the QPs (man rdma_connect: qp_num) */
+	/**
+	 * The messages of librdmacm (IBTA vol. 1, chapter 12 and annex A11), sent by the library
+	 * through QP1 of a RoCE device of the software driver. Any librdmacm program can be the
+	 * peer.
+	 */
+	BB_CM_IB,
+	BB_CM_RDMA, /**< BB_CM_IB if the device supports it, otherwise BB_CM_RDMACM */
 };
 
 /** Attributes of a connection manager (CM). */
@@ -74,7 +81,9 @@ void bb_cm_attr_init(struct bb_cm_attr *attr);
  * Creates a CM for the QPs of a device. A process can have several CMs.
  * @return 0; -EINVAL for invalid attributes; -ENOMEM; -EMFILE. -ENOTSUP in these cases: librdmacm
  * is not built in or does not support the device, the transport is TCP and the device is an iWARP
- * device, or the caller is a child of the process that opened the device.
+ * device, the transport is BB_CM_IB and the library does not have QP1 of the device or its port is
+ * not Ethernet, or the caller is a child of the process that opened the device. With BB_CM_IB also
+ * -EBUSY if QP1 is in use, and -EINVAL if the thread is not an lcore.
  */
 int bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **cm);
 
@@ -88,7 +97,7 @@ int bb_cm_destroy(struct bb_cm *cm);
  * Returns a file descriptor that is readable if bb_cm_poll() has work or an event, including events
  * that the application's own calls cause. Neither a timeout nor a QP that went to ERR makes the
  * descriptor readable, so applications that rely on timeouts or recover_ms must also poll at
- * intervals.
+ * intervals. With BB_CM_IB the descriptor is always readable, because only polls receive messages.
  */
 int bb_cm_fd(const struct bb_cm *cm);
 
@@ -233,13 +242,14 @@ int bb_cm_addr(const char *text, struct sockaddr_storage *addr);
 
 /**
  * Creates a listener.
- * @param addr IPv4 or IPv6; port 0 selects any free port.
+ * @param addr IPv4 or IPv6; port 0 selects any free port. With BB_CM_IB the address must be a GID
+ * of the device, or 0.0.0.0 or :: for all of them.
  * @return 0; -EADDRINUSE, -EADDRNOTAVAIL and other errors of man 2 bind; -ENOMEM.
  */
 int bb_listener_create(struct bb_cm *cm, const struct sockaddr *addr,
 		       struct bb_listener **listener);
 
-/** Returns the TCP port on which the listener listens. */
+/** Returns the port on which the listener listens. */
 uint16_t bb_listener_port(const struct bb_listener *listener);
 
 /**
@@ -252,7 +262,7 @@ int bb_listener_destroy(struct bb_listener *listener);
 struct bb_conn_param {
 	uint32_t size;            /**< set by bb_conn_param_init() */
 	const void *private_data; /**< copied by the call */
-	/** maximum with TCP: 1024; with librdmacm: 56 to connect, 196 to accept */
+	/** maximum with TCP: 1024; with librdmacm and BB_CM_IB: 56 to connect, 196 to accept */
 	uint32_t private_len;
 	/** regions that the peer may access; copied by the call; TCP only */
 	const struct bb_region *regions;
@@ -272,13 +282,14 @@ struct bb_conn_param {
 	uint8_t min_rnr_timer;
 	/**
 	 * Ack timeout of this side's QP: 4.096 us << ack_timeout, up to 31; 0: no timeout. Not used
-	 * with librdmacm, which takes the timeout from the path; with RoCE it is 19 (2 s).
+	 * with librdmacm, which takes the timeout from the path; with RoCE it is 19 (2 s). With
+	 * BB_CM_IB the accepting side uses the connecting side's value unless that is 0.
 	 */
 	uint8_t ack_timeout;
 	/**
 	 * Maximum path MTU in bytes, at least 256, rounded down to a valid MTU; 0: the MTU of the
 	 * ports. librdmacm does not send the value to the peer, so set the same value on both
-	 * sides.
+	 * sides. With BB_CM_IB both sides use the connecting side's value.
 	 */
 	uint32_t path_mtu;
 	uint32_t access;     /**< access rights for the peer: enum bb_access REMOTE_* */
@@ -290,7 +301,7 @@ struct bb_conn_param {
 	/**
 	 * Time limit to recover a broken connection; 0: do not recover. Both sides must set a
 	 * value. A connection is broken if the QP is in ERR, if the TCP connection is lost, or
-	 * after bb_conn_recover(). Not supported with librdmacm: -ENOTSUP.
+	 * after bb_conn_recover(). Not supported with librdmacm and BB_CM_IB: -ENOTSUP.
 	 */
 	uint32_t recover_ms;
 	/** wait before the first recovery attempt; doubles up to backoff_max_ms */
@@ -313,7 +324,8 @@ void bb_conn_param_init(struct bb_conn_param *param);
  * in RESET or INIT. The connection owns the QP until the connection is closed.
  * @return 0; -EINVAL for an invalid parameter or QP; -EBUSY if a connection owns the QP; -ENOENT or
  * -ENOTUNIQ of bb_gid_choose(); -EMSGSIZE for too much private data or too many regions; -ENOTSUP
- * for regions with librdmacm; -ENOSPC if the CM has max_conns connections; -EMFILE; -ENOMEM.
+ * for regions with librdmacm or BB_CM_IB; -ENOSPC if the CM has max_conns connections; -EMFILE;
+ * -ENOMEM.
  */
 int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp *qp,
 		    const struct bb_conn_param *param, struct bb_conn **conn);
@@ -328,14 +340,15 @@ int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp 
  * @return as bb_conn_connect(). -EAGAIN if the MAC of the peer's GID is being resolved: poll, and
  * call again. This happens if the request has waited for a minute, or if @p param selects a GID
  * other than the default and other than that of the listener's last accept. -ENOTCONN if the peer
- * is lost. -EPROTOTYPE if one QP is RC and the other UC. Errors of bb_qp_connect(). After an error
- * you can call again or reject. If the QP is then in RESET, post its receives again.
+ * is lost. -EPROTOTYPE if one QP is RC and the other UC. -EPROTO with BB_CM_IB if the peer requests
+ * a larger path MTU than this side allows. Errors of bb_qp_connect(). After an error you can call
+ * again or reject. If the QP is then in RESET, post its receives again.
  */
 int bb_conn_accept(struct bb_conn *conn, struct bb_qp *qp, const struct bb_conn_param *param);
 
 /**
  * Rejects a CONNECT_REQUEST and sends the peer a rejection with up to 1024 bytes of private data,
- * 148 bytes with librdmacm. Then destroy the connection.
+ * 148 bytes with librdmacm and BB_CM_IB. Then destroy the connection.
  * @return 0; -EINVAL if the connection is not in state REQUESTED; -EMSGSIZE for too much private
  * data; -ENOTCONN if the peer is lost.
  */
@@ -344,8 +357,8 @@ int bb_conn_reject(struct bb_conn *conn, const void *private_data, uint32_t priv
 /**
  * Disconnects. Moves the QP to ERR, flushes its posted requests and informs the peer; DISCONNECTED
  * follows. To complete the requests instead, call bb_qp_drain() first. Also aborts a connection
- * that is being established or recovered. Sends up to 1024 bytes of private data, none with
- * librdmacm.
+ * that is being established or recovered. Sends up to 1024 bytes of private data, 220
+ * with BB_CM_IB, none with librdmacm.
  * @return 0; -EMSGSIZE for too much private data; -ENOTCONN if the connection is already closed.
  */
 int bb_conn_disconnect(struct bb_conn *conn, const void *private_data, uint32_t private_len);
@@ -386,7 +399,7 @@ struct bb_conn_info {
 	/** Values that the peer sent, from its bb_conn_param. */
 	uint8_t peer_initiator_depth, peer_responder_resources;
 	uint8_t peer_retry_count, peer_rnr_retry_count;
-	uint32_t peer_sq_depth, peer_rq_depth; /**< depths of the peer's queues; 0 with librdmacm */
+	uint32_t peer_sq_depth, peer_rq_depth; /**< depths of the peer's queues; 0 without TCP */
 	bool peer_srq;
 	/** true if both sides set recover_ms, so a broken connection is recovered */
 	bool recoverable;

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,6 +31,15 @@
 #define ALL                                                                                        \
 	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |                  \
 	 BB_ACCESS_REMOTE_ATOMIC)
+
+/* Returns true if the program runs its tests by BB_CM_IB: the environment has BB_TEST_CM=ib. */
+static inline bool
+by_ib(void)
+{
+	const char *cm = getenv("BB_TEST_CM");
+
+	return cm != NULL && strcmp(cm, "ib") == 0;
+}
 
 /* One side of a connection. */
 struct end {
@@ -103,6 +113,28 @@ end_close(struct end *e)
 	rte_free(e->buf);
 }
 
+/*
+ * Returns the address of a device, with port 0: BB_CM_IB knows the addresses of the device, TCP
+ * those of the machine.
+ */
+static inline void
+dev_address(struct bb_dev *dev, enum bb_cm_transport transport, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)addr;
+	struct bb_gid_want want;
+	struct bb_gid gid;
+	uint8_t index;
+
+	OK(bb_cm_addr("127.0.0.1:0", addr));
+	if (transport != BB_CM_IB)
+		return;
+	bb_gid_want_init(&want);
+	want.family = BB_GID_IPV4;
+	OK(bb_gid_choose(dev, 1, &want, &index));
+	OK(bb_gid_query(dev, 1, index, &gid));
+	memcpy(&v4->sin_addr, gid.raw + 12, 4);
+}
+
 static inline void
 pair_open_with(struct pair *p, const char *dev_a, const char *dev_b, struct bb_cm_attr *attr)
 {
@@ -115,7 +147,7 @@ pair_open_with(struct pair *p, const char *dev_a, const char *dev_b, struct bb_c
 		OK(bb_dev_open(dev_b, &b));
 	end_open(&p->a, a, attr);
 	end_open(&p->b, b, attr);
-	OK(bb_cm_addr("127.0.0.1:0", &p->addr));
+	dev_address(b, attr->transport, &p->addr);
 	OK(bb_listener_create(p->b.cm, (struct sockaddr *)&p->addr, &p->listener));
 	((struct sockaddr_in *)&p->addr)->sin_port = htons(bb_listener_port(p->listener));
 }
@@ -127,6 +159,8 @@ pair_open(struct pair *p)
 
 	bb_cm_attr_init(&attr);
 	attr.poll_us = 0;
+	if (by_ib())
+		attr.transport = BB_CM_IB;
 	pair_open_with(p, "soft0", NULL, &attr);
 }
 
@@ -277,8 +311,24 @@ static inline void
 name_buffer(struct pair *p, struct bb_region *r)
 {
 	OK(bb_region_of(p->b.mr, "buf", 0, 0, r));
+	/* BB_CM_IB does not send regions. */
+	if (by_ib())
+		return;
 	p->b.param.regions = r;
 	p->b.param.nregions = 1;
+}
+
+/* Checks private data: with BB_CM_IB it is padded with zeros to the size of the field, @field. */
+static inline void
+check_private(const struct bb_cm_event *ev, const char *text, uint32_t field)
+{
+	const uint8_t *data = ev->private_data;
+	const uint32_t len = (uint32_t)strlen(text);
+
+	assert_int_equal(ev->private_len, by_ib() ? field : len);
+	assert_memory_equal(data, text, len);
+	for (uint32_t i = len; i < ev->private_len; i++)
+		assert_int_equal(data[i], 0);
 }
 
 /* Writes from a to b's region "buf" and checks the byte there. */
@@ -290,7 +340,10 @@ writes(struct pair *p, struct link *l, uint8_t byte)
 	struct bb_sge sge;
 	struct bb_wc wc;
 
-	assert_int_equal(bb_conn_region(l->a, "buf", &r), 0);
+	if (by_ib())
+		OK(bb_region_of(p->b.mr, "buf", 0, 0, &r));
+	else
+		OK(bb_conn_region(l->a, "buf", &r));
 	memset(p->a.buf, byte, 64);
 	memset(p->b.buf, 0, 64);
 	sge = (struct bb_sge){(uintptr_t)p->a.buf, 64, p->a.mr->lkey};
@@ -301,6 +354,11 @@ writes(struct pair *p, struct link *l, uint8_t byte)
 		assert_true(rte_get_tsc_cycles() < end);
 	}
 	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	/* UC has no ack, so the data may arrive after the completion. */
+	while (p->a.init.type == BB_QPT_UC && p->b.buf[63] != byte) {
+		turn(p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
 	assert_int_equal(p->b.buf[0], byte);
 	assert_int_equal(p->b.buf[63], byte);
 }

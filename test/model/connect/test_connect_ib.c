@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Connections by BB_CM_IB between two devices: contents of the messages, silent and hostile peers,
+ * lost messages, and many connections. A raw peer uses the CM engine of its device directly.
+ */
+#include "connect_env.h"
+#include "ib/bb_qp1.h"
+
+#define MANY 1000u
+
+static struct pair p;
+
+static void
+open_devs(const char *a, const char *b)
+{
+	struct bb_cm_attr attr;
+
+	bb_cm_attr_init(&attr);
+	attr.transport = BB_CM_IB;
+	attr.poll_us = 0;
+	pair_open_with(&p, a, b, &attr);
+}
+
+/* ---- Raw peer */
+
+/* A user of the CM engine of a device. */
+struct raw {
+	struct bb_qp1_user user; /* must be the first member */
+	struct bb_dev *dev;
+	struct bb_qp1 *q;
+	uint8_t gid[16];
+	uint32_t id, events[BB_IBCM_EV_SIDR_REP + 1];
+	struct bb_ibcm_msg msg; /* of the last event; its private data is in priv */
+	uint8_t priv[BB_IBCM_PRIV_RTU];
+	struct bb_ibcm_ip ip; /* of the last REQ */
+	uint32_t hop_limit;   /* of the last event */
+};
+
+static void
+raw_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev)
+{
+	struct raw *r = (struct raw *)user;
+
+	r->id = ev->id;
+	r->events[ev->type]++;
+	r->hop_limit = ev->net->hop_limit;
+	if (ev->ip != NULL)
+		r->ip = *ev->ip;
+	if (ev->msg == NULL)
+		return;
+	r->msg = *ev->msg;
+	memcpy(r->priv, ev->msg->priv, ev->msg->priv_len);
+}
+
+static void
+raw_open(struct raw *r, const char *spec)
+{
+	struct sockaddr_storage addr;
+
+	memset(r, 0, sizeof(*r));
+	r->user.event = raw_event;
+	OK(bb_dev_open(spec, &r->dev));
+	OK(bb_qp1_get(r->dev, &r->q));
+	dev_address(r->dev, BB_CM_IB, &addr);
+	r->gid[10] = r->gid[11] = 0xff;
+	memcpy(r->gid + 12, &((struct sockaddr_in *)&addr)->sin_addr, 4);
+}
+
+static void
+raw_close(struct raw *r)
+{
+	bb_qp1_put(r->q);
+	OK(bb_dev_close(r->dev));
+}
+
+/* Polls the raw peer and the pair until @r has had an event of type @type. */
+static void
+raw_expect(struct raw *r, enum bb_ibcm_event_type type)
+{
+	const uint64_t end = wait_end();
+
+	while (r->events[type] == 0) {
+		bb_qp1_poll(r->q);
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	r->events[type] = 0;
+}
+
+/* Address of the listener of the pair as a GID. */
+static void
+listener_gid(uint8_t gid[16])
+{
+	memset(gid, 0, 16);
+	gid[10] = gid[11] = 0xff;
+	memcpy(gid + 12, &((struct sockaddr_in *)&p.addr)->sin_addr, 4);
+}
+
+/* Sends a REQ to the listener of the pair. @header: with the IP CM header. */
+static uint32_t
+raw_connect(struct raw *r, uint32_t qpn, bool header)
+{
+	const struct bb_ibcm_req req = {
+		.service_id = bb_ibcm_service_id(BB_IBCM_PS_TCP, bb_listener_port(p.listener)),
+		.qpn = qpn,
+		.psn = 0x123456,
+		.responder_resources = 4,
+		.initiator_depth = 2,
+		.remote_timeout = 14,
+		.local_timeout = 14,
+		.retry_count = 5,
+		.rnr_retry = 4,
+		.pkey = 0xffff,
+		.mtu = 2,
+		.cm_retries = 3,
+		.primary = {.ack_timeout = 17},
+	};
+	struct bb_ibcm_ip ip = {.version = 4, .sport = 4711};
+	struct bb_ibcm_net net = {.hop_limit = 64};
+	uint8_t priv[BB_IBCM_IP_LEN + 4] = {0xff};
+	uint32_t id = 0;
+
+	memcpy(net.src, r->gid, 16);
+	listener_gid(net.dst);
+	memcpy(ip.src, net.src, 16);
+	memcpy(ip.dst, net.dst, 16);
+	if (header)
+		bb_ibcm_ip_build(priv, &ip);
+	memcpy(priv + BB_IBCM_IP_LEN, "evil", 4);
+	OK(bb_ibcm_connect(bb_qp1_lock(r->q), &net, &req, priv, sizeof(priv),
+			   bb_qp1_cookie(&r->user), bb_qp1_now(), &id));
+	bb_qp1_unlock(r->q);
+	return id;
+}
+
+static void
+raw_release(struct raw *r, uint32_t id)
+{
+	OK(bb_ibcm_release(bb_qp1_lock(r->q), id, bb_qp1_now()));
+	bb_qp1_unlock(r->q);
+}
+
+/* ---- Messages */
+
+TEST(test_devices_connect_over_every_link_and_address_family)
+{
+	static const char *const specs[][2] = {{"soft0", "soft1"},
+					       {"soft0,wire=1", "soft1,wire=1"}};
+	static const enum bb_qp_type types[] = {BB_QPT_RC, BB_QPT_UC};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+	struct bb_region r;
+	struct bb_gid gid;
+	struct link l;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		open_devs(specs[i / 2][0], specs[i / 2][1]);
+		p.a.init.type = p.b.init.type = types[i % 2];
+		name_buffer(&p, &r);
+		link_up(&p, &l);
+		writes(&p, &l, (uint8_t)(i + 1));
+		link_down(&p, &l);
+		/* The link-local GID is an address, too. */
+		OK(bb_gid_query(p.b.dev, 1, 0, &gid));
+		memcpy(&v6.sin6_addr, gid.raw, 16);
+		v6.sin6_port = ((struct sockaddr_in *)&p.addr)->sin_port;
+		OK(bb_listener_destroy(p.listener));
+		OK(bb_listener_create(p.b.cm, (struct sockaddr *)&v6, &p.listener));
+		memcpy(&p.addr, &v6, sizeof(v6));
+		link_up(&p, &l);
+		writes(&p, &l, (uint8_t)(i + 9));
+		link_down(&p, &l);
+		pair_close(&p);
+	}
+}
+
+/* The fields that Linux's rdma_cm needs, in a REQ and a REP of the CM. */
+TEST(test_messages_have_the_fields_of_rdma_cm)
+{
+	struct bb_ibcm_service service = {.service_id = bb_ibcm_service_id(BB_IBCM_PS_TCP, 7174),
+					  .mask = UINT64_MAX,
+					  .ip = true};
+	const struct bb_ibcm_rep rep = {.qpn = 0x77,
+					.psn = 0xabcdef,
+					.responder_resources = 4,
+					.initiator_depth = 6,
+					.rnr_retry = 3};
+	struct bb_qp_attr qa;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	struct raw r;
+
+	open_devs("soft0", "soft1");
+	raw_open(&r, "soft2");
+	service.cookie = bb_qp1_cookie(&r.user);
+	OK(bb_ibcm_listen(bb_qp1_lock(r.q), &service));
+	bb_qp1_unlock(r.q);
+	memcpy(&((struct sockaddr_in *)&p.addr)->sin_addr, r.gid + 12, 4);
+	((struct sockaddr_in *)&p.addr)->sin_port = htons(7174);
+	p.a.param.private_data = "hello";
+	p.a.param.private_len = 5;
+	p.a.param.initiator_depth = 7;
+	p.a.param.responder_resources = 4;
+	p.a.param.retry_count = 6;
+	p.a.param.rnr_retry_count = 2;
+	p.a.param.ack_timeout = 15;
+	p.a.param.path_mtu = 1024;
+	qp = end_qp(&p.a);
+	c = call(&p, qp);
+	raw_expect(&r, BB_IBCM_EV_REQ);
+	assert_fields(r.msg.req, service_id, 0x1061c06, qpn, qp->qpn, initiator_depth, 7,
+		      responder_resources, 4, retry_count, 6, rnr_retry, 2);
+	assert_fields(r.msg.req, pkey, 0xffff, mtu, 3, transport, BB_IBCM_RC, flow_control, 1,
+		      cm_retries, 15, primary.ack_timeout, 15);
+	assert_fields(r.msg.req, primary.local_lid, 0xffff, primary.remote_lid, 0xffff,
+		      primary.hop_limit, 64, primary.subnet_local, 0);
+	assert_memory_equal(r.msg.req.primary.remote_gid, r.gid, 16);
+	assert_memory_equal(r.ip.dst, r.gid, 16);
+	assert_memory_equal(r.ip.src, r.msg.req.primary.local_gid, 16);
+	assert_int_equal(r.ip.version, 4);
+	assert_memory_equal(r.priv + BB_IBCM_IP_LEN, "hello", 6);
+	OK(bb_ibcm_accept(bb_qp1_lock(r.q), r.id, &rep, "hi", 2, bb_qp1_cookie(&r.user),
+			  bb_qp1_now()));
+	bb_qp1_unlock(r.q);
+	raw_expect(&r, BB_IBCM_EV_ESTABLISHED);
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	OK(bb_qp_query(qp, &qa));
+	/* A PSN in a message is the first that its sender expects. */
+	assert_fields(qa, dest_qpn, 0x77, sq_psn, 0xabcdef, rnr_retry, 3, retry_cnt, 6, timeout, 15,
+		      path_mtu, 1024);
+	assert_fields(qa, max_rd_atomic, 4, max_dest_rd_atomic, 4);
+	raw_release(&r, r.id);
+	bb_qp1_poll(r.q);
+	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
+	bb_conn_destroy(c);
+	OK(bb_qp_destroy(qp));
+	raw_close(&r);
+	pair_close(&p);
+}
+
+TEST(test_accepted_qp_has_the_parameters_of_the_request)
+{
+	struct bb_qp_attr attr;
+	struct bb_cm_event ev;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	struct raw r;
+
+	open_devs("soft0", "soft1");
+	raw_open(&r, "soft2");
+	qp = end_qp(&p.b);
+	p.b.param.initiator_depth = 9;
+	p.b.param.responder_resources = 9;
+	(void)raw_connect(&r, 0x99, true);
+	do {
+		turn(&p);
+		bb_qp1_poll(r.q);
+	} while (!take(&p.b, &ev));
+	assert_int_equal(ev.type, BB_CM_CONNECT_REQUEST);
+	check_private(&ev, "evil", 56);
+	c = ev.conn;
+	OK(bb_conn_accept(c, qp, &p.b.param));
+	raw_expect(&r, BB_IBCM_EV_REP);
+	OK(bb_qp_query(qp, &attr));
+	assert_fields(attr, dest_qpn, 0x99, sq_psn, 0x123456, rnr_retry, 4, retry_cnt, 5, timeout,
+		      17, path_mtu, 512);
+	assert_fields(r.msg.rep, qpn, qp->qpn, psn, attr.rq_psn, initiator_depth, 4,
+		      responder_resources, 2);
+	assert_fields(attr, max_rd_atomic, 4, max_dest_rd_atomic, 2);
+	/* This side ends the connection before the RTU. */
+	assert_int_equal(conn_state(c), BB_CONN_ACCEPTED);
+	bb_conn_destroy(c);
+	OK(bb_qp_destroy(qp));
+	raw_expect(&r, BB_IBCM_EV_REJECTED);
+	raw_release(&r, r.id);
+	raw_close(&r);
+	pair_close(&p);
+}
+
+/* ---- Silent and hostile peers */
+
+TEST(test_peer_that_dies_before_rtu_ends_the_connection)
+{
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	struct raw r;
+
+	open_devs("soft0", "soft1");
+	raw_open(&r, "soft2");
+	qp = end_qp(&p.b);
+	(void)raw_connect(&r, 0x99, true);
+	bb_qp1_poll(r.q);
+	c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	p.b.param.timeout_ms = 50;
+	OK(bb_conn_accept(c, qp, &p.b.param));
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -ETIMEDOUT);
+	assert_int_equal(qp->state, BB_QP_ERR);
+	bb_conn_destroy(c);
+	OK(bb_qp_destroy(qp));
+	raw_close(&r);
+	pair_close(&p);
+}
+
+TEST(test_request_without_ip_header_is_rejected)
+{
+	struct bb_cm_stats stats;
+	struct raw r;
+
+	open_devs("soft0", "soft1");
+	raw_open(&r, "soft2");
+	(void)raw_connect(&r, 0x99, false);
+	raw_expect(&r, BB_IBCM_EV_REJECTED);
+	assert_int_equal(r.msg.rej.reason, BB_IBCM_REJ_CONSUMER);
+	bb_cm_stats(p.b.cm, &stats);
+	assert_fields(stats, conns, 0, half_open, 0);
+	raw_close(&r);
+	pair_close(&p);
+}
+
+/* Requests that the CM has not handled, and one that the application has. */
+TEST(test_listener_is_destroyed_with_requests_pending)
+{
+	struct bb_cm_stats stats;
+	struct bb_qp1 *q;
+	struct link l;
+	struct raw r;
+
+	open_devs("soft0", "soft1");
+	raw_open(&r, "soft2");
+	OK(bb_qp1_get(p.b.dev, &q));
+	link_call(&p, &l);
+	for (uint32_t i = 0; i < 5; i++)
+		(void)raw_connect(&r, 0x100 + i, true);
+	for (uint32_t i = 0; i < 50; i++) {
+		bb_qp1_poll(r.q);
+		bb_qp1_poll(q);
+	}
+	OK(bb_listener_destroy(p.listener));
+	for (uint32_t i = 0; i < 50; i++) {
+		bb_qp1_poll(r.q);
+		bb_qp1_poll(q);
+	}
+	assert_int_equal(r.events[BB_IBCM_EV_REJECTED], 5);
+	bb_cm_stats(p.b.cm, &stats);
+	assert_int_equal(stats.conns, 1);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
+	both_established(&p);
+	link_down(&p, &l);
+	bb_qp1_put(q);
+	OK(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener));
+	raw_close(&r);
+	pair_close(&p);
+}
+
+/* State of a listening side under a flood of requests. */
+struct flood {
+	struct bb_conn *good, *held[512]; /* held: the hostile peer's, which get no answer */
+	uint32_t nheld, up, sent;
+	uint64_t largest; /* largest number of messages that one poll has received */
+	struct bb_qp *qb;
+	struct bb_qp1 *q;
+};
+
+static void
+flood_event(struct flood *f, const struct bb_cm_event *ev)
+{
+	uint32_t i;
+
+	if (ev->type == BB_CM_CONNECT_REQUEST && memcmp(ev->private_data, "good", 4) == 0) {
+		OK(bb_conn_accept(ev->conn, f->qb, &p.b.param));
+		f->good = ev->conn;
+	} else if (ev->type == BB_CM_CONNECT_REQUEST) {
+		assert_true(f->nheld < RTE_DIM(f->held));
+		f->held[f->nheld++] = ev->conn;
+	} else if (ev->conn == f->good) {
+		assert_int_equal(ev->type, BB_CM_ESTABLISHED);
+		f->up++;
+	} else {
+		/* The hostile peer's engine has given up a request. */
+		assert_int_equal(ev->type, BB_CM_DISCONNECTED);
+		for (i = 0; f->held[i] != ev->conn; i++)
+			assert_true(i < f->nheld);
+		f->held[i] = f->held[--f->nheld];
+		bb_conn_destroy(ev->conn);
+	}
+}
+
+/* Sends 40 requests, if the hostile peer's engine has room for them, and polls all sides. */
+static void
+flood_turn(struct flood *f, struct raw *r)
+{
+	const uint64_t before = bb_qp1_stats(f->q)->received;
+	uint32_t room = bb_ibcm_in_use(bb_qp1_lock(r->q)) < 8000 ? 40 : 0;
+	struct bb_cm_event ev;
+
+	bb_qp1_unlock(r->q);
+	for (; room != 0; room--)
+		(void)raw_connect(r, 0x100 + ++f->sent, true);
+	bb_qp1_poll(r->q);
+	bb_dev_progress(p.b.dev);
+	if (bb_cm_poll(p.b.cm, &ev, 1) == 1)
+		flood_event(f, &ev);
+	f->largest = RTE_MAX(f->largest, bb_qp1_stats(f->q)->received - before);
+	bb_dev_progress(p.a.dev);
+	if (bb_cm_poll(p.a.cm, &ev, 1) == 1) {
+		assert_int_equal(ev.type, BB_CM_ESTABLISHED);
+		f->up++;
+	}
+}
+
+/*
+ * A hostile peer sends requests as fast as it can and answers nothing. A poll handles a bounded
+ * number of messages, and another peer connects meanwhile.
+ */
+TEST(test_flood_of_requests_stops_neither_polls_nor_other_peers)
+{
+	const uint64_t end = wait_end();
+	const struct bb_ibcm_stats *stats;
+	struct flood f = {0};
+	struct bb_cm_event ev;
+	struct bb_conn *a;
+	struct bb_qp *qa;
+	struct raw r;
+
+	open_devs("soft0", "soft1");
+	raw_open(&r, "soft2");
+	OK(bb_qp1_get(p.b.dev, &f.q));
+	stats = bb_ibcm_stats(bb_qp1_lock(f.q));
+	bb_qp1_unlock(f.q);
+	qa = end_qp(&p.a);
+	f.qb = end_qp(&p.b);
+	p.a.param.private_data = "good";
+	p.a.param.private_len = 4;
+	a = call(&p, qa);
+	while (f.up < 2 || stats->drop[BB_IBCM_DROP_PER_GID] < 1000) {
+		flood_turn(&f, &r);
+		assert_true(f.nheld <= 256);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_true(f.largest <= 32);
+	raw_close(&r);
+	while (f.nheld != 0)
+		bb_conn_destroy(f.held[--f.nheld]);
+	bb_conn_destroy(f.good);
+	expect(&p, &p.a, BB_CM_DISCONNECTED);
+	bb_conn_destroy(a);
+	OK(bb_qp_destroy(qa));
+	OK(bb_qp_destroy(f.qb));
+	/* Requests that had no event yet. */
+	OK(bb_listener_destroy(p.listener));
+	for (uint32_t i = 0; i < RTE_DIM(f.held); i++) {
+		turn(&p);
+		while (take(&p.b, &ev))
+			bb_conn_destroy(ev.conn);
+	}
+	bb_qp1_put(f.q);
+	OK(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener));
+	pair_close(&p);
+}
+
+/* ---- Many connections, lost messages */
+
+/* Events of many connections; the listening side accepts. */
+struct many {
+	struct bb_conn *a[MANY], *b[MANY];
+	struct bb_qp *qa[MANY], *qb[MANY];
+	uint32_t accepted, up_a, up_b, down_a, down_b, failed;
+};
+
+static void
+many_event(struct many *m, const struct bb_cm_event *ev, bool b)
+{
+	switch (ev->type) {
+	case BB_CM_CONNECT_REQUEST:
+		m->b[m->accepted] = ev->conn;
+		OK(bb_conn_accept(ev->conn, m->qb[m->accepted], &p.b.param));
+		m->accepted++;
+		break;
+	case BB_CM_ESTABLISHED:
+		*(b ? &m->up_b : &m->up_a) += 1;
+		break;
+	case BB_CM_DISCONNECTED:
+		*(b ? &m->down_b : &m->down_a) += 1;
+		break;
+	default:
+		m->failed++;
+	}
+}
+
+static void
+many_turn(struct many *m)
+{
+	struct bb_cm_event ev;
+
+	bb_dev_progress(p.a.dev);
+	bb_dev_progress(p.b.dev);
+	if (bb_cm_poll(p.a.cm, &ev, 1) == 1)
+		many_event(m, &ev, false);
+	if (bb_cm_poll(p.b.cm, &ev, 1) == 1)
+		many_event(m, &ev, true);
+}
+
+/* Returns the index of the connecting side's QP with this number. */
+static uint32_t
+caller_of(const struct many *m, uint32_t n, uint32_t qpn)
+{
+	uint32_t i;
+
+	for (i = 0; i < n && m->qa[i]->qpn != qpn; i++)
+		;
+	assert_true(i < n);
+	return i;
+}
+
+/* Opens @n connections, up to @window at a time, and then closes all by either side in turn. */
+static void
+open_and_close(uint32_t n, uint32_t window)
+{
+	struct many *m = calloc(1, sizeof(*m));
+	uint64_t end = wait_end();
+	struct bb_conn_info info;
+	uint32_t called = 0;
+
+	assert_non_null(m);
+	for (uint32_t i = 0; i < n; i++) {
+		m->qa[i] = end_qp(&p.a);
+		m->qb[i] = end_qp(&p.b);
+	}
+	while (m->up_a < n || m->up_b < n) {
+		for (; called < n && called - m->up_b < window; called++)
+			m->a[called] = call(&p, m->qa[called]);
+		many_turn(m);
+		assert_int_equal(m->failed, 0);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (i % 2 == 0)
+			OK(bb_conn_disconnect(m->a[i], NULL, 0));
+		bb_conn_query(m->b[i], &info);
+		if (caller_of(m, n, info.remote.qpn) % 2 != 0)
+			OK(bb_conn_disconnect(m->b[i], NULL, 0));
+	}
+	for (end = wait_end(); m->down_a < n || m->down_b < n;) {
+		many_turn(m);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		bb_conn_destroy(m->a[i]);
+		bb_conn_destroy(m->b[i]);
+		OK(bb_qp_destroy(m->qa[i]));
+		OK(bb_qp_destroy(m->qb[i]));
+	}
+	free(m);
+}
+
+TEST(test_thousand_connections_are_open_between_two_devices)
+{
+	open_devs("soft0", "soft1");
+	p.a.init.sq_depth = p.a.init.rq_depth = 1;
+	p.b.init.sq_depth = p.b.init.rq_depth = 1;
+	open_and_close(MANY, 64);
+	pair_close(&p);
+}
+
+TEST(test_connections_come_up_and_end_when_messages_are_lost)
+{
+	open_devs("soft0,wire=1,tx_drop=5,rx_drop=5,seed=3",
+		  "soft1,wire=1,tx_drop=5,rx_drop=5,seed=4");
+	p.a.param.timeout_ms = p.b.param.timeout_ms = 5000;
+	open_and_close(100, 100);
+	pair_close(&p);
+}
+
+int
+main(void)
+{
+	if (bare_eal_init() < 0 || setenv("BB_TEST_CM", "ib", 1) != 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	return bb_test_run(__FILE__, NULL, NULL);
+}
