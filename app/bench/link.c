@@ -10,7 +10,7 @@
 
 #define BATCH  32
 #define WINDOW 256
-#define SLOTS  4096u /* bytes of the buffer that soft_post8() writes, 8 at a time */
+#define SLOTS  4096u /* bytes of the buffer that soft_post8() writes in units of 8 bytes */
 
 void
 link_fill(uint8_t *p, size_t len, uint64_t seed)

@@ -61,8 +61,8 @@ exec_program(const char *path, const char *const *argv)
 	cpu_set_t set;
 
 	/*
-	 * Makes the kernel kill this process when the first one dies. This process may be polling,
-	 * and would not notice that.
+	 * Makes the kernel kill this process when the first process dies. This process may be
+	 * polling, and would not notice that the first process has died.
 	 */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* Ignores SIGINT. The first process handles it and closes the socket. */

@@ -137,7 +137,7 @@ open_qp(struct soft *s, uint32_t recvs)
 
 /*
  * Returns the index of an IPv4 GID, because ip= usually gives IPv4 addresses. Without an IPv4 GID
- * returns that of a RoCE v2 GID, otherwise the first index.
+ * returns the index of a RoCE v2 GID, otherwise the first index.
  */
 static uint8_t
 pick_gid(struct soft *s)

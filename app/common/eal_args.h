@@ -49,8 +49,9 @@ bool eal_spec_no_pci(const char *spec);
 int eal_args_complete(int argc, char **argv, const struct eal_need *need, char **out, bool *plain);
 
 /*
- * Starts EAL with the @argc arguments in @argv, completed for @mb MB of memory. If EAL gets plain
- * pages by this, prints a line on stderr that begins with @name. Returns as rte_eal_init().
+ * Starts EAL with the @argc arguments in @argv, completed for @mb MB of memory. If the added
+ * arguments give EAL plain pages, prints a line on stderr that begins with @name. Returns the
+ * result of rte_eal_init().
  */
 int eal_start_completed(const char *name, int argc, char **argv, uint32_t mb, bool no_pci);
 

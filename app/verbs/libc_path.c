@@ -74,8 +74,8 @@ OPEN_2(__open64_2, O_LARGEFILE)
 /* ---- Calls that return the type and number of a file */
 
 /*
- * Writes type and number of the device node to *st_. The program must not see those of the file
- * that replaces the node.
+ * Writes type and number of the device node to *st_. The program must not see type and number of
+ * the file that replaces the node.
  */
 #define AS_NODE(st_)                                                                               \
 	do {                                                                                       \

@@ -67,8 +67,8 @@ free_port(void)
 }
 
 /*
- * Builds the environment of ucx_perftest: that of this process without UCX_*, then the settings of
- * the test.
+ * Builds the environment of ucx_perftest: the environment of this process without UCX_*, then the
+ * settings of the test.
  */
 static void
 make_env(const char *tls, char *own, size_t size, char **env)
