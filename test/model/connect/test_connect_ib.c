@@ -357,7 +357,7 @@ TEST(test_listener_is_destroyed_with_requests_pending)
 struct flood {
 	struct bb_conn *good, *held[512]; /* held: the hostile peer's, which get no answer */
 	uint32_t nheld, up, sent;
-	uint64_t largest; /* largest number of messages that one poll has received */
+	uint64_t largest; /* largest number of messages that a single poll has received */
 	struct bb_qp *qb;
 	struct bb_qp1 *q;
 };
