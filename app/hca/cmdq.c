@@ -18,7 +18,7 @@
 #define LOG_ENTRIES 5
 #define ENTRIES     (1u << LOG_ENTRIES)
 #define TYPE_PCI    7u  /* Linux cmd.c: MLX5_PCI_CMD_XPORT */
-#define INLINE      16u /* bytes of input and output in an entry */
+#define INLINE      16u /* bytes of inline input, and bytes of inline output, of an entry */
 #define BLOCK_DATA  512u
 #define SIG_BYTE    61
 #define STATUS_BYTE 63

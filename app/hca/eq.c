@@ -13,7 +13,7 @@
 #include "hca.h"
 #include "hca_log.h"
 
-#define OWNER_BYTE 63 /* byte of an entry that has the owner bit */
+#define OWNER_BYTE 63 /* index in an entry of the byte with the owner bit */
 #define CI_MASK    0xffffffu
 
 static void

@@ -16,8 +16,8 @@
 /* States of the function in which a command is accepted. */
 enum {
 	ALWAYS,
-	ENABLED,     /* between ENABLE_HCA and DISABLE_HCA */
-	INITIALIZED, /* between INIT_HCA and TEARDOWN_HCA */
+	ENABLED,     /* after ENABLE_HCA and before DISABLE_HCA */
+	INITIALIZED, /* after INIT_HCA and before TEARDOWN_HCA */
 };
 
 int

@@ -48,7 +48,7 @@ enum {
 #define MAD_RESPONSE      0x80u
 #define MAD_METHOD        3 /* offset of the method in a MAD (management datagram) */
 #define MAD_STATUS        5
-#define MAD_UNSUPPORTED   0x0cu /* method and attribute are not supported */
+#define MAD_UNSUPPORTED   0x0cu /* status: method and attribute are not supported */
 
 /*
  * Returns the attributes of the software device's port, or default values if the device is not

@@ -149,7 +149,7 @@ parse_one(struct options *o, int c, struct function *f)
 	}
 }
 
-/* Checks the device of function @i and appends the link layer. */
+/* Checks the device specification of function @i and appends the option for the link layer. */
 static int
 complete_device(struct function *f, unsigned int i)
 {

@@ -55,7 +55,7 @@ struct vfu {
 	int fd;                   /* connection, -1 if there is none */
 	bool versioned;           /* VERSION, the first message of a client, has arrived */
 	int irq_fd[VFU_MSIX_MAX]; /* eventfd of each vector, -1 if the guest has masked it */
-	/* Received part of the next message. */
+	/* Bytes of the next message that have arrived, and their descriptors. */
 	uint32_t len;
 	int fds[VFU_MAX_FDS];
 	uint32_t n_fds;
@@ -93,7 +93,10 @@ struct vfu_hdr {
  * setting their entry to -1. Returns 0 or a negative errno that ends the connection.
  */
 int vfu_message(struct vfu *v, const struct vfu_hdr *h);
-/* Replies to @req: the error @err (a positive errno, 0 for none), and parts @a and @b. */
+/*
+ * Replies to @req with the error @err (a positive errno, 0 for none) and with the data @a followed
+ * by @b.
+ */
 int vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, const void *b,
 	      uint32_t blen, int err);
 

@@ -12,7 +12,7 @@
 
 #include "fab.h"
 
-/* Tells a waiter on eq->fd whether the queue has an event. */
+/* Makes eq->fd readable if the queue has an event, otherwise not readable. */
 static void
 show(struct fab_eq *q)
 {

@@ -116,7 +116,7 @@ struct fab_eq {
 	enum fi_wait_obj wait;
 	int fd;            /* epoll descriptor of the CM and of wakeup; -1 with FI_WAIT_NONE */
 	int wakeup;        /* eventfd, readable while events is not empty */
-	unsigned int refs; /* endpoints that are bound to it */
+	unsigned int refs; /* number of endpoints that are bound to the queue */
 	unsigned char *err_data; /* error data (fi_eq(3)) of the last error that was read */
 };
 
@@ -178,7 +178,7 @@ struct fab_ep {
 	uint32_t quiet;    /* flags of a request without a completion for the application */
 	uint32_t signaled; /* flags of a request with a completion for the application */
 	bool tx_selective, rx_selective;
-	bool counts; /* a counter is bound, so every request must complete */
+	bool counts; /* a counter is bound, so every request needs a completion */
 	struct fab_cntr *cntr[FAB_COUNTS];
 	struct fab_domain *domain;
 	struct fab_eq *eq;
@@ -322,7 +322,10 @@ fab_now_ms(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Returns the time at which a wait of @timeout milliseconds ends; a negative value has no end. */
+/*
+ * Returns the time at which a wait of @timeout milliseconds ends. A negative @timeout means that
+ * the wait has no end.
+ */
 static inline int64_t
 fab_deadline(int timeout)
 {

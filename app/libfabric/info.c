@@ -312,7 +312,7 @@ source_of(struct fi_info *i)
 		REFUSE("no route to the destination: %s\n", strerror(errno));
 	}
 	close(fd);
-	/* sin_port and sin6_port have the same place. */
+	/* sin_port and sin6_port have the same offset. */
 	((struct sockaddr_in *)&addr)->sin_port = 0;
 	return set_addr(&i->src_addr, &i->src_addrlen, &addr, len);
 }

@@ -99,7 +99,7 @@ listen_at(struct fab_pep *p, const struct sockaddr *addr)
 	ret = bb_listener_create(p->fabric->dev->cm, addr, &p->listener);
 	if (ret != 0)
 		return ret;
-	/* sin_port and sin6_port have the same place. */
+	/* sin_port and sin6_port have the same offset. */
 	((struct sockaddr_in *)p->info->src_addr)->sin_port = htons(bb_listener_port(p->listener));
 	return 0;
 }

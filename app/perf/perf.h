@@ -147,8 +147,8 @@ struct perf {
 	uint32_t recv_step, recv_slots;
 	uint32_t rq_depth;     /* depth of a receive queue: number of receive slots for the smallest
 				  message */
-	uint64_t posted, done; /* requests of all queue pairs posted, and completed */
-	uint64_t recv_done;    /* receives of all queue pairs */
+	uint64_t posted, done; /* requests posted, and completed; all queue pairs */
+	uint64_t recv_done;    /* receives completed, summed over all queue pairs */
 	uint64_t total_sent, total_received; /* messages sent and received in earlier sizes */
 	const uint8_t *last_msg;             /* data of the last received message */
 	uint64_t last_post;                  /* TSC of the last post */

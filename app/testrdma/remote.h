@@ -42,7 +42,8 @@ struct remote_hello {
 	uint64_t token; /* token of an initiator; its connections share the target's memory */
 	uint64_t bytes; /* bytes of the target's memory before the control blocks: guard bytes and
 			   slots */
-	uint64_t addr;  /* address of the initiator's memory, which has the same size */
+	uint64_t addr;  /* address of the initiator's memory, which is as large as the target's
+			   memory */
 	uint32_t rkey;  /* rkey of the initiator's memory */
 	uint32_t index, conns; /* index of this connection, and number of connections */
 	uint32_t depth, sgl, max_inline;

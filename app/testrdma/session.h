@@ -33,10 +33,11 @@ struct session {
 	uint64_t wait_until;      /* TSC at which the command "wait" ends; 0 if no wait is active */
 	uint32_t n_wrong;         /* number of wrong commands, except typed ones */
 	bool typed; /* the current command was typed at a terminal, so the user sees its error */
-	const char *file;       /* file of the current command; NULL if none */
-	uint32_t file_line;     /* number of the line in file that has the command, from 1 */
-	uint32_t file_depth;    /* number of files that are open; a file may load others */
-	bool files_ended;       /* Ctrl-C at the terminal ends the files that are open */
+	const char *file;    /* file of the current command; NULL if none */
+	uint32_t file_line;  /* number of the line in file that has the command, from 1 */
+	uint32_t file_depth; /* number of files that are open; a file may load others */
+	bool files_ended;    /* set by Ctrl-C at the terminal: no further commands of the open files
+				are executed */
 	struct input *terminal; /* input of the terminal; NULL if there is none */
 	const char *device;     /* device specification without faults */
 	char spec[512];         /* device specification with faults */

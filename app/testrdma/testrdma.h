@@ -123,8 +123,8 @@ struct pair {
 	struct bb_qp *peer;   /* QP of the target; NULL if the target is in another process */
 	struct bb_conn *conn; /* connection to the target's process, or NULL */
 	struct side *initiator, *target; /* memory of the initiator and of the target */
-	uint8_t *local, *remote;         /* slot 0 of each side */
-	uint64_t target_delta;           /* address in a request minus local address in target */
+	uint8_t *local, *remote;         /* slot 0 of local memory, and of the target's memory */
+	uint64_t target_delta; /* address in a request minus the address computed from remote */
 	uint32_t target_rkey;
 	bool reverse;      /* true if this pair is the reverse direction of another pair */
 	struct pair *twin; /* pair with the same QPs in the other direction; NULL if none */
@@ -150,7 +150,7 @@ struct pair {
 	uint64_t sig_at;       /* value that posted has after the next signalled operation */
 	uint64_t last_sig;     /* value of posted after the last signalled operation */
 	uint64_t recv_posted, recv_done;
-	uint32_t slot, recv_slot; /* index for the next operation, and for the next receive */
+	uint32_t slot, recv_slot; /* slot of the next operation; slot of the next receive */
 	uint64_t word_start;      /* value of the word that atomics change, before operation 0 */
 	uint32_t index;
 };

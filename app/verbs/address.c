@@ -15,8 +15,8 @@
 #define HOSTS 65534u
 
 /*
- * Opens the device. With @quiet nothing is logged, because another address can be tried if this one
- * is in use.
+ * Opens the device. With @quiet nothing is logged: if the address is in use, the caller tries
+ * another one.
  */
 static int
 try_open(const char *name, const char *args, const char *more, bool quiet, struct mlx5_ctx **ctx)

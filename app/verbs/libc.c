@@ -45,7 +45,7 @@ trace(const char *what, unsigned int a, unsigned int b, int rc)
 		fprintf(stderr, "verbs: %s 0x%x 0x%x: %s\n", what, a, b, strerror(rc));
 }
 
-/* Returns @ok, or -1 with errno if @rc is an errno. */
+/* Returns @ok if @rc is 0. Otherwise sets errno to @rc and returns -1. */
 static ssize_t
 result(int rc, size_t ok)
 {

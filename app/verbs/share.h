@@ -50,7 +50,7 @@ struct share_file {
 struct share_found {
 	enum share_kind kind;
 	const struct share_file *file; /* file of the mapping; valid if kind is SHARE_OURS */
-	uint64_t off;                  /* offset of the start in that file */
+	uint64_t off;                  /* offset in the file of the first byte of the range */
 };
 
 /* Looks up the mappings of [from, end), whole pages, and updates the @n files at @files. */

@@ -104,7 +104,10 @@ share_unprotect(int uffd, void *at, size_t len)
 	struct uffdio_range range = {.start = (uintptr_t)at, .len = len};
 
 	(void)ioctl(uffd, UFFDIO_UNREGISTER, &range);
-	/* The kernel wakes only threads that wait for missing pages. */
+	/*
+	 * UFFDIO_UNREGISTER wakes only threads that wait for missing pages. This call wakes threads
+	 * that wait to write.
+	 */
 	(void)ioctl(uffd, UFFDIO_WAKE, &range);
 }
 

@@ -84,7 +84,8 @@ struct baseline_dev {
 	uint8_t *cq;
 	uint32_t sq_mask, cq_mask, cq_log;
 	volatile uint32_t *sq_rec;
-	volatile uint32_t *rq_rec; /* NULL if the QP has no receive queue */
+	volatile uint32_t *rq_rec; /* doorbell record of the receive queue; NULL if the QP has no
+				      receive queue */
 	const uint64_t *reg;
 	uint32_t user_index;
 	uint16_t ci;

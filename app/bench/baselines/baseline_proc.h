@@ -14,8 +14,8 @@ struct baseline_proc_run {
 };
 
 /*
- * Returns half of the round trip of size bytes through mapped memory, in ns. All three functions
- * return a negative number on an error or wrong data.
+ * Returns half of the round trip of a message of size bytes through mapped memory, in ns. This
+ * function and the two TCP functions below return a negative number on an error or wrong data.
  */
 double baseline_mapped_latency(void *run);
 /* Returns half of the round trip of a TCP message on loopback, in ns. Both processes poll. */

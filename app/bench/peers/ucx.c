@@ -155,7 +155,10 @@ run(const struct ucx_test *t)
 	if (pid < 0)
 		return -1;
 	start = tsc();
-	/* Repeats the client, because the server needs a moment before it listens. */
+	/*
+	 * Runs the client again while it fails, because the server needs a moment before it
+	 * listens.
+	 */
 	do {
 		usleep(5000);
 		rc = child_run(path, client, env, text, sizeof(text));
@@ -175,7 +178,8 @@ ucx_latency(void *test)
 	double mr = run(test);
 
 	/*
-	 * Computes the time from the rate, because ucx_perftest prints the rate with more digits.
+	 * Computes the time from the rate, because ucx_perftest prints the rate with more digits
+	 * than the time.
 	 */
 	return mr > 0 ? 1e9 / mr : -1;
 }

@@ -43,7 +43,7 @@ peer_row(const char *line)
 	report_row(&row);
 }
 
-/* Measures the same points with the installed libmlx5. */
+/* Reports the same measurements for the installed libmlx5 in place of the baseline. */
 static void
 peer(void)
 {
