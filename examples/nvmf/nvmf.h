@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Engine of an NVMe over Fabrics target. It has no transport, no clock and no threads: capsules and
+ * the time come in by function calls, transfers and responses go out by struct nvmf_ops.
+ *
+ * A target has subsystems, a subsystem has namespaces. A host that connects an admin queue gets a
+ * controller of a subsystem, and may then connect I/O queues to that controller. A queue has one
+ * request for each entry. These are the states of a request:
+ *
+ *   free -> pulling (data of the host) -> I/O (of the namespace) -> sending (data, response) ->
+ * free free -> waiting (Asynchronous Event Request) -> sending -> free
+ *
+ * A capsule that arrives while all requests are in use waits: the host may send a command as soon
+ * as it has a response, which is before the transport knows that the response was delivered.
+ *
+ * Thread rule: all calls for a target come from one thread. Control calls return 0 or -errno. No
+ * function for commands allocates memory, except for the Connect command of an admin queue.
+ */
+#ifndef NVMF_H
+#define NVMF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "nvmf_spec.h"
+
+#define NVMF_MAX_QUEUES 128u  /* I/O queues of a controller */
+#define NVMF_MAX_DEPTH  1024u /* entries of a queue */
+#define NVMF_ASYNC      4u    /* Asynchronous Event Requests of a controller */
+#define NVMF_ERRORS     8u    /* entries of the error log */
+#define NVMF_CHANGED    32u   /* namespaces in the list of changed ones; more: "all" */
+#define NVMF_FEATURES   6u    /* features whose value is only stored */
+
+struct nvmf_queue;
+struct nvmf_req;
+struct nvmf_ns;
+
+/* Functions of the transport. None of them may call the engine before it returns. */
+struct nvmf_ops {
+	/*
+	 * Reads @len bytes at @offset of the host's buffer, r->addr and r->key, to @to, which is in
+	 * the request's memory. The transport then calls nvmf_req_pulled().
+	 */
+	void (*pull)(struct nvmf_queue *q, struct nvmf_req *r, void *to, uint32_t offset,
+		     uint32_t len);
+	/*
+	 * Writes r->push bytes of r->mem to the host's buffer, then sends r->cqe, with an
+	 * invalidation of r->key if r->invalidate. The capsule's receive r->capsule is free. The
+	 * transport calls nvmf_req_sent() once it needs the request's memory no longer.
+	 */
+	void (*respond)(struct nvmf_queue *q, struct nvmf_req *r);
+	/*
+	 * Disconnects the queue for the reason @why. The transport then calls nvmf_queue_close().
+	 * It may be called for a queue more than once.
+	 */
+	void (*close)(struct nvmf_queue *q, const char *why);
+};
+
+/* ---- Namespaces */
+
+enum nvmf_io_op {
+	NVMF_IO_READ,
+	NVMF_IO_WRITE,
+	NVMF_IO_FLUSH,
+	NVMF_IO_ZERO,    /* makes a range read as zeros */
+	NVMF_IO_DISCARD, /* a hint that the data of a range is no longer needed */
+};
+
+/* A request to a namespace. The range is inside of the namespace, and is in bytes. */
+struct nvmf_io {
+	enum nvmf_io_op op;
+	bool fua; /* complete when the data is on the medium */
+	void *buf;
+	uint64_t offset, len;
+};
+
+struct nvmf_ns_ops {
+	/*
+	 * Starts a request. Returns 0 or -errno if it has ended, or -EINPROGRESS: then the
+	 * namespace calls nvmf_req_done(), but not before this function returns.
+	 */
+	int (*start)(struct nvmf_ns *ns, struct nvmf_req *r, const struct nvmf_io *io);
+};
+
+struct nvmf_ns {
+	const struct nvmf_ns_ops *ops;
+	void *ctx; /* of the ops */
+	uint64_t blocks;
+	uint8_t shift; /* block size is 1 << shift, 512 to 4096 bytes */
+	bool read_only;
+	uint8_t id[16];                     /* NGUID and UUID; chosen by nvmf_ns_add() if zero */
+	uint32_t nsid;                      /* set by nvmf_ns_add() */
+	uint64_t reads, writes;             /* commands that succeeded */
+	uint64_t bytes_read, bytes_written; /* of these commands */
+};
+
+/* Namespace in the process's memory; @mem has @len bytes, a multiple of 4096. */
+void nvmf_ns_memory(struct nvmf_ns *ns, void *mem, uint64_t len, uint8_t shift);
+/* Namespace without storage: writes vanish, reads return zeros. */
+void nvmf_ns_null(struct nvmf_ns *ns, uint64_t len, uint8_t shift);
+
+/* ---- Target */
+
+/* A subsystem. The arrays are the caller's, and may change only before the first queue exists. */
+struct nvmf_subsys {
+	const char *nqn;
+	const char *serial; /* up to 20 characters */
+	bool any_host;
+	const char *const *hosts; /* NQNs of the hosts that may connect, unless any_host */
+	uint32_t nhosts;
+	struct nvmf_ns **ns; /* NULL entries are inactive; entry 0 has NSID 1 */
+	uint32_t max_ns;
+	bool discovery; /* the target's own subsystem; leave it false */
+};
+
+struct nvmf_target_attr {
+	struct nvmf_subsys *subsys;
+	uint32_t nsubsys;
+	uint32_t max_io;     /* bytes of a command's data: a power of two, 4096 to 1 MiB */
+	uint32_t in_capsule; /* bytes of data in a capsule of an I/O queue, a multiple of 16 */
+	uint32_t io_queues;  /* of a controller, 1 to NVMF_MAX_QUEUES */
+	uint32_t io_depth;   /* entries of an I/O queue, 2 to NVMF_MAX_DEPTH */
+	uint32_t ctrls;      /* controllers of all subsystems, 1 to 65519 */
+	const char *traddr, *trsvcid; /* address and port in the discovery log */
+	uint8_t adrfam;               /* 1: IPv4, 2: IPv6 */
+	const struct nvmf_ops *ops;
+};
+
+struct nvmf_error {
+	uint64_t count, lba;
+	uint32_t nsid;
+	uint16_t sqid, cid, status;
+};
+
+struct nvmf_ctrl {
+	struct nvmf_target *target;
+	struct nvmf_subsys *subsys;
+	struct nvmf_queue *queue[NVMF_MAX_QUEUES + 1]; /* 0: admin queue */
+	char hostnqn[NVMF_NQN];
+	uint8_t hostid[16];
+	uint16_t cntlid;
+	uint32_t cc, csts;
+	uint32_t kato;     /* keep-alive timeout, ms; 0: none */
+	uint64_t deadline; /* time at which the host is declared dead; valid if kato is not 0 */
+	uint32_t async_enabled, async_pending, async_masked; /* bits ASYNC_* */
+	struct nvmf_req *async[NVMF_ASYNC];
+	uint32_t nasync;
+	uint32_t feature[NVMF_FEATURES];
+	uint32_t changed[NVMF_CHANGED]; /* NSIDs, ascending */
+	uint32_t nchanged;              /* NVMF_CHANGED + 1: too many to list */
+	uint64_t errors;                /* number of all errors */
+	struct nvmf_error error[NVMF_ERRORS];
+};
+
+struct nvmf_target {
+	struct nvmf_target_attr attr;
+	struct nvmf_subsys discovery;
+	struct nvmf_ctrl **ctrl; /* entry N has controller id N + 1 */
+	uint32_t next_ctrl;      /* entry at which the search for a free one starts */
+	uint64_t genctr;         /* generation of the discovery log */
+	uint64_t now;            /* ms */
+};
+
+/*
+ * Checks @attr and creates a target at time 0. Returns 0; -ENOMEM; or -EINVAL: a value is out of
+ * its range, or a qualified name is invalid or occurs twice.
+ */
+int nvmf_target_create(const struct nvmf_target_attr *attr, struct nvmf_target **out);
+/* Destroys a target without queues. */
+void nvmf_target_destroy(struct nvmf_target *t);
+/* Sets the time, in ms, and closes the queues of hosts whose keep-alive timer has expired. */
+void nvmf_target_time(struct nvmf_target *t, uint64_t now);
+/* Reports a changed size or presence of a namespace to the hosts of @s that asked for it. */
+void nvmf_ns_changed(struct nvmf_target *t, struct nvmf_subsys *s, uint32_t nsid);
+/* Reports to the hosts of the discovery subsystem that the discovery log has changed. */
+void nvmf_discovery_changed(struct nvmf_target *t);
+/* Returns whether @nqn is a valid qualified name. */
+bool nvmf_nqn_valid(const char *nqn);
+/* Puts a namespace into s->ns[nsid - 1]. Returns 0, -EINVAL or -EBUSY. */
+int nvmf_ns_add(struct nvmf_subsys *s, uint32_t nsid, struct nvmf_ns *ns);
+
+/* ---- Queues */
+
+enum nvmf_req_state {
+	REQ_FREE,
+	REQ_PULLING,
+	REQ_IO,
+	REQ_WAITING, /* Asynchronous Event Request without an event */
+	REQ_SENDING,
+};
+
+struct nvmf_req {
+	struct nvmf_queue *q;
+	uint8_t state;
+	bool invalidate;
+	bool in_capsule; /* the host's data is in the capsule */
+	uint16_t cid;
+	uint32_t index;      /* of the request in its queue */
+	uint32_t capsule;    /* index of the receive that holds the capsule */
+	uint32_t key;        /* of the host's buffer */
+	uint32_t len;        /* bytes of the host's buffer */
+	uint32_t want;       /* bytes of data that the command needs */
+	uint32_t push;       /* bytes of mem to write to the host's buffer */
+	uint64_t addr;       /* of the host's buffer */
+	uint8_t *mem;        /* max_io bytes */
+	const uint8_t *data; /* data of the host: in mem or in the capsule */
+	struct nvmf_ns *ns;
+	uint32_t step;       /* ranges, namespaces or bytes that the command has processed */
+	uint32_t part;       /* bytes of the current part of a Compare */
+	int res;             /* of the last request to a namespace that ended at once */
+	bool again, looping; /* such a request has ended; its caller runs */
+	void (*pulled)(struct nvmf_req *r);        /* continues when the host's data is there */
+	void (*done)(struct nvmf_req *r, int res); /* continues when the namespace has finished */
+	uint8_t cmd[NVMF_SQE];
+	uint8_t cqe[NVMF_CQE];
+	uint32_t next_free;
+};
+
+struct nvmf_capsule {
+	const uint8_t *bytes;
+	uint32_t len, index;
+};
+
+struct nvmf_queue {
+	struct nvmf_target *t;
+	struct nvmf_ctrl *ctrl; /* NULL: no successful Connect */
+	void *user;             /* of the transport */
+	uint16_t qid;           /* of the connection request */
+	uint32_t depth;
+	uint32_t size; /* entries of the submission queue, as Connect says */
+	uint32_t sqhd;
+	bool no_flow; /* the host does not use the submission queue's head */
+	bool closed;
+	uint32_t in_ns;          /* requests that a namespace holds */
+	uint32_t free;           /* index of the first free request; depth if there is none */
+	uint32_t first, waiting; /* capsules that wait for a request: a ring of depth entries */
+	struct nvmf_capsule *ring;
+	uint64_t *cids; /* bitmap of the ids of commands without a response */
+	struct nvmf_req *req;
+};
+
+/*
+ * Creates a queue for a new connection.
+ * @param qid number of the queue that the connection request names
+ * @param depth entries, 2 to NVMF_MAX_DEPTH; as many capsules may be outstanding
+ * @param mem depth * max_io bytes, the memory of the requests; the transport's
+ * @return 0; -EINVAL: @qid or @depth is out of range; -ENOMEM
+ */
+int nvmf_queue_create(struct nvmf_target *t, uint16_t qid, uint32_t depth, void *mem, void *user,
+		      struct nvmf_queue **out);
+/*
+ * Ends the queue after its connection has ended. The engine makes no more calls for it. If it is an
+ * admin queue, the controller ends, and its I/O queues are closed by ops->close. Idempotent.
+ */
+void nvmf_queue_close(struct nvmf_queue *q);
+/* Returns whether no namespace uses the memory of a closed queue. */
+bool nvmf_queue_idle(const struct nvmf_queue *q);
+/* Frees a queue that is closed and idle. */
+void nvmf_queue_destroy(struct nvmf_queue *q);
+/*
+ * Executes a capsule of @len bytes that was received into receive @index. The bytes must stay until
+ * ops->respond() of a request with this index.
+ */
+void nvmf_capsule(struct nvmf_queue *q, const void *bytes, uint32_t len, uint32_t index);
+/* Continues after ops->pull(). @ok false: the transfer failed, and the queue still works. */
+void nvmf_req_pulled(struct nvmf_req *r, bool ok);
+/* Frees a request after ops->respond(). */
+void nvmf_req_sent(struct nvmf_req *r);
+/* Continues after a namespace's start() returned -EINPROGRESS. @res is 0 or -errno. */
+void nvmf_req_done(struct nvmf_req *r, int res);
+
+#endif

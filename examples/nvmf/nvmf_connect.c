@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Fabrics commands: Connect, Property Get, Property Set. */
+#include <string.h>
+
+#include "nvmf_priv.h"
+
+#define CAP_CQR 0x10000ull    /* queues are contiguous, as all queues of a fabric */
+#define CAP_TO  (30ull << 24) /* 15 s until CSTS.RDY follows CC.EN */
+#define CAP_CSS (1ull << 37)  /* NVM command set */
+
+static uint64_t
+cap(const struct nvmf_target *t)
+{
+	return CAP_CQR | CAP_TO | CAP_CSS | (t->attr.io_depth - 1);
+}
+
+/* ---- Connect */
+
+/* Ends a Connect whose field at offset @at is invalid; @at has CONNECT_IN_DATA for the data. */
+static void
+invalid(struct nvmf_req *r, uint32_t at)
+{
+	nvmf_end(r, SC_CONNECT_PARAM | SC_DNR, at);
+}
+
+/* Returns the qualified name at @at of the Connect data, or NULL if it is invalid. */
+static const char *
+nqn(const struct nvmf_req *r, uint32_t at)
+{
+	const char *name = (const char *)r->data + at;
+
+	return memchr(name, '\0', NVMF_NQN) != NULL && nvmf_nqn_valid(name) ? name : NULL;
+}
+
+static struct nvmf_subsys *
+find_subsys(struct nvmf_target *t, const char *name)
+{
+	uint32_t i;
+
+	if (strcmp(name, NVMF_DISCOVERY) == 0)
+		return &t->discovery;
+	for (i = 0; i < t->attr.nsubsys; i++)
+		if (strcmp(name, t->attr.subsys[i].nqn) == 0)
+			return &t->attr.subsys[i];
+	return NULL;
+}
+
+static void
+install(struct nvmf_req *r, struct nvmf_ctrl *c)
+{
+	struct nvmf_queue *q = r->q;
+
+	q->ctrl = c;
+	c->queue[q->qid] = q;
+	q->size = (uint32_t)get16(r->cmd + AT_CON_SQSIZE) + 1;
+	q->sqhd = 1; /* Connect itself was entry 0 */
+	q->no_flow = (r->cmd[AT_CON_CATTR] & CATTR_NO_FLOW) != 0;
+	nvmf_ctrl_alive(c);
+	nvmf_end(r, SC_OK, c->cntlid);
+}
+
+static void
+connect_admin(struct nvmf_req *r, struct nvmf_subsys *s, const char *host)
+{
+	struct nvmf_ctrl *c;
+
+	if (get16(r->data + AT_COND_CNTLID) != NVMF_CNTLID_ANY) {
+		invalid(r, AT_COND_CNTLID | CONNECT_IN_DATA);
+		return;
+	}
+	c = nvmf_ctrl_create(r->q->t, s);
+	if (c == NULL) {
+		nvmf_end(r, SC_CONNECT_BUSY, 0);
+		return;
+	}
+	strcpy(c->hostnqn, host); /* nvmf_nqn_valid() has checked its length */
+	memcpy(c->hostid, r->data + AT_COND_HOSTID, sizeof(c->hostid));
+	nvmf_ctrl_kato(c, get32(r->cmd + AT_CON_KATO));
+	install(r, c);
+}
+
+static void
+connect_io(struct nvmf_req *r, struct nvmf_subsys *s, const char *host)
+{
+	struct nvmf_target *t = r->q->t;
+	uint32_t id = get16(r->data + AT_COND_CNTLID);
+	struct nvmf_ctrl *c = id == 0 || id > t->attr.ctrls ? NULL : t->ctrl[id - 1];
+
+	if (c == NULL || c->subsys != s)
+		invalid(r, AT_COND_CNTLID | CONNECT_IN_DATA);
+	else if (strcmp(c->hostnqn, host) != 0)
+		invalid(r, AT_COND_HOSTNQN | CONNECT_IN_DATA);
+	else if (memcmp(c->hostid, r->data + AT_COND_HOSTID, sizeof(c->hostid)) != 0)
+		invalid(r, AT_COND_HOSTID | CONNECT_IN_DATA);
+	else if (s->discovery || (c->csts & (CSTS_RDY | CSTS_CFS | CSTS_SHST_DONE)) != CSTS_RDY)
+		invalid(r, AT_CON_QID);
+	else if (c->queue[r->q->qid] != NULL)
+		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
+	else
+		install(r, c);
+}
+
+/* Continues Connect when its data is there. */
+static void
+connect_data(struct nvmf_req *r)
+{
+	const char *sub = nqn(r, AT_COND_SUBNQN), *host = nqn(r, AT_COND_HOSTNQN);
+	struct nvmf_subsys *s = sub == NULL ? NULL : find_subsys(r->q->t, sub);
+
+	/* A second Connect may have arrived before the data of the first one. */
+	if (r->q->ctrl != NULL)
+		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
+	else if (s == NULL)
+		invalid(r, AT_COND_SUBNQN | CONNECT_IN_DATA);
+	else if (host == NULL)
+		invalid(r, AT_COND_HOSTNQN | CONNECT_IN_DATA);
+	else if (!nvmf_host_allowed(s, host))
+		nvmf_refuse(r, SC_CONNECT_HOST);
+	else if (r->q->qid == 0)
+		connect_admin(r, s, host);
+	else
+		connect_io(r, s, host);
+}
+
+static void
+connect(struct nvmf_req *r)
+{
+	uint32_t sqsize = get16(r->cmd + AT_CON_SQSIZE);
+
+	if (r->q->ctrl != NULL)
+		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
+	else if (get16(r->cmd + AT_CON_RECFMT) != 0)
+		nvmf_refuse(r, SC_CONNECT_FORMAT);
+	else if (get16(r->cmd + AT_CON_QID) != r->q->qid)
+		invalid(r, AT_CON_QID);
+	else if (sqsize == 0 || sqsize >= r->q->depth)
+		invalid(r, AT_CON_SQSIZE);
+	else if (nvmf_exact(r, NVMF_CONNECT_DATA))
+		nvmf_pull(r, NVMF_CONNECT_DATA, connect_data);
+}
+
+/* ---- Properties */
+
+static void
+property_get(struct nvmf_req *r)
+{
+	const struct nvmf_ctrl *c = r->q->ctrl;
+	bool wide = (r->cmd[AT_PROP_ATTRIB] & 7) == 1;
+	uint64_t value;
+
+	if ((r->cmd[AT_PROP_ATTRIB] & 7) > 1) {
+		nvmf_refuse(r, SC_INVALID_FIELD);
+		return;
+	}
+	switch (get32(r->cmd + AT_PROP_OFFSET)) {
+	case PROP_CAP:
+		value = cap(c->target);
+		break;
+	case PROP_VS:
+		value = NVMF_VERSION;
+		break;
+	case PROP_CC:
+		value = c->cc;
+		break;
+	case PROP_CSTS:
+		value = c->csts;
+		break;
+	default:
+		nvmf_refuse(r, SC_INVALID_FIELD);
+		return;
+	}
+	/* The size must be that of the property: only CAP has 8 bytes. */
+	if (wide != (get32(r->cmd + AT_PROP_OFFSET) == PROP_CAP))
+		nvmf_refuse(r, SC_INVALID_FIELD);
+	else
+		nvmf_end(r, SC_OK, value);
+}
+
+/* Executes a write of the controller configuration: enable, disable, shutdown. */
+static void
+configure(struct nvmf_ctrl *c, uint32_t cc)
+{
+	bool enable = (cc & ~c->cc & CC_EN) != 0, disable = (~cc & c->cc & CC_EN) != 0;
+	bool valid = (cc & CC_FORMAT) == 0 &&
+		     (c->subsys->discovery || (cc & CC_ENTRIES) == CC_ENTRIES_NVM);
+
+	c->cc = cc;
+	if (enable)
+		c->csts = valid ? CSTS_RDY : CSTS_CFS;
+	if (disable)
+		c->csts = 0;
+	if ((cc & CC_SHN) != 0)
+		c->csts |= CSTS_SHST_DONE;
+	else if (enable)
+		c->csts &= ~CSTS_SHST_DONE;
+}
+
+static void
+property_set(struct nvmf_req *r)
+{
+	if ((r->cmd[AT_PROP_ATTRIB] & 7) != 0 || get32(r->cmd + AT_PROP_OFFSET) != PROP_CC) {
+		nvmf_refuse(r, SC_INVALID_FIELD);
+		return;
+	}
+	configure(r->q->ctrl, get32(r->cmd + AT_PROP_VALUE));
+	nvmf_end(r, SC_OK, 0);
+}
+
+void
+nvmf_fabrics(struct nvmf_req *r)
+{
+	uint8_t type = r->cmd[AT_FCTYPE];
+
+	if (type == FC_CONNECT)
+		connect(r);
+	else if (r->q->ctrl == NULL)
+		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
+	else if (r->q->qid != 0 || (type != FC_PROPERTY_GET && type != FC_PROPERTY_SET))
+		nvmf_refuse(r, SC_INVALID_OPCODE);
+	else if (!nvmf_exact(r, 0))
+		return;
+	else if (type == FC_PROPERTY_GET)
+		property_get(r);
+	else
+		property_set(r);
+}

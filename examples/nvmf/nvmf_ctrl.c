@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The target and its controllers: creation, keep-alive timers, events, errors. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvmf_priv.h"
+
+#define KATO_UNIT 1000u /* ms: the granularity that Identify reports */
+
+/* ---- Target */
+
+bool
+nvmf_nqn_valid(const char *nqn)
+{
+	size_t len = strlen(nqn);
+
+	return len >= 5 && len <= NVMF_NQN_MAX && memcmp(nqn, "nqn.", 4) == 0;
+}
+
+static bool
+subsys_valid(const struct nvmf_target_attr *attr, uint32_t i)
+{
+	const struct nvmf_subsys *s = &attr->subsys[i];
+	uint32_t j;
+
+	if (s->nqn == NULL || !nvmf_nqn_valid(s->nqn) || strcmp(s->nqn, NVMF_DISCOVERY) == 0)
+		return false;
+	if (s->serial == NULL || strlen(s->serial) > 20 || s->max_ns > 1024)
+		return false;
+	for (j = 0; j < s->nhosts; j++)
+		if (!nvmf_nqn_valid(s->hosts[j]))
+			return false;
+	for (j = 0; j < i; j++)
+		if (strcmp(attr->subsys[j].nqn, s->nqn) == 0)
+			return false;
+	return true;
+}
+
+int
+nvmf_target_create(const struct nvmf_target_attr *attr, struct nvmf_target **out)
+{
+	struct nvmf_target *t;
+	uint32_t i;
+
+	if ((attr->max_io & (attr->max_io - 1)) != 0 || attr->max_io < NVMF_PAGE ||
+	    attr->max_io > 1 << 20 || attr->in_capsule % 16 != 0 ||
+	    attr->in_capsule > attr->max_io || attr->io_queues == 0 ||
+	    attr->io_queues > NVMF_MAX_QUEUES || attr->io_depth < 2 ||
+	    attr->io_depth > NVMF_MAX_DEPTH || attr->ctrls == 0 || attr->ctrls > 65519 ||
+	    strlen(attr->traddr) >= 256 || strlen(attr->trsvcid) >= 32)
+		return -EINVAL;
+	for (i = 0; i < attr->nsubsys; i++)
+		if (!subsys_valid(attr, i))
+			return -EINVAL;
+	t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return -ENOMEM;
+	t->ctrl = calloc(attr->ctrls, sizeof(struct nvmf_ctrl *));
+	if (t->ctrl == NULL) {
+		free(t);
+		return -ENOMEM;
+	}
+	t->attr = *attr;
+	t->discovery = (struct nvmf_subsys){
+		.nqn = NVMF_DISCOVERY, .serial = "discovery", .any_host = true, .discovery = true};
+	*out = t;
+	return 0;
+}
+
+void
+nvmf_target_destroy(struct nvmf_target *t)
+{
+	free(t->ctrl);
+	free(t);
+}
+
+static void
+close_queues(struct nvmf_ctrl *c, const char *why)
+{
+	uint32_t i;
+
+	for (i = 0; i <= NVMF_MAX_QUEUES; i++)
+		if (c->queue[i] != NULL)
+			c->target->attr.ops->close(c->queue[i], why);
+}
+
+void
+nvmf_target_time(struct nvmf_target *t, uint64_t now)
+{
+	uint32_t i;
+
+	t->now = now;
+	for (i = 0; i < t->attr.ctrls; i++) {
+		struct nvmf_ctrl *c = t->ctrl[i];
+
+		if (c == NULL || c->kato == 0 || now < c->deadline)
+			continue;
+		c->csts |= CSTS_CFS;
+		close_queues(c, "the host's keep-alive timer has expired");
+	}
+}
+
+/* ---- Controllers */
+
+struct nvmf_ctrl *
+nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s)
+{
+	uint32_t i, at = t->next_ctrl;
+	struct nvmf_ctrl *c;
+
+	/* Ids go round, so that a host with a stale id does not meet a new controller at once. */
+	for (i = 0; i < t->attr.ctrls && t->ctrl[at] != NULL; i++)
+		at = at + 1 < t->attr.ctrls ? at + 1 : 0;
+	if (i == t->attr.ctrls)
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return NULL;
+	c->target = t;
+	c->subsys = s;
+	c->cntlid = (uint16_t)(at + 1);
+	t->ctrl[at] = c;
+	t->next_ctrl = at + 1 < t->attr.ctrls ? at + 1 : 0;
+	return c;
+}
+
+/* Ends a controller whose admin queue is gone. Its I/O queues have no controller from now on. */
+void
+nvmf_ctrl_end(struct nvmf_ctrl *c)
+{
+	uint32_t i;
+
+	close_queues(c, "the admin queue of its controller is gone");
+	for (i = 0; i <= NVMF_MAX_QUEUES; i++)
+		if (c->queue[i] != NULL)
+			c->queue[i]->ctrl = NULL;
+	c->target->ctrl[c->cntlid - 1] = NULL;
+	free(c);
+}
+
+void
+nvmf_ctrl_alive(struct nvmf_ctrl *c)
+{
+	c->deadline = c->target->now + c->kato;
+}
+
+void
+nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms)
+{
+	uint32_t units = ms / KATO_UNIT + (ms % KATO_UNIT != 0);
+
+	c->kato = units > UINT32_MAX / KATO_UNIT ? ms : units * KATO_UNIT;
+	nvmf_ctrl_alive(c);
+}
+
+struct nvmf_ns *
+nvmf_ctrl_ns(const struct nvmf_ctrl *c, uint32_t nsid)
+{
+	return nsid == 0 || nsid > c->subsys->max_ns ? NULL : c->subsys->ns[nsid - 1];
+}
+
+bool
+nvmf_host_allowed(const struct nvmf_subsys *s, const char *hostnqn)
+{
+	uint32_t i;
+
+	if (s->any_host)
+		return true;
+	for (i = 0; i < s->nhosts; i++)
+		if (strcmp(s->hosts[i], hostnqn) == 0)
+			return true;
+	return false;
+}
+
+void
+nvmf_ctrl_error(struct nvmf_ctrl *c, const struct nvmf_req *r, uint32_t status)
+{
+	struct nvmf_error *e = &c->error[c->errors++ % NVMF_ERRORS];
+	bool nvm = r->q->qid != 0 && r->cmd[AT_OPCODE] != OPC_FABRICS;
+
+	e->count = c->errors;
+	e->sqid = r->q->qid;
+	e->cid = r->cid;
+	e->status = (uint16_t)(status << 1);
+	e->nsid = r->cmd[AT_OPCODE] == OPC_FABRICS ? 0 : get32(r->cmd + AT_NSID);
+	e->lba = nvm && r->cmd[AT_OPCODE] != NVM_FLUSH && r->cmd[AT_OPCODE] != NVM_DSM
+			 ? get64(r->cmd + AT_SLBA)
+			 : 0;
+}
+
+/* ---- Asynchronous events */
+
+/*
+ * Sends the pending events for which an Asynchronous Event Request waits. An event that was sent is
+ * masked until the host has read its log page.
+ */
+void
+nvmf_ctrl_events_send(struct nvmf_ctrl *c)
+{
+	static const struct {
+		uint32_t bit, result;
+	} events[] = {{ASYNC_NS_ATTR, EVENT_NS_ATTR}, {ASYNC_DISCOVERY, EVENT_DISCOVERY}};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(events) / sizeof(events[0]) && c->nasync > 0; i++) {
+		uint32_t ready = c->async_pending & c->async_enabled & ~c->async_masked;
+
+		if ((ready & events[i].bit) == 0)
+			continue;
+		c->async_pending &= ~events[i].bit;
+		c->async_masked |= events[i].bit;
+		nvmf_end(c->async[--c->nasync], SC_OK, events[i].result);
+	}
+}
+
+void
+nvmf_ctrl_event(struct nvmf_ctrl *c, uint32_t bit)
+{
+	c->async_pending |= bit;
+	nvmf_ctrl_events_send(c);
+}
+
+/* Adds a namespace to the list of changed ones, in ascending order and once. */
+static void
+note_changed(struct nvmf_ctrl *c, uint32_t nsid)
+{
+	uint32_t i, n = c->nchanged;
+
+	if (n > NVMF_CHANGED)
+		return;
+	for (i = 0; i < n && c->changed[i] < nsid; i++)
+		;
+	if (i < n && c->changed[i] == nsid)
+		return;
+	c->nchanged = n + 1;
+	if (n == NVMF_CHANGED)
+		return;
+	memmove(&c->changed[i + 1], &c->changed[i], (n - i) * sizeof(c->changed[0]));
+	c->changed[i] = nsid;
+}
+
+void
+nvmf_ns_changed(struct nvmf_target *t, struct nvmf_subsys *s, uint32_t nsid)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->attr.ctrls; i++) {
+		if (t->ctrl[i] == NULL || t->ctrl[i]->subsys != s)
+			continue;
+		note_changed(t->ctrl[i], nsid);
+		nvmf_ctrl_event(t->ctrl[i], ASYNC_NS_ATTR);
+	}
+}
+
+void
+nvmf_discovery_changed(struct nvmf_target *t)
+{
+	uint32_t i;
+
+	t->genctr++;
+	for (i = 0; i < t->attr.ctrls; i++)
+		if (t->ctrl[i] != NULL && t->ctrl[i]->subsys->discovery)
+			nvmf_ctrl_event(t->ctrl[i], ASYNC_DISCOVERY);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Get Log Page. A host reads any part of a page; so a page is written through a window. */
+#include <string.h>
+
+#include "nvmf_priv.h"
+
+#define ENTRY 1024u /* bytes of the header and of each entry of the discovery log */
+
+/* The part of a page that the host wants: @len bytes at @offset. */
+struct window {
+	uint8_t *to;
+	uint64_t offset;
+	uint32_t len;
+};
+
+/* Writes @n bytes at @at of the page, as far as the window shows them. */
+static void
+show(const struct window *w, uint64_t at, const void *bytes, uint32_t n)
+{
+	const uint8_t *from = bytes;
+	uint64_t skip = at < w->offset ? w->offset - at : 0;
+
+	if (skip >= n)
+		return;
+	at = at + skip - w->offset;
+	if (at >= w->len)
+		return;
+	n -= (uint32_t)skip;
+	if (n > w->len - at)
+		n = w->len - (uint32_t)at;
+	memcpy(w->to + at, from + skip, n);
+}
+
+static void
+errors(const struct window *w, const struct nvmf_ctrl *c)
+{
+	uint64_t n = c->errors < NVMF_ERRORS ? c->errors : NVMF_ERRORS, i;
+
+	for (i = 0; i < n; i++) {
+		const struct nvmf_error *e = &c->error[(c->errors - 1 - i) % NVMF_ERRORS];
+		uint8_t b[64] = {0};
+
+		put64(b, e->count);
+		put16(b + 8, e->sqid);
+		put16(b + 10, e->cid);
+		put16(b + 12, e->status);
+		put16(b + 14, 0xffff); /* the position of the wrong field is not reported */
+		put64(b + 16, e->lba);
+		put32(b + 24, e->nsid);
+		show(w, i * sizeof(b), b, sizeof(b));
+	}
+}
+
+/* Returns thousands of 512 bytes, rounded up: the unit of the SMART log. */
+static uint64_t
+data_units(uint64_t bytes)
+{
+	return bytes / 512000 + (bytes % 512000 != 0);
+}
+
+static void
+smart(const struct window *w, const struct nvmf_ctrl *c, uint32_t nsid)
+{
+	uint64_t reads = 0, writes = 0, in = 0, out = 0;
+	uint8_t b[512] = {0};
+	uint32_t i;
+
+	for (i = 0; i < c->subsys->max_ns; i++) {
+		const struct nvmf_ns *ns = c->subsys->ns[i];
+
+		if (ns == NULL || (nsid != NVMF_NSID_ALL && nsid != i + 1))
+			continue;
+		reads += ns->reads;
+		writes += ns->writes;
+		out += ns->bytes_read;
+		in += ns->bytes_written;
+	}
+	b[3] = 100; /* available spare, percent */
+	b[4] = 10;  /* its threshold */
+	put64(b + 32, data_units(out));
+	put64(b + 48, data_units(in));
+	put64(b + 64, reads);
+	put64(b + 80, writes);
+	put64(b + 176, c->errors);
+	show(w, 0, b, sizeof(b));
+}
+
+static void
+firmware(const struct window *w)
+{
+	uint8_t b[512] = {0};
+
+	b[0] = 1; /* slot 1 is active */
+	memcpy(b + 8, "1       ", 8);
+	show(w, 0, b, sizeof(b));
+}
+
+static void
+changed(const struct window *w, const struct nvmf_ctrl *c)
+{
+	uint32_t i, n = c->nchanged > NVMF_CHANGED ? 1 : c->nchanged;
+	uint8_t b[4];
+
+	for (i = 0; i < n; i++) {
+		put32(b, c->nchanged > NVMF_CHANGED ? NVMF_NSID_ALL : c->changed[i]);
+		show(w, 4ull * i, b, sizeof(b));
+	}
+}
+
+static void
+effects(const struct window *w)
+{
+	static const uint8_t admin[] = {ADM_GET_LOG_PAGE, ADM_IDENTIFY,     ADM_ABORT,
+					ADM_SET_FEATURES, ADM_GET_FEATURES, ADM_ASYNC_EVENT,
+					ADM_KEEP_ALIVE};
+	/* The second number of a pair says that the command changes data (LBCC). */
+	static const uint8_t nvm[][2] = {{NVM_FLUSH, 0},        {NVM_WRITE, 1}, {NVM_READ, 0},
+					 {NVM_WRITE_ZEROES, 1}, {NVM_DSM, 1},   {NVM_COMPARE, 0}};
+	uint8_t b[4] = {1};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(admin); i++)
+		show(w, 4ull * admin[i], b, sizeof(b));
+	for (i = 0; i < sizeof(nvm) / sizeof(nvm[0]); i++) {
+		b[0] = nvm[i][1] != 0 ? 3 : 1;
+		show(w, 1024 + 4ull * nvm[i][0], b, sizeof(b));
+	}
+}
+
+/* Positions of fields: SPDK include/spdk/nvmf_spec.h, struct spdk_nvmf_discovery_log_page. */
+static void
+discovery(const struct window *w, const struct nvmf_ctrl *c)
+{
+	const struct nvmf_target_attr *attr = &c->target->attr;
+	uint8_t b[ENTRY];
+	uint32_t i;
+	uint64_t n = 0;
+
+	for (i = 0; i < attr->nsubsys; i++) {
+		if (!nvmf_host_allowed(&attr->subsys[i], c->hostnqn))
+			continue;
+		memset(b, 0, sizeof(b));
+		b[0] = 1; /* RDMA */
+		b[1] = attr->adrfam;
+		b[2] = 2;    /* NVM subsystem */
+		b[3] = 0x04; /* flow control of submission queues may be disabled */
+		put16(b + 4, 1);
+		put16(b + 6, NVMF_CNTLID_ANY);
+		put16(b + 8, NVMF_ADMIN_DEPTH);
+		strcpy((char *)b + 32, attr->trsvcid);
+		strcpy((char *)b + 256, attr->subsys[i].nqn);
+		strcpy((char *)b + 512, attr->traddr);
+		b[768] = 1; /* reliable connected */
+		b[769] = 4; /* RoCE v2 */
+		b[770] = 1; /* RDMA CM */
+		show(w, ENTRY * (1 + n++), b, sizeof(b));
+	}
+	memset(b, 0, sizeof(b));
+	put64(b, c->target->genctr);
+	put64(b + 8, n);
+	show(w, 0, b, sizeof(b));
+}
+
+/* Returns the bytes of page @id, or 0 if the controller does not have it. */
+static uint64_t
+page_size(const struct nvmf_ctrl *c, uint8_t id)
+{
+	if (c->subsys->discovery)
+		return id == LOG_DISCOVERY ? ENTRY * (1ull + c->target->attr.nsubsys) : 0;
+	switch (id) {
+	case LOG_ERROR:
+		return 64 * NVMF_ERRORS;
+	case LOG_SMART:
+	case LOG_FIRMWARE:
+		return 512;
+	case LOG_CHANGED_NS:
+	case LOG_EFFECTS:
+		return NVMF_PAGE;
+	default:
+		return 0;
+	}
+}
+
+/* Clears the event that pointed to the page, unless the host wants to keep it masked. */
+static void
+unmask(struct nvmf_ctrl *c, uint8_t id, uint32_t cdw10)
+{
+	if ((cdw10 & LOG_RETAIN) != 0 || (id != LOG_CHANGED_NS && id != LOG_DISCOVERY))
+		return;
+	if (id == LOG_CHANGED_NS)
+		c->nchanged = 0;
+	c->async_masked &= id == LOG_CHANGED_NS ? ~ASYNC_NS_ATTR : ~ASYNC_DISCOVERY;
+	c->async_pending &= id == LOG_CHANGED_NS ? ~ASYNC_NS_ATTR : ~ASYNC_DISCOVERY;
+}
+
+void
+nvmf_log_page(struct nvmf_req *r)
+{
+	struct nvmf_ctrl *c = r->q->ctrl;
+	uint32_t cdw10 = get32(r->cmd + AT_CDW10), nsid = get32(r->cmd + AT_NSID);
+	uint64_t dwords = (cdw10 >> 16 | (uint64_t)get16(r->cmd + AT_CDW11) << 16) + 1;
+	struct window w = {r->mem, get64(r->cmd + AT_CDW12), 0};
+	uint8_t id = (uint8_t)cdw10;
+	uint64_t size = page_size(c, id);
+
+	if (size == 0) {
+		nvmf_refuse(r, SC_INVALID_LOG_PAGE);
+		return;
+	}
+	if (dwords > c->target->attr.max_io / 4 || w.offset % 4 != 0 || w.offset > size) {
+		nvmf_refuse(r, SC_INVALID_FIELD);
+		return;
+	}
+	if (id == LOG_SMART && nsid != 0 && nsid != NVMF_NSID_ALL &&
+	    nvmf_ctrl_ns(c, nsid) == NULL) {
+		nvmf_refuse(r, SC_INVALID_NAMESPACE);
+		return;
+	}
+	w.len = (uint32_t)dwords * 4;
+	if (!nvmf_exact(r, w.len))
+		return;
+	memset(r->mem, 0, w.len);
+	if (id == LOG_ERROR)
+		errors(&w, c);
+	else if (id == LOG_SMART)
+		smart(&w, c, nsid == 0 ? NVMF_NSID_ALL : nsid);
+	else if (id == LOG_FIRMWARE)
+		firmware(&w);
+	else if (id == LOG_CHANGED_NS)
+		changed(&w, c);
+	else if (id == LOG_EFFECTS)
+		effects(&w);
+	else
+		discovery(&w, c);
+	unmask(c, id, cdw10);
+	r->push = w.len;
+	nvmf_end(r, SC_OK, 0);
+}

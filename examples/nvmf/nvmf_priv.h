@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Functions that the files of the engine share. */
+#ifndef NVMF_PRIV_H
+#define NVMF_PRIV_H
+
+#include "nvmf.h"
+
+/* nvmf_queue.c */
+
+/* Ends a request. @result is the first 8 bytes of the completion. */
+void nvmf_end(struct nvmf_req *r, uint32_t status, uint64_t result);
+/* Ends a request with an error that the host must not retry. */
+void nvmf_refuse(struct nvmf_req *r, uint32_t status);
+/*
+ * Checks that the host's buffer has exactly @want bytes. Returns true, or ends the request with
+ * the status SC_SGL_LENGTH.
+ */
+bool nvmf_exact(struct nvmf_req *r, uint32_t want);
+/*
+ * Gets @want bytes of the host's data to r->data, then calls @next. The caller has checked the
+ * length of the host's buffer.
+ */
+void nvmf_pull(struct nvmf_req *r, uint32_t want, void (*next)(struct nvmf_req *r));
+/* Starts a request to r->ns, and calls @next with its result, now or later. */
+void nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struct nvmf_req *, int));
+
+/* nvmf_connect.c */
+void nvmf_fabrics(struct nvmf_req *r);
+
+/* nvmf_ctrl.c: controllers, their events and errors */
+struct nvmf_ctrl *nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s);
+void nvmf_ctrl_end(struct nvmf_ctrl *c);
+void nvmf_ctrl_alive(struct nvmf_ctrl *c);
+void nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms);
+void nvmf_ctrl_error(struct nvmf_ctrl *c, const struct nvmf_req *r, uint32_t status);
+void nvmf_ctrl_event(struct nvmf_ctrl *c, uint32_t bit);
+void nvmf_ctrl_events_send(struct nvmf_ctrl *c);
+struct nvmf_ns *nvmf_ctrl_ns(const struct nvmf_ctrl *c, uint32_t nsid);
+bool nvmf_host_allowed(const struct nvmf_subsys *s, const char *hostnqn);
+
+/* nvmf_admin.c, nvmf_identify.c, nvmf_log.c, nvmf_io.c: commands */
+void nvmf_admin(struct nvmf_req *r);
+void nvmf_identify(struct nvmf_req *r);
+void nvmf_log_page(struct nvmf_req *r);
+void nvmf_nvm(struct nvmf_req *r);
+
+#endif

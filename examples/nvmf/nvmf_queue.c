@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Queues and requests: from the capsule to the response. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvmf_priv.h"
+
+#define CIDS 65536u
+
+int
+nvmf_queue_create(struct nvmf_target *t, uint16_t qid, uint32_t depth, void *mem, void *user,
+		  struct nvmf_queue **out)
+{
+	uint32_t i, max = qid == 0 ? NVMF_MAX_DEPTH : t->attr.io_depth;
+	struct nvmf_queue *q;
+
+	if (qid > t->attr.io_queues || depth < 2 || depth > max)
+		return -EINVAL;
+	q = calloc(1, sizeof(*q));
+	if (q == NULL)
+		return -ENOMEM;
+	q->t = t;
+	q->qid = qid;
+	q->depth = depth;
+	q->user = user;
+	q->req = calloc(depth, sizeof(*q->req));
+	q->ring = calloc(depth, sizeof(*q->ring));
+	q->cids = calloc(CIDS / 64, sizeof(*q->cids));
+	if (q->req == NULL || q->ring == NULL || q->cids == NULL) {
+		q->closed = true;
+		nvmf_queue_destroy(q);
+		return -ENOMEM;
+	}
+	for (i = 0; i < depth; i++) {
+		q->req[i].q = q;
+		q->req[i].index = i;
+		q->req[i].mem = (uint8_t *)mem + (size_t)i * t->attr.max_io;
+		q->req[i].next_free = i + 1;
+	}
+	*out = q;
+	return 0;
+}
+
+void
+nvmf_queue_close(struct nvmf_queue *q)
+{
+	struct nvmf_ctrl *c = q->ctrl;
+
+	if (q->closed)
+		return;
+	q->closed = true;
+	q->ctrl = NULL;
+	if (c == NULL)
+		return;
+	c->queue[q->qid] = NULL;
+	if (q->qid == 0)
+		nvmf_ctrl_end(c);
+}
+
+bool
+nvmf_queue_idle(const struct nvmf_queue *q)
+{
+	return q->in_ns == 0;
+}
+
+void
+nvmf_queue_destroy(struct nvmf_queue *q)
+{
+	free(q->req);
+	free(q->ring);
+	free(q->cids);
+	free(q);
+}
+
+/* ---- End of a request */
+
+void
+nvmf_end(struct nvmf_req *r, uint32_t status, uint64_t result)
+{
+	struct nvmf_queue *q = r->q;
+	uint32_t code = status & ~(uint32_t)SC_DNR;
+
+	if (q->closed)
+		return;
+	if (code != SC_OK && q->ctrl != NULL)
+		nvmf_ctrl_error(q->ctrl, r, status);
+	put64(r->cqe + AT_CQE_RESULT, result);
+	put16(r->cqe + AT_CQE_SQHD, q->no_flow ? 0xffff : q->sqhd);
+	put16(r->cqe + AT_CQE_SQID, q->qid);
+	put16(r->cqe + AT_CQE_CID, r->cid);
+	put16(r->cqe + AT_CQE_STATUS, status << 1);
+	/* A conflict of ids leaves the id to the command that had it before. */
+	if (code != SC_CID_CONFLICT)
+		q->cids[r->cid / 64] &= ~(1ull << (r->cid & 63));
+	r->state = REQ_SENDING;
+	q->t->attr.ops->respond(q, r);
+}
+
+void
+nvmf_refuse(struct nvmf_req *r, uint32_t status)
+{
+	nvmf_end(r, status | SC_DNR, 0);
+}
+
+bool
+nvmf_exact(struct nvmf_req *r, uint32_t want)
+{
+	if (r->len == want)
+		return true;
+	nvmf_refuse(r, SC_SGL_LENGTH);
+	return false;
+}
+
+/* ---- Data of the host */
+
+void
+nvmf_pull(struct nvmf_req *r, uint32_t want, void (*next)(struct nvmf_req *r))
+{
+	uint32_t from = r->step;
+
+	if (r->in_capsule) {
+		next(r);
+		return;
+	}
+	r->data = r->mem;
+	r->want = want;
+	r->pulled = next;
+	r->state = REQ_PULLING;
+	r->q->t->attr.ops->pull(r->q, r, r->mem, from, want);
+}
+
+void
+nvmf_req_pulled(struct nvmf_req *r, bool ok)
+{
+	if (r->q->closed)
+		return;
+	if (ok)
+		r->pulled(r);
+	else
+		nvmf_end(r, SC_DATA_TRANSFER, 0);
+}
+
+/* ---- Requests to a namespace */
+
+void
+nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struct nvmf_req *, int))
+{
+	int rc;
+
+	r->state = REQ_IO;
+	r->done = next;
+	r->q->in_ns++;
+	rc = r->ns->ops->start(r->ns, r, io);
+	if (rc == -EINPROGRESS)
+		return;
+	r->q->in_ns--;
+	r->res = rc;
+	r->again = true;
+	if (r->looping)
+		return;
+	/* A loop, since @next may start the next part of the command: no recursion. */
+	r->looping = true;
+	while (r->again) {
+		r->again = false;
+		r->done(r, r->res);
+	}
+	r->looping = false;
+}
+
+void
+nvmf_req_done(struct nvmf_req *r, int res)
+{
+	r->q->in_ns--;
+	if (!r->q->closed)
+		r->done(r, res);
+}
+
+/* ---- Capsules */
+
+/*
+ * Decodes the SGL descriptor of a command. Returns SC_OK or the status of the error. Every command
+ * has one: a command without data has a descriptor of 0 bytes.
+ */
+static uint32_t
+decode_sgl(struct nvmf_req *r, const struct nvmf_capsule *cap)
+{
+	const uint8_t *sgl = r->cmd + AT_SGL;
+	uint32_t room = cap->len - NVMF_SQE;
+	uint64_t off = get64(sgl + AT_SGL_ADDR);
+
+	switch (sgl[AT_SGL_TYPE]) {
+	case SGL_KEYED:
+	case SGL_KEYED_INV:
+		r->addr = off;
+		r->len = get32(sgl + AT_SGL_LEN) & 0xffffff;
+		r->key = get32(sgl + AT_SGL_KEY);
+		r->invalidate = sgl[AT_SGL_TYPE] == SGL_KEYED_INV && r->len != 0;
+		return SC_OK;
+	case SGL_IN_CAPSULE:
+		r->len = get32(sgl + AT_SGL_LEN);
+		r->in_capsule = true;
+		if (r->q->qid == 0 && r->len != 0)
+			return SC_SGL_TYPE;
+		if (r->len > room || off > room - r->len)
+			return SC_SGL_OFFSET;
+		r->data = cap->bytes + NVMF_SQE + off;
+		return SC_OK;
+	default:
+		return SC_SGL_TYPE;
+	}
+}
+
+/* Returns whether the command may use data in the capsule: only those that send data may. */
+static bool
+may_be_in_capsule(const struct nvmf_req *r)
+{
+	uint8_t op = r->cmd[AT_OPCODE] == OPC_FABRICS ? r->cmd[AT_FCTYPE] : r->cmd[AT_OPCODE];
+
+	return r->len == 0 || (op & 3) == 1;
+}
+
+static void
+dispatch(struct nvmf_req *r)
+{
+	struct nvmf_queue *q = r->q;
+
+	if (r->cmd[AT_OPCODE] == OPC_FABRICS)
+		nvmf_fabrics(r);
+	else if (q->ctrl == NULL || (q->ctrl->csts & (CSTS_RDY | CSTS_CFS)) != CSTS_RDY)
+		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
+	else if (q->qid == 0)
+		nvmf_admin(r);
+	else
+		nvmf_nvm(r);
+}
+
+/* Starts a capsule with a free request. */
+static void
+begin(struct nvmf_queue *q, const struct nvmf_capsule *cap)
+{
+	struct nvmf_req *r = &q->req[q->free];
+	uint32_t status;
+	uint64_t bit;
+
+	q->free = r->next_free;
+	memcpy(r->cmd, cap->bytes, NVMF_SQE);
+	r->cid = get16(r->cmd + AT_CID);
+	r->capsule = cap->index;
+	r->invalidate = r->in_capsule = false;
+	r->len = r->push = r->step = r->part = 0;
+	r->key = 0;
+	r->addr = 0;
+	r->ns = NULL;
+	r->data = r->mem;
+	q->sqhd = q->sqhd + 1 < q->size ? q->sqhd + 1 : 0;
+	if (q->ctrl != NULL)
+		nvmf_ctrl_alive(q->ctrl);
+	bit = 1ull << (r->cid & 63);
+	if ((q->cids[r->cid / 64] & bit) != 0) {
+		nvmf_refuse(r, SC_CID_CONFLICT);
+		return;
+	}
+	q->cids[r->cid / 64] |= bit;
+	status = decode_sgl(r, cap);
+	if ((r->cmd[AT_FLAGS] & FLAG_FUSED) != 0 || (r->cmd[AT_FLAGS] & FLAG_PSDT) != PSDT_SGL)
+		nvmf_refuse(r, SC_INVALID_FIELD);
+	else if (status != SC_OK)
+		nvmf_refuse(r, status);
+	else if (r->in_capsule && !may_be_in_capsule(r))
+		nvmf_refuse(r, SC_SGL_TYPE);
+	else
+		dispatch(r);
+}
+
+void
+nvmf_capsule(struct nvmf_queue *q, const void *bytes, uint32_t len, uint32_t index)
+{
+	struct nvmf_capsule cap = {bytes, len, index};
+
+	if (q->closed)
+		return;
+	if (len < NVMF_SQE || len - NVMF_SQE > (q->qid == 0 ? 0 : q->t->attr.in_capsule)) {
+		q->t->attr.ops->close(q,
+				      "a capsule is shorter than a command, or longer than agreed");
+		return;
+	}
+	if (q->free < q->depth) {
+		begin(q, &cap);
+	} else if (q->waiting < q->depth) {
+		uint32_t at = q->first + q->waiting++;
+
+		q->ring[at < q->depth ? at : at - q->depth] = cap;
+	} else {
+		q->t->attr.ops->close(q,
+				      "the host has sent more commands than the queue has entries");
+	}
+}
+
+void
+nvmf_req_sent(struct nvmf_req *r)
+{
+	struct nvmf_queue *q = r->q;
+	struct nvmf_capsule cap;
+
+	r->state = REQ_FREE;
+	r->next_free = q->free;
+	q->free = r->index;
+	if (q->closed || q->waiting == 0)
+		return;
+	cap = q->ring[q->first];
+	q->first = q->first + 1 < q->depth ? q->first + 1 : 0;
+	q->waiting--;
+	begin(q, &cap);
+}
