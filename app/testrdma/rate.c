@@ -36,8 +36,8 @@ pace_roll(struct tester *t, uint64_t now)
 
 /*
  * Ends the schedule at TSC @now. Operations that were due and not posted count with their waiting
- * time so far. Operations posted later, to reach the last completion, do not belong to the
- * schedule.
+ * time so far. Operations that are posted only so that the last completion arrives do not belong to
+ * the schedule.
  */
 void
 pace_end(struct tester *t, uint64_t now)

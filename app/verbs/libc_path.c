@@ -71,7 +71,7 @@ OPEN(openat64, O_LARGEFILE, at, int at, )
 OPEN_2(__open_2, 0)
 OPEN_2(__open64_2, O_LARGEFILE)
 
-/* ---- Calls that return the type and number of a file */
+/* ---- Calls that return the type and the inode number of a file */
 
 /*
  * Writes type and number of the device node to *st_. The program must not see type and number of

@@ -15,7 +15,8 @@
 /* Size and alignment of the heaps that malloc() uses in threads: HEAP_MAX_SIZE of glibc, arena.c.
  */
 #define ARENA ((uintptr_t)64 << 20)
-#define NEAR  ((uintptr_t)64 << 10) /* bytes of stack that this thread may use meanwhile */
+/* Bytes of stack that this thread may use while it shares memory. */
+#define NEAR ((uintptr_t)64 << 10)
 
 struct line {
 	uintptr_t from, end;

@@ -86,7 +86,7 @@ destroy_uctx(struct front_cmd *cmd)
 		front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
 }
 
-/* ---- PDs, UARs and objects that are only a number: the device has no mailbox to create them */
+/* ---- PDs, UARs and objects that are only a number, which no command to the device creates */
 
 static void
 alloc(struct front_cmd *cmd, enum front_kind kind)

@@ -187,9 +187,9 @@ atomic(struct mlx5_dev *d, const uint8_t *cap)
 }
 
 /*
- * Reads from the capabilities @cap which remote accesses may use on-demand paging. Local accesses
- * may not use it. For a local access the kernel would have to read the WQE, and it can read a WQE
- * only in a queue that it created.
+ * Reads @cap, the capabilities of on-demand paging: whether remote WRITEs, READs and atomics may
+ * use it. Local accesses may not. For a local access the kernel would have to read the WQE, and it
+ * can read a WQE only in a queue that it created.
  */
 static void
 odp(struct mlx5_dev *d, const uint8_t *cap)

@@ -21,8 +21,8 @@
 #define VERBS_OWN 2u
 
 /*
- * Returned instead of an errno if the request took a slot and completes in error. The provider does
- * not get it.
+ * Returned instead of an errno if the request took a slot and completes in error. The provider
+ * never gets such a request.
  */
 #define VERBS_ENDS 1
 

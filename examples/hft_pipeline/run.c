@@ -388,7 +388,7 @@ take_in(struct worker *p)
 						   strerror(-rc));
 			p->n_received++;
 			/*
-			 * Checks for a pause after the message was read. A pause before the read
+			 * The message was read before this check. A pause before the read
 			 * has delayed the message, which must then be marked.
 			 */
 			pauses_look(&p->pauses, rte_rdtsc());

@@ -191,7 +191,7 @@ struct risk_stage {
 	const uint64_t *kill; /* kill switch: if it is not 0, risk stops all orders; a remote atomic
 				 writes it */
 	int64_t *position;
-	uint64_t second; /* second, by the exchange's time, whose orders in_second counts */
+	uint64_t second; /* the second of the exchange's time in which in_second counts orders */
 	uint32_t in_second;
 	uint32_t seq; /* number of orders passed to the gateway */
 	uint32_t stopped[RISK_REASONS];

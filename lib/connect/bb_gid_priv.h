@@ -26,7 +26,8 @@ int bb_gid_pick(const struct bb_gid_entry *list, unsigned int n, const struct bb
 		uint32_t *rank);
 /* The refusal that bb_gid_choose_logged() logged last. */
 struct bb_gid_last_log {
-	uint64_t what; /* hash of the refusal and the GID list; 0 if the last choice succeeded */
+	uint64_t what; /* hash of the errno and the GID list of the last failed choice; 0 after a
+			  choice that succeeded */
 	/* number of equal refusals that were not logged since the last log line */
 	uint32_t repeats;
 };

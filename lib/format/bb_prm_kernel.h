@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Command mailbox layouts that only a kernel's driver writes: users, page lists, keys over pages,
- * and objects that the mlx5 driver of this library does not use. The macros are written as in
- * bb_prm.h, and test/golden checks both files.
+ * Command mailbox layouts that only a kernel's driver writes: those for user contexts, page lists
+ * and keys over pages, and for objects that the mlx5 driver of this library does not use. The
+ * macros are written as in bb_prm.h, and test/golden checks both files.
  */
 #ifndef BB_PRM_KERNEL_H
 #define BB_PRM_KERNEL_H

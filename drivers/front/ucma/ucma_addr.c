@@ -240,7 +240,8 @@ ucma_bind_ip(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	return ret != 0 ? ret : ucma_bind_to(id, &a);
 }
 
-/* Copies an address of a command with a length. Returns 0, or -EINVAL if the length is wrong. */
+/* Copies an address from a command that also gives the address's length. Returns 0, or -EINVAL if
+ * the length is wrong. */
 static int
 get_addr(union ucma_addr *a, const struct __kernel_sockaddr_storage *from, uint32_t len)
 {

@@ -353,7 +353,7 @@ int soft_mem_range(const char *name, const char *what, const void *addr, size_t 
 int soft_mem_check(const char *name, const char *what, const void *addr, size_t len, bool write);
 int soft_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
 int soft_pd_free(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
-/* Adds @change, 1 or -1, to the number of keys of a PD, which a UMR may also change. */
+/* Adds @change, 1 or -1, to the number of keys of a PD. A UMR may also change that number. */
 void soft_pd_count_mr(struct soft_pd *pd, int change);
 
 /* ---- soft_mr.c */

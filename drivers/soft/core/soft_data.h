@@ -52,7 +52,7 @@ enum {
 	SOFT_Q_NONE,
 	SOFT_Q_RUN,
 	SOFT_Q_TIMER,
-	SOFT_Q_LATE, /* port only: has a delayed ACK, sent in the next turn after its requests */
+	SOFT_Q_LATE, /* port only: the next turn sends the requests, then a delayed ACK */
 };
 
 /*

@@ -82,8 +82,8 @@ soft_cq_notify(struct soft_engine *e, struct soft_cq *cq)
 }
 
 /*
- * Puts an armed CQ with a moderation period on the engine's list, so that the engine checks when
- * the period has passed.
+ * Puts an armed CQ with a moderation period on the engine's list, so that the engine raises the
+ * event once the period has passed.
  */
 static void
 moderate(struct soft_engine *e, struct soft_cq *cq)

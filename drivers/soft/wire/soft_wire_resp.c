@@ -181,7 +181,7 @@ soft_wire_invalidate(void *ctx, struct bb_roce_qp *roce, uint32_t rkey)
 	if (ret == -EAGAIN)
 		return BB_ROCE_TRY_AGAIN;
 	SOFT_LOG(ERR,
-		 "%s QP 0x%x cannot invalidate key 0x%x, as a message of its peer requests: %s",
+		 "%s QP 0x%x cannot invalidate key 0x%x for a SEND with invalidate of its peer: %s",
 		 qp->dev->name, qp->qpn, rkey, why);
 	return BB_SYN_REMOTE_INVAL_REQ;
 }
