@@ -276,7 +276,7 @@ struct fx {
 
 /*
  * Opens the devices of "A" or "A+B". Returns 0 or a negative errno, with the reason in the log.
- * @address: an address of B at which librdmacm connects pairs; NULL: bb_qp_connect() does. Pairs
+ * @address: an address of B at which rdma_cm connects pairs; NULL: bb_qp_connect() does. Pairs
  * use GIDs of the @nth kind that both ports have; -ENOENT: there is no such kind.
  */
 int fx_open(struct fx *fx, const char *spec, double timeout, const char *address, unsigned int nth);
@@ -324,7 +324,7 @@ void fx_connect(struct fx *fx, struct pair p, const struct pair_opts *o);
 enum bb_qp_state qp_state(struct fx *fx, struct bb_qp *qp);
 void check_state(struct fx *fx, struct bb_qp *qp, enum bb_qp_state want, const char *whose);
 
-/* ---- link.c: pairs connected by librdmacm */
+/* ---- link.c: pairs connected by rdma_cm */
 
 /* Returns 0 or a negative errno. */
 int link_open(struct fx *fx, const char *address);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Pairs connected by librdmacm: A connects, B listens at an address of its device. */
+/* Pairs connected by BB_CM_RDMA: A connects, B listens at an address of its device. */
 #include <sys/socket.h>
 
 #include "conform.h"
@@ -22,7 +22,7 @@ cm_open(struct bb_dev *dev, struct bb_cm **cm)
 {
 	struct bb_cm_attr attr = DEFAULTS(cm_attr);
 
-	attr.transport = BB_CM_RDMACM;
+	attr.transport = BB_CM_RDMA;
 	return bb_cm_create(dev, &attr, cm);
 }
 

@@ -41,7 +41,7 @@ static const char help[] =
 	"                         one after the other.\n"
 	"                         %p in a SPEC is the number of this process\n"
 	"  -b, --device-b SPEC    the same as +SPEC behind the last --device\n"
-	"  -a, --address IP       connect queue pairs by librdmacm at this address of the target,\n"
+	"  -a, --address IP       connect queue pairs by rdma_cm at this address of the target,\n"
 	"                         as iWARP does; others are connected by bb_qp_connect()\n"
 	"  -f, --filter LIST      rows to run: patterns with commas between; a word without\n"
 	"                         * or ? matches anywhere in the name\n"

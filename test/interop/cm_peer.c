@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One end of a connection by librdmacm, for test_rdmacm.py. The peer is this program, too, or a
- * program of Debian's rdmacm-utils.
+ * One end of a connection by librdmacm or BB_CM_IB, for test_rdmacm.py and test_cm_ib.py. The peer
+ * is this program, too, or a program of Debian's rdmacm-utils.
  *
  *   cm_peer EAL-OPTIONS -- DEVICE ADDRESS:PORT SIDE [N]
  *
@@ -45,7 +45,7 @@ new_ep(bool passive, uint32_t timeout_ms, struct bb_ep **ep)
 	struct bb_ep_attr attr;
 
 	bb_ep_attr_init(&attr);
-	attr.transport = BB_CM_RDMACM;
+	attr.transport = BB_CM_RDMA;
 	attr.timeout_ms = timeout_ms;
 	return bb_ep_create(dev, where, passive, &attr, ep);
 }
