@@ -97,8 +97,8 @@ int peer_start(void *(*fn)(void *), void *arg, struct peer **peer);
 void peer_join(struct peer *peer);
 
 /*
- * Runs one measurement. Returns ns per operation or a value in the unit of the line, or a negative
- * number on an error.
+ * Runs one measurement. Returns ns per operation, or a value in the unit that its line of the
+ * report has. A negative number is an error.
  */
 typedef double (*measure_fn)(void *arg);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Counters. A read runs the CQs of the domain's endpoints, which count their completions. */
+/* Counters. fi_cntr_read() first polls the CQs of the domain's endpoints, and each completion is
+ * counted there. */
 #include <stdlib.h>
 #include <time.h>
 

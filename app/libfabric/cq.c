@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion queues: read, read errors. cq_wait.c has their wait objects. */
+/* Completion queues: reading of completions and of errors. cq_wait.c has their wait objects. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -376,7 +376,7 @@ int verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t ma
 		    enum bb_qp_state to);
 int verbs_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
 /*
- * Moves the QP to ERR, because the provider rejected a request or a send of an unreliable QP
+ * Moves the QP to ERR, because the provider rejected a request, or because a send of a UC or UD QP
  * failed.
  */
 void verbs_qp_stop(struct bb_qp *qp, const char *what, int err);

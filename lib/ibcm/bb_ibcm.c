@@ -326,7 +326,7 @@ bb_ibcm_send_mra(struct bb_ibcm *cm, struct bb_ibcm_conn *c, enum bb_ibcm_answer
 	bb_ibcm_clock_set(cm, c, now + bb_ibcm_ns(cm->attr.mra_timeout));
 }
 
-/* ---- Events and ends */
+/* ---- Events and ended connections */
 
 void
 bb_ibcm_end(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t hold, uint64_t now)

@@ -230,8 +230,8 @@ bb_post_mkey_interleaved(struct bb_qp *qp, uint64_t wr_id, struct bb_mkey *mkey,
 
 	if (!qp->ctrl->pd->dev->attr.mkey_interleaved) {
 		BB_LOG(ERR,
-		       "QP 0x%x: key 0x%x is not laid out: the device has no interleaved "
-		       "layouts: list the pieces",
+		       "QP 0x%x: key 0x%x gets no layout: the device has no interleaved layouts; "
+		       "use bb_post_mkey_list()",
 		       qp->qpn, mkey->lkey);
 		return -ENOTSUP;
 	}

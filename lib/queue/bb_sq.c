@@ -154,7 +154,7 @@ check_doorbell(const struct bb_sq_conf *conf)
 	return 0;
 }
 
-/* Value of bb_sq.ring for a queue with a list of rung QPs (bb_sq.rung). */
+/* The function bb_sq.ring of a queue that adds itself to a list when its doorbell is rung. */
 static void
 ring_listed(struct bb_sq *sq)
 {

@@ -57,7 +57,8 @@ struct ucma_attr {
 	uint32_t gids;      /* entries of the port's GID table */
 	uint8_t mtu;        /* code of the port's MTU: 1 for 256 bytes to 5 for 4096 */
 	uint8_t ack_delay; /* code of the device's ACK delay (ibv_device_attr.local_ca_ack_delay) */
-	uint64_t seed;     /* secret and random: values of communication IDs, PSNs and ports */
+	uint64_t seed;     /* secret random number from which communication IDs, PSNs and ports are
+			      derived */
 	uint32_t max_ids;  /* 1 to 65535, the largest number that librdmacm accepts as an ID */
 };
 

@@ -13,7 +13,7 @@
 
 #define SOFT_SYNDROME 0xbb0b0000u
 
-#define LOG_PAGE     12u /* log2 of the device's page: unit of all fields log_page_size */
+#define LOG_PAGE     12u /* log2 of the size of a device page; fields log_page_size count from it */
 #define LOG_MAX_PAGE 40u /* log2 of the largest page that the device accepts */
 #define ENTRY        8u  /* bytes of an entry of a page list */
 

@@ -198,7 +198,8 @@ mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
 		if (attr->iova == 0)
 			return 0;
 		SOFT_LOG(ERR,
-			 "%s: invalid iova 0x%" PRIx64 " of an MR over the whole address space (0)",
+			 "%s: invalid iova 0x%" PRIx64
+			 " of an MR over the whole address space (only 0 is valid)",
 			 dev->name, attr->iova);
 		return -EINVAL;
 	}

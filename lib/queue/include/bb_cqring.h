@@ -46,8 +46,8 @@ bb_cqring_at(const struct bb_cqring *cq, uint64_t ci)
 }
 
 /**
- * Returns the number of CQEs in the ring, a power of two. The same bit of a CQE number is the owner
- * bit that this CQE must have.
+ * Returns the number of CQEs in the ring, a power of two. The CQE with number n must have the owner
+ * bit (n & size) != 0, where size is this number.
  */
 static inline uint32_t
 bb_cqring_size(const struct bb_cqring *cq)

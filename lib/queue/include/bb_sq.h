@@ -460,7 +460,8 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	       uint32_t flags)
 {
 	/*
-	 * Copy of an SGE whose address is passed on. The caller's SGE may then stay in registers.
+	 * The called function gets the address of this copy, so the caller's SGE may stay in
+	 * registers.
 	 */
 	struct bb_sge piece;
 

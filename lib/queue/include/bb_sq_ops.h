@@ -3,8 +3,8 @@
  */
 /**
  * @file
- * Send queue: functions that a post calls if the limit of its class is reached. Included by
- * bb_sq.h.
+ * Send queue: functions that a post calls instead of its inline path, when a limit in
+ * struct bb_sq requires it. Included by bb_sq.h.
  *
  * A post to a ring calls them if the ring is full, if the queue refuses posts, or if the next WQE
  * needs a fence. So they add no cost to the fast path of a ring. A driver that posts with calls of
