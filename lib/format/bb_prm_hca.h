@@ -475,6 +475,8 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x000, 5, 1) /* flow_table_prop_layout.identified_miss_table_mode */
 #define BB_PRM_FT_PROP_FLOW_TABLE_MODIFY                                                           \
 	BB_PRM_F(0x000, 6, 1) /* flow_table_prop_layout.flow_table_modify */
+#define BB_PRM_FT_PROP_IGNORE_FLOW_LEVEL                                                           \
+	BB_PRM_F(0x000, 21, 1) /* flow_table_prop_layout.ignore_flow_level */
 #define BB_PRM_FT_PROP_LOG_MAX_FT_SIZE                                                             \
 	BB_PRM_F(0x004, 2, 6) /* flow_table_prop_layout.log_max_ft_size */
 #define BB_PRM_FT_PROP_MAX_FT_LEVEL                                                                \

@@ -28,7 +28,7 @@ VALUE = re.compile(r'#define (BB_PRM_\w+)[ \t]+(0x[0-9a-f]+|\d+|\(1u << \d+\))[ 
 ENUM = re.compile(r'^\t(BB_PRM_\w+) = (0x[0-9a-f]+|\d+),', re.M)
 DEFINE = re.compile(r'#define (BB_PRM_\w+)')
 SIZES = re.compile(r'(BB_PRM_SZ_\w+) is ((?:sizeof\(\w+\)[,.\s*]*)+)')
-NOT_LAYOUT = {'BB_PRM_H', 'BB_PRM_HCA_H', 'BB_PRM_KERNEL_H', 'BB_PRM_F'}
+NOT_LAYOUT = {'BB_PRM_H', 'BB_PRM_HCA_H', 'BB_PRM_KERNEL_H', 'BB_PRM_ETH_H', 'BB_PRM_F'}
 
 # Prefix here -> names in the kernel's headers.
 CONSTANTS = (
@@ -225,7 +225,7 @@ def run(path, positions):
     print('%s: %d macros and enumerators agree with %s and %s; %d changes, %d not noticed' %
           (os.path.basename(path), checked, positions['kernel']['source'], positions['dpdk']['source'],
            tried, len(missed)))
-    return 0 if missed or checked < 200 else checked
+    return 0 if missed or checked < 50 else checked
 
 
 def main():
