@@ -5,6 +5,7 @@
  * The responder of UD queue pairs. A datagram that fits is written to the next receive, after 40
  * bytes for a GRH. Any other datagram is dropped silently (IBTA vol. 1, 9.8.3).
  */
+#include "bb_prm_kernel.h"
 #include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
@@ -70,15 +71,19 @@ soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct soft_dgr
 	bool imm = d->opcode == BB_WQE_SEND_IMM;
 	uint32_t rqpn = bb_be32((uint32_t)d->grh << 28 | (uint32_t)d->sl << BB_CQE_RQPN_SL_SHIFT |
 				d->src_qpn);
+	uint32_t pkey = p->special == BB_PRM_QP_ST_QP1 ? bb_be32(SOFT_PKEY) : 0;
 	uint16_t slid = bb_be16(d->slid);
 	uint8_t head[32] = {0};
 
 	memcpy(head + offsetof(struct bb_cqe, slid), &slid, sizeof(slid));
 	memcpy(head + offsetof(struct bb_cqe, flags_rqpn), &rqpn, sizeof(rqpn));
 	p->rmp_holds = false;
-	/* Without immediate data this CQE field holds the P_Key index, which is always 0. */
+	/*
+	 * Without immediate data this CQE field holds the P_Key index, which is always 0. For a
+	 * kernel's QP1 it holds the P_Key (Linux mlx5_ib, cq.c: handle_responder()).
+	 */
 	return soft_cqe_write_data(
-		e, p, p->rcq, soft_pair(bb_be32(p->user_index), imm ? d->imm : 0),
+		e, p, p->rcq, soft_pair(bb_be32(p->user_index), imm ? d->imm : pkey),
 		soft_pair(0, bb_be32((uint32_t)d->len + SOFT_GRH)), 0, 0, e->recv.idx,
 		(uint8_t)((imm ? BB_CQE_RESP_SEND_IMM : BB_CQE_RESP_SEND) << 4 |
 			  (d->solicited ? SOFT_CQE_SE : 0)),
