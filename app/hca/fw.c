@@ -192,27 +192,6 @@ static const struct entry entries[] = {
 	OP(INITIALIZED, MODIFY_NIC_VPORT_CONTEXT, fw_modify_nic_vport_context),
 	ETH(INITIALIZED, SET_ROCE_ADDRESS, fw_set_roce_address),
 	ETH(INITIALIZED, QUERY_ROCE_ADDRESS, fw_query_roce_address),
-	/*
-	 * Commands of an Ethernet port that only allocate a number or do nothing, because the port
-	 * carries no packets.
-	 */
-	ETH(INITIALIZED, CREATE_TIR, fw_number),
-	ETH(INITIALIZED, MODIFY_TIR, fw_ok),
-	ETH(INITIALIZED, DESTROY_TIR, fw_ok),
-	ETH(INITIALIZED, CREATE_TIS, fw_number),
-	ETH(INITIALIZED, MODIFY_TIS, fw_ok),
-	ETH(INITIALIZED, DESTROY_TIS, fw_ok),
-	ETH(INITIALIZED, CREATE_RQT, fw_number),
-	ETH(INITIALIZED, MODIFY_RQT, fw_ok),
-	ETH(INITIALIZED, DESTROY_RQT, fw_ok),
-	ETH(INITIALIZED, SET_FLOW_TABLE_ROOT, fw_ok),
-	ETH(INITIALIZED, CREATE_FLOW_TABLE, fw_number),
-	ETH(INITIALIZED, MODIFY_FLOW_TABLE, fw_ok),
-	ETH(INITIALIZED, DESTROY_FLOW_TABLE, fw_ok),
-	ETH(INITIALIZED, CREATE_FLOW_GROUP, fw_number),
-	ETH(INITIALIZED, DESTROY_FLOW_GROUP, fw_ok),
-	ETH(INITIALIZED, SET_FLOW_TABLE_ENTRY, fw_ok),
-	ETH(INITIALIZED, DELETE_FLOW_TABLE_ENTRY, fw_ok),
 };
 
 static const struct entry *
@@ -292,7 +271,6 @@ fw_reset(struct hca *h)
 	h->fw.initialized = false;
 	h->fw.issi = 0;
 	h->fw.n_pages = 0;
-	h->fw.next_number = 0;
 	fw_cap_reset(h);
 	fw_nic_reset(h);
 	fw_port_reset(h);

@@ -76,7 +76,6 @@ int fw_query_nic_vport_context(struct fw_cmd *c);
 int fw_modify_nic_vport_context(struct fw_cmd *c);
 int fw_set_roce_address(struct fw_cmd *c);
 int fw_query_roce_address(struct fw_cmd *c);
-int fw_number(struct fw_cmd *c);
 int fw_ok(struct fw_cmd *c);
 
 /* fw_cap.c: computes the general capabilities. */

@@ -53,7 +53,9 @@ static const struct cap default_caps[] = {
 
 /*
  * Capabilities of an Ethernet port. RoCE takes its GIDs from a netdev, and Linux creates the netdev
- * only if the device has flow tables. The netdev sends and receives nothing.
+ * only if the device has flow tables and send WQEs of 1024 bytes (Linux 6.1, en/params.c). The
+ * limits are those of drivers/front/eth/eth.h. There are no striding RQs, so that mlx5e uses the
+ * cyclic ones.
  */
 static const struct cap eth_caps[] = {
 	{BB_PRM_HCA_PORT_TYPE, 1},
@@ -61,6 +63,7 @@ static const struct cap eth_caps[] = {
 	{BB_PRM_HCA_ETH_NET_OFFLOADS, 1},
 	{BB_PRM_HCA_ROCE, 1},
 	{BB_PRM_HCA_CQ_MODERATION, 1},
+	{BB_PRM_HCA_MAX_WQE_SZ_SQ, 1024},
 	{BB_PRM_HCA_LOG_MAX_RQ, 10},
 	{BB_PRM_HCA_LOG_MAX_SQ, 10},
 	{BB_PRM_HCA_LOG_MAX_TIR, 10},
@@ -84,11 +87,11 @@ static const struct cap net_caps[] = {
 };
 
 static const struct cap flow_caps[] = {
-	{BB_PRM_FT_PROP_FT_SUPPORT, 1},          {BB_PRM_FT_PROP_FLOW_MODIFY_EN, 1},
-	{BB_PRM_FT_PROP_MODIFY_ROOT, 1},         {BB_PRM_FT_PROP_IDENTIFIED_MISS_TABLE_MODE, 1},
-	{BB_PRM_FT_PROP_FLOW_TABLE_MODIFY, 1},   {BB_PRM_FT_PROP_LOG_MAX_FT_SIZE, 20},
-	{BB_PRM_FT_PROP_MAX_FT_LEVEL, 64},       {BB_PRM_FT_PROP_LOG_MAX_FT_NUM, 8},
-	{BB_PRM_FT_PROP_LOG_MAX_DESTINATION, 8},
+	{BB_PRM_FT_PROP_FT_SUPPORT, 1},        {BB_PRM_FT_PROP_FLOW_MODIFY_EN, 1},
+	{BB_PRM_FT_PROP_MODIFY_ROOT, 1},       {BB_PRM_FT_PROP_IDENTIFIED_MISS_TABLE_MODE, 1},
+	{BB_PRM_FT_PROP_FLOW_TABLE_MODIFY, 1}, {BB_PRM_FT_PROP_IGNORE_FLOW_LEVEL, 1},
+	{BB_PRM_FT_PROP_LOG_MAX_FT_SIZE, 20},  {BB_PRM_FT_PROP_MAX_FT_LEVEL, 64},
+	{BB_PRM_FT_PROP_LOG_MAX_FT_NUM, 8},    {BB_PRM_FT_PROP_LOG_MAX_DESTINATION, 8},
 };
 
 static const struct cap roce_caps[] = {
@@ -138,11 +141,13 @@ fw_cap_reset(struct hca *h)
 static bool
 type_caps(struct hca *h, unsigned int type, bool current, uint8_t *out)
 {
-	bool known = front_caps(h->front, (uint16_t)type, current, out) == 0;
+	bool offloads = type == BB_PRM_CAP_ETHERNET_OFFLOADS, known;
 
+	/* drivers/front does not know the offloads, which are of the netdev only. */
+	known = offloads || front_caps(h->front, (uint16_t)type, current, out) == 0;
 	if (type == BB_PRM_CAP_GENERAL)
 		memcpy(out, h->fw.caps[current], HCA_CAP_BYTES);
-	else if (h->o.eth && type == BB_PRM_CAP_ETHERNET_OFFLOADS)
+	else if (h->o.eth && offloads)
 		fill(out, net_caps, N_OF(net_caps), true);
 	else if (h->o.eth && type == BB_PRM_CAP_FLOW_TABLE)
 		fill(bb_prm_sub(out, BB_PRM_FLOW_CAP_FLOW_TABLE_PROPERTIES_NIC_RECEIVE), flow_caps,
@@ -150,8 +155,7 @@ type_caps(struct hca *h, unsigned int type, bool current, uint8_t *out)
 	else if (h->o.eth && type == BB_PRM_CAP_ROCE)
 		fill(out, roce_caps, N_OF(roce_caps), true);
 	else
-		return known || type == BB_PRM_CAP_ETHERNET_OFFLOADS ||
-		       type == BB_PRM_CAP_FLOW_TABLE;
+		return known || type == BB_PRM_CAP_FLOW_TABLE;
 	return true;
 }
 

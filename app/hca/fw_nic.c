@@ -3,8 +3,8 @@
  */
 /*
  * The vport of an Ethernet port, as far as Linux's mlx5e needs it to make its netdev: a MAC, the
- * MTU and whether RoCE is on, and the RoCE addresses. Steering objects get numbers and have no
- * function.
+ * MTU and whether RoCE is on, and the RoCE addresses. The netdev's queues and steering are in
+ * drivers/front/eth.
  */
 #include <string.h>
 
@@ -12,10 +12,9 @@
 #include "fw.h"
 #include "hca_log.h"
 
-#define MTU          1500u
-#define STATE_UP     1u
-#define MAC_PREFIX   0x0200u /* locally administered */
-#define FIRST_NUMBER 1u
+#define MTU        1500u
+#define STATE_UP   1u
+#define MAC_PREFIX 0x0200u /* locally administered */
 
 /* Linux mlx5_core.h: MLX5_ROCE_VERSION_1, _2. */
 #define ROCE_V1 0u
@@ -158,16 +157,5 @@ fw_query_roce_address(struct fw_cmd *c)
 		return BB_PRM_STAT_BAD_OUTP_LEN;
 	memcpy(bb_prm_sub(c->out, BB_PRM_QUERY_ROCE_ADDRESS_OUT_ROCE_ADDRESS), c->h->fw.roce[index],
 	       HCA_ROCE_ADDRESS);
-	return BB_PRM_STAT_OK;
-}
-
-/*
- * Creates an object that is only a number, without any function. The number is in bits 8 to 31 of
- * the dword at byte 8 of the output.
- */
-int
-fw_number(struct fw_cmd *c)
-{
-	bb_prm_set(c->out, BB_PRM_F(0x8, 8, 24), FIRST_NUMBER + c->h->fw.next_number++ % 0xffff00u);
 	return BB_PRM_STAT_OK;
 }

@@ -43,6 +43,12 @@ host_unwindow(void *arg, void *window, uint32_t n, unsigned int log_sz)
 	guest_window_free(&((struct hca *)arg)->guest, window);
 }
 
+static void *
+host_at(void *arg, uint64_t pa, uint64_t len, bool write)
+{
+	return guest_at(&((struct hca *)arg)->guest, pa, len, write);
+}
+
 static void
 host_eqe(void *arg, uint32_t eqn, uint8_t type, uint8_t sub, const void *data, unsigned int len)
 {
@@ -109,6 +115,7 @@ hca_open(struct hca *h, const struct hca_opts *o)
 		.arg = h,
 		.window = host_window,
 		.unwindow = host_unwindow,
+		.at = host_at,
 		.eqe = host_eqe,
 		.event = host_event,
 		.fatal = host_fatal,
@@ -116,6 +123,11 @@ hca_open(struct hca *h, const struct hca_opts *o)
 	guest_init(&h->guest);
 	vfu_init(&h->vfu, &dev, &h->guest);
 	rc = front_open(o->device, &h->host, &h->front);
+	if (rc == 0 && o->eth) {
+		rc = front_ethernet(h->front);
+		if (rc != 0)
+			front_close(h->front);
+	}
 	if (rc != 0) {
 		guest_fini(&h->guest);
 		return rc;

@@ -108,8 +108,6 @@ struct hca_fw {
 	uint64_t *pages; /* guest addresses of the pages that the driver has lent */
 	uint32_t n_pages;
 	uint8_t caps[2][HCA_CAP_BYTES]; /* general capabilities: maximum, current */
-	/* next number of an Ethernet object; these objects have no function */
-	uint32_t next_number;
 	uint8_t nic_vport[HCA_CAP_BYTES];
 	uint8_t roce[FRONT_ADDRESSES]
 		    [HCA_ROCE_ADDRESS]; /* RoCE addresses, as the driver set them */

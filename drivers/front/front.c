@@ -178,6 +178,7 @@ front_close(struct front *f)
 	if (f == NULL)
 		return;
 	front_reset(f);
+	front_ethernet_close(f);
 	close_contexts(f);
 	free(f->opts);
 	free(f);

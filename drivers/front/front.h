@@ -50,6 +50,11 @@ struct front_host {
 	void *(*window)(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz);
 	void (*unwindow)(void *arg, void *window, uint32_t n, unsigned int log_sz);
 	/*
+	 * Returns the memory at guest address @pa, NULL if the @len bytes are not all RAM, or, with
+	 * @write, read-only. The front uses the pointer before it returns to the program.
+	 */
+	void *(*at)(void *arg, uint64_t pa, uint64_t len, bool write);
+	/*
 	 * Writes an entry to event queue @eqn. Copies @data, up to 28 bytes, to the entry from byte
 	 * 32 on.
 	 */
@@ -71,6 +76,12 @@ struct front_host {
  */
 int front_open(const char *device_and_opts, const struct front_host *host, struct front **f);
 void front_close(struct front *f);
+/*
+ * Gives the port of the device frames: SQs, RQs and flow tables, as the netdev of a guest uses
+ * them. All ports with frames of this process are on one link. Call it once, after front_open() of
+ * a device with an Ethernet port. Returns 0 or -ENOMEM.
+ */
+int front_ethernet(struct front *f);
 /*
  * Destroys all objects and users, as a function-level reset and TEARDOWN_HCA do. Opens a device
  * that failed again. If that fails (logged), each command gets an error.

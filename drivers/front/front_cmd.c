@@ -132,6 +132,22 @@ alloc(struct front_cmd *cmd, enum front_kind kind)
 
 /* ---- Objects that mailboxes make */
 
+static struct front_key
+key_of(const struct front_cmd *cmd)
+{
+	const void *mkc = bb_prm_csub(cmd->in, BB_PRM_CREATE_MKEY_MKC);
+
+	return (struct front_key){
+		.value = bb_prm_get(cmd->out, NUMBER) << 8 | bb_prm_get(mkc, BB_PRM_MKC_MKEY_7_0),
+		.pdn = bb_prm_get(mkc, BB_PRM_MKC_PD),
+		.physical = bb_prm_get(mkc, BB_PRM_MKC_ACCESS_MODE) == BB_PRM_MKC_MODE_PA &&
+			    bb_prm_get(mkc, BB_PRM_MKC_ACCESS_MODE_4_2) == 0 &&
+			    bb_prm_get(mkc, BB_PRM_MKC_LENGTH64) &&
+			    !bb_prm_get(mkc, BB_PRM_MKC_FREE) && bb_prm_get(mkc, BB_PRM_MKC_LR),
+		.writable = bb_prm_get(mkc, BB_PRM_MKC_LW),
+	};
+}
+
 static void
 create(struct front_cmd *cmd, enum front_kind kind)
 {
@@ -151,6 +167,8 @@ create(struct front_cmd *cmd, enum front_kind kind)
 			front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
 		return;
 	}
+	if (kind == FRONT_MKEY)
+		o->key = key_of(cmd);
 	if (kind == FRONT_CQ)
 		o->eqn = bb_prm_get(cqc, BB_PRM_CQC_C_EQN);
 	if (kind == FRONT_DM)
@@ -256,6 +274,15 @@ pass(struct front_cmd *cmd, access_fn access, struct front_obj *o)
 		front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
 }
 
+static void
+general(struct front_cmd *cmd)
+{
+	int ret = cmd->f->cmd->general(cmd->user->ctx, cmd->in, cmd->inlen, cmd->out, cmd->outlen);
+
+	if (ret != 0 && ret != -EREMOTEIO)
+		front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
+}
+
 /* Effect of a command on an object. */
 enum action {
 	ALLOC,
@@ -267,6 +294,7 @@ enum action {
 	FREE_DM,
 	CREATE_USER,
 	DESTROY_USER,
+	GENERAL, /* a command without an object */
 };
 
 static const struct entry {
@@ -308,6 +336,7 @@ static const struct entry {
 	{BB_PRM_OP_MODIFY_RMP, FRONT_BOX, MODIFY, FRONT_RMP},
 	{BB_PRM_OP_QUERY_RMP, FRONT_BOX, QUERY, FRONT_RMP},
 	{BB_PRM_OP_DESTROY_RMP, FRONT_BOX, DESTROY, FRONT_RMP},
+	{BB_PRM_OP_QUERY_CONG_STATISTICS, BB_PRM_SZ_QUERY_CONG_STATISTICS_IN, GENERAL, 0},
 	{BB_PRM_OP_ALLOC_Q_COUNTER, FRONT_BOX, CREATE, FRONT_COUNTER},
 	{BB_PRM_OP_QUERY_Q_COUNTER, FRONT_BOX, QUERY, FRONT_COUNTER},
 	{BB_PRM_OP_DEALLOC_Q_COUNTER, FRONT_BOX, DESTROY, FRONT_COUNTER},
@@ -354,6 +383,9 @@ run(struct front_cmd *cmd, const struct entry *e)
 	case CREATE_USER:
 		create_uctx(cmd);
 		break;
+	case GENERAL:
+		general(cmd);
+		break;
 	case DESTROY_USER:
 		destroy_uctx(cmd);
 		break;
@@ -371,10 +403,12 @@ front_command(struct front *f, const void *in, uint32_t inlen, void *out, uint32
 	cmd.op = (uint16_t)bb_prm_get(in, BB_PRM_CMD_OPCODE);
 	while (e != entries + RTE_DIM(entries) && e->op != cmd.op)
 		e++;
-	if (e == entries + RTE_DIM(entries))
+	if (e == entries + RTE_DIM(entries) && f->eth == NULL)
 		return false;
 	memset(out, 0, outlen);
 	cmd.user = front_user_of(f, (uint16_t)bb_prm_get(in, BB_PRM_CMD_UID));
+	if (e == entries + RTE_DIM(entries))
+		return f->eth_command(&cmd);
 	if (cmd.user == NULL)
 		FRONT_REFUSE(&cmd, BAD_RES);
 	else if (inlen < e->inlen)

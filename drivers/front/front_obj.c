@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Finds, adds and destroys objects. An object is identified by its kind and number. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "front_priv.h"
@@ -60,7 +61,11 @@ front_obj_destroy(struct front *f, struct front_obj *o)
 	struct mlx5_ctx *ctx = o->user->ctx;
 	int ret = 0;
 
-	if (o->obj != NULL)
+	if (o->refs != 0)
+		return -EBUSY;
+	if (o->fini != NULL)
+		o->fini(o);
+	else if (o->obj != NULL)
 		ret = f->cmd->obj_destroy(o->obj);
 	else if (o->pd != NULL)
 		ret = f->cmd->pd_free(ctx, o->pd);

@@ -24,6 +24,12 @@ enum front_kind {
 	FRONT_QP,
 	FRONT_RMP,
 	FRONT_XRC_SRQ,
+	FRONT_FLOW_TABLE, /* this kind and those up to FRONT_TIS belong to drivers/front/eth */
+	FRONT_TIR,
+	FRONT_RQT,
+	FRONT_SQ,
+	FRONT_RQ,
+	FRONT_TIS,
 	FRONT_CQ,
 	FRONT_COUNTER,
 	FRONT_MKEY,
@@ -36,12 +42,22 @@ enum front_kind {
 	FRONT_KINDS
 };
 
+struct front_cmd;
+struct front_eth;
+
 /* A user: a context of the device. */
 struct front_user {
 	uint16_t uid;
 	struct mlx5_ctx *ctx; /* NULL if there is no such user */
 	struct mlx5_channel *ch;
 	uint32_t objs; /* number of objects of the user */
+};
+
+/* A key, as CREATE_MKEY described it. */
+struct front_key {
+	uint32_t value, pdn;
+	bool physical; /* over all physical addresses of the guest */
+	bool writable;
 };
 
 /* An object. The type of its handle depends on its kind. */
@@ -52,9 +68,13 @@ struct front_obj {
 	struct mlx5_obj *obj;
 	struct mlx5_pd *pd;
 	struct mlx5_uar *uar;
-	uint32_t eqn;     /* valid for a CQ: event queue of its completion events */
-	uint32_t dm_size; /* valid for device memory: bytes */
-	uint8_t gid[16];  /* valid for a QP in a multicast group */
+	uint32_t eqn;         /* valid for a CQ: event queue of its completion events */
+	uint32_t dm_size;     /* valid for device memory: bytes */
+	uint32_t refs;        /* objects of drivers/front/eth that use the object */
+	struct front_key key; /* valid for a key */
+	void *eth;            /* state of an object of drivers/front/eth, which fini() frees */
+	void (*fini)(struct front_obj *o); /* NULL if there is nothing to free */
+	uint8_t gid[16];                   /* valid for a QP in a multicast group */
 	/* Valid for a UAR: runs the QPs of the page; NULL if the device runs them by itself. */
 	void (*progress)(void *arg);
 	void *progress_arg;
@@ -79,6 +99,11 @@ struct front {
 				 XRC domain */
 	bool dead;            /* the device failed; the next reset opens it again */
 	uint64_t busy_until;  /* time until which front_poll() asks for polls without a pause, ns */
+	struct front_eth *eth; /* frames of an Ethernet port, NULL without front_ethernet() */
+	/* Valid with eth. Executes a command of eth; returns false if the opcode is none of them.
+	 */
+	bool (*eth_command)(struct front_cmd *cmd);
+	bool (*eth_doorbell)(struct front_eth *e, uint32_t uar, uint32_t number);
 };
 
 /* A command during its execution. */
@@ -118,7 +143,8 @@ struct front_obj *front_obj_new(struct front *f, enum front_kind kind, struct fr
 void front_obj_publish(struct front *f, struct front_obj *o, uint32_t id);
 void front_obj_free(struct front_obj *o);
 /*
- * Destroys the device's object that @o stands for, then @o itself. Returns 0 or a negative errno.
+ * Destroys the device's object that @o stands for, then @o itself. Returns 0 or a negative errno;
+ * -EBUSY: another object uses @o.
  */
 int front_obj_destroy(struct front *f, struct front_obj *o);
 
@@ -132,6 +158,9 @@ struct front_user *front_user_of(struct front *f, uint16_t uid);
 /* Returns true if @u may use the objects of @owner. */
 bool front_user_may(const struct front *f, const struct front_user *u,
 		    const struct front_user *owner);
+
+/* ---- eth/eth.c: frees what front_ethernet() made, after all objects are destroyed. */
+void front_ethernet_close(struct front *f);
 
 /* ---- front_event.c */
 int front_event_watch(struct front_obj *o);

@@ -63,6 +63,13 @@ front_reset(struct front *f)
 	}
 }
 
+int
+front_ethernet(struct front *f)
+{
+	(void)f;
+	return 0;
+}
+
 void
 front_close(struct front *f)
 {

@@ -29,6 +29,13 @@ front_open(const char *device_and_opts, const struct front_host *host, struct fr
 	return 0;
 }
 
+int
+front_ethernet(struct front *f)
+{
+	(void)f;
+	return 0;
+}
+
 void
 front_close(struct front *f)
 {

@@ -65,6 +65,13 @@ int soft_open_host(const char *name, const char *args, const struct soft_host *h
 uint8_t *soft_dm_at(struct mlx5_ctx *ctx, uint64_t addr, uint64_t len);
 
 /*
+ * Writes a CQE of a queue that the program itself runs. @cqe: 64 bytes; the device adds the owner
+ * bit and, unless it is an error, the timestamp. The thread that runs the CQ's register page calls
+ * it. Returns 0; -ENOENT: there is no such CQ; -ENOSPC: the CQ has overrun, now or earlier.
+ */
+int soft_cqe_host(struct mlx5_ctx *ctx, uint32_t cqn, const uint8_t cqe[64]);
+
+/*
  * Sets entry @index of the port's GID table, and the MAC of the port, as SET_ROCE_ADDRESS does.
  * @gid NULL: empties the entry; @mac is then ignored. Returns 0; -EINVAL: no such entry;
  * -EOPNOTSUPP: the options of the device set its addresses (link=ib, port=, shm=).

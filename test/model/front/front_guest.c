@@ -54,6 +54,15 @@ unwindow(void *arg, void *at, uint32_t n, unsigned int log_sz)
 	g->windows--;
 }
 
+static void *
+at(void *arg, uint64_t pa, uint64_t len, bool write)
+{
+	struct g_guest *g = arg;
+
+	(void)write;
+	return len <= RAM_PAGES * PAGE && pa <= RAM_PAGES * PAGE - len ? g->ram + pa : NULL;
+}
+
 static void
 eqe(void *arg, uint32_t eqn, uint8_t type, uint8_t sub, const void *data, unsigned int len)
 {
@@ -99,6 +108,7 @@ g_open(struct g_guest *g, const char *device)
 	g->host = (struct front_host){.arg = g,
 				      .window = window,
 				      .unwindow = unwindow,
+				      .at = at,
 				      .eqe = eqe,
 				      .event = event,
 				      .fatal = fatal};

@@ -26,6 +26,13 @@ front_close(struct front *f)
 	fake_front.opens--;
 }
 
+int
+front_ethernet(struct front *f)
+{
+	(void)f;
+	return 0;
+}
+
 void
 front_reset(struct front *f)
 {

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Opens the Ethernet port, dispatches its commands, and gives its queues access to the guest. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "eth.h"
+
+#define FRONT_SYNDROME 0xbbe00000u
+
+#define NUMBER BB_PRM_F(0x008, 8, 24) /* number of an object in most commands */
+
+int
+front_ethernet(struct front *f)
+{
+	struct front_eth *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		return -ENOMEM;
+	e->f = f;
+	f->eth = e;
+	f->eth_command = eth_command;
+	f->eth_doorbell = eth_doorbell;
+	eth_link_add(e);
+	return 0;
+}
+
+void
+front_ethernet_close(struct front *f)
+{
+	if (f->eth == NULL)
+		return;
+	eth_link_remove(f->eth);
+	free(f->eth);
+	f->eth = NULL;
+}
+
+/* ---- Access to the guest */
+
+bool
+eth_read(struct front_eth *e, uint64_t pa, void *to, uint32_t len)
+{
+	const void *p = e->f->host.at(e->f->host.arg, pa, len, false);
+
+	if (p != NULL)
+		memcpy(to, p, len);
+	return p != NULL;
+}
+
+uint8_t *
+eth_memory(struct front_eth *e, uint32_t pdn, uint32_t key, uint64_t addr, uint32_t len, bool write)
+{
+	const struct front_obj *o = front_obj_find(e->f, FRONT_MKEY, key >> 8);
+
+	if (o == NULL || o->key.value != key || !o->key.physical || o->key.pdn != pdn ||
+	    (write && !o->key.writable))
+		return NULL;
+	return e->f->host.at(e->f->host.arg, addr, len, write);
+}
+
+bool
+eth_record(struct eth_queue *q, unsigned int word, uint16_t *counter)
+{
+	const struct front_host *host = &q->eth->f->host;
+	const uint32_t *p = host->at(host->arg, q->dbr + 4 * word, 4, false);
+	uint32_t v;
+
+	if (p == NULL)
+		return false;
+	v = __atomic_load_n(p, __ATOMIC_ACQUIRE);
+	*counter = (uint16_t)bb_prm_dword(&v, 0);
+	return true;
+}
+
+bool
+eth_cqe(struct eth_queue *q, uint8_t cqe[64])
+{
+	if (soft_cqe_host(q->cq->user->ctx, q->cq->id, cqe) == 0)
+		return true;
+	FRONT_LOG(ERR, "queue 0x%x: CQ 0x%x has overrun: the queue is in ERR\n", q->number,
+		  q->cq->id);
+	q->state = ETH_ERR;
+	return false;
+}
+
+bool
+eth_doorbell(struct front_eth *e, uint32_t uar, uint32_t number)
+{
+	struct front_obj *o = front_obj_find(e->f, FRONT_SQ, number);
+	struct eth_queue *q;
+
+	if (o == NULL)
+		return false;
+	q = o->eth;
+	if (q->uar != uar) {
+		FRONT_LOG(WARNING, "SQ 0x%x: ignored a doorbell on UAR page 0x%x (0x%x)\n", number,
+			  uar, q->uar);
+		return true;
+	}
+	eth_sq_run(q);
+	return true;
+}
+
+/* ---- Objects */
+
+struct front_obj *
+eth_hold(struct front_obj *o)
+{
+	o->refs++;
+	return o;
+}
+
+void
+eth_release(struct front_obj *o)
+{
+	if (o != NULL)
+		o->refs--;
+}
+
+struct front_obj *
+eth_named(struct front_cmd *cmd, enum front_kind kind, uint32_t id)
+{
+	struct front_obj *o = front_obj_find(cmd->f, kind, id);
+
+	if (o != NULL && o->user == cmd->user)
+		return o;
+	FRONT_LOG(ERR, "there is no object 0x%x of kind %d\n", id, kind);
+	FRONT_REFUSE(cmd, BAD_RES);
+	return NULL;
+}
+
+void
+eth_publish(struct front_cmd *cmd, struct front_obj *o, uint32_t first)
+{
+	uint32_t id = first;
+
+	while (front_obj_find(cmd->f, o->kind, id) != NULL)
+		id++;
+	front_obj_publish(cmd->f, o, id);
+	bb_prm_set(cmd->out, NUMBER, id);
+}
+
+static void
+destroy(struct front_cmd *cmd, enum front_kind kind, struct bb_prm_field number)
+{
+	struct front_obj *o = eth_named(cmd, kind, bb_prm_get(cmd->in, number));
+
+	if (o != NULL && front_obj_destroy(cmd->f, o) != 0)
+		FRONT_REFUSE(cmd, RES_BUSY);
+}
+
+/* Changes of a TIR that the driver makes need no action: LRO and self-loopback are never on. */
+static void
+modify_tir(struct front_cmd *cmd)
+{
+	(void)eth_named(cmd, FRONT_TIR, bb_prm_get(cmd->in, NUMBER));
+}
+
+static void
+modify_tis(struct front_cmd *cmd)
+{
+	(void)eth_named(cmd, FRONT_TIS, bb_prm_get(cmd->in, NUMBER));
+}
+
+static void
+destroy_sq(struct front_cmd *cmd)
+{
+	destroy(cmd, FRONT_SQ, NUMBER);
+}
+
+static void
+destroy_rq(struct front_cmd *cmd)
+{
+	destroy(cmd, FRONT_RQ, NUMBER);
+}
+
+static void
+destroy_tis(struct front_cmd *cmd)
+{
+	destroy(cmd, FRONT_TIS, NUMBER);
+}
+
+static void
+destroy_tir(struct front_cmd *cmd)
+{
+	destroy(cmd, FRONT_TIR, NUMBER);
+}
+
+static void
+destroy_rqt(struct front_cmd *cmd)
+{
+	destroy(cmd, FRONT_RQT, NUMBER);
+}
+
+static void
+destroy_table(struct front_cmd *cmd)
+{
+	destroy(cmd, FRONT_FLOW_TABLE, BB_PRM_FLOW_TABLE_ID);
+}
+
+static const struct {
+	uint16_t op, inlen, outlen;
+	void (*run)(struct front_cmd *cmd);
+} commands[] = {
+	{BB_PRM_OP_CREATE_SQ, BB_PRM_SZ_CREATE_SQ_IN, FRONT_BOX, eth_create_queue},
+	{BB_PRM_OP_MODIFY_SQ, BB_PRM_SZ_MODIFY_SQ_IN, FRONT_BOX, eth_modify_queue},
+	{BB_PRM_OP_QUERY_SQ, FRONT_BOX, BB_PRM_SZ_QUERY_SQ_OUT, eth_query_queue},
+	{BB_PRM_OP_DESTROY_SQ, FRONT_BOX, FRONT_BOX, destroy_sq},
+	{BB_PRM_OP_CREATE_RQ, BB_PRM_SZ_CREATE_SQ_IN, FRONT_BOX, eth_create_queue},
+	{BB_PRM_OP_MODIFY_RQ, BB_PRM_SZ_MODIFY_SQ_IN, FRONT_BOX, eth_modify_queue},
+	{BB_PRM_OP_QUERY_RQ, FRONT_BOX, BB_PRM_SZ_QUERY_SQ_OUT, eth_query_queue},
+	{BB_PRM_OP_DESTROY_RQ, FRONT_BOX, FRONT_BOX, destroy_rq},
+	{BB_PRM_OP_CREATE_TIS, BB_PRM_SZ_CREATE_TIS_IN, FRONT_BOX, eth_create_tis},
+	{BB_PRM_OP_MODIFY_TIS, FRONT_BOX, FRONT_BOX, modify_tis},
+	{BB_PRM_OP_DESTROY_TIS, FRONT_BOX, FRONT_BOX, destroy_tis},
+	{BB_PRM_OP_CREATE_TIR, BB_PRM_SZ_CREATE_TIR_IN, FRONT_BOX, eth_create_tir},
+	{BB_PRM_OP_MODIFY_TIR, BB_PRM_SZ_CREATE_TIR_IN, FRONT_BOX, modify_tir},
+	{BB_PRM_OP_DESTROY_TIR, FRONT_BOX, FRONT_BOX, destroy_tir},
+	{BB_PRM_OP_CREATE_RQT, BB_PRM_SZ_CREATE_RQT_IN, FRONT_BOX, eth_create_rqt},
+	{BB_PRM_OP_MODIFY_RQT, BB_PRM_SZ_CREATE_RQT_IN, FRONT_BOX, eth_modify_rqt},
+	{BB_PRM_OP_DESTROY_RQT, FRONT_BOX, FRONT_BOX, destroy_rqt},
+	{BB_PRM_OP_CREATE_FLOW_TABLE, BB_PRM_SZ_CREATE_FLOW_TABLE_IN, FRONT_BOX, eth_create_table},
+	{BB_PRM_OP_MODIFY_FLOW_TABLE, BB_PRM_SZ_FLOW_TABLE_IN, FRONT_BOX, eth_modify_table},
+	{BB_PRM_OP_DESTROY_FLOW_TABLE, BB_PRM_SZ_FLOW_TABLE_IN, FRONT_BOX, destroy_table},
+	{BB_PRM_OP_SET_FLOW_TABLE_ROOT, BB_PRM_SZ_FLOW_TABLE_IN, FRONT_BOX, eth_set_root},
+	{BB_PRM_OP_CREATE_FLOW_GROUP, BB_PRM_SZ_CREATE_FLOW_GROUP_IN, FRONT_BOX, eth_create_group},
+	{BB_PRM_OP_DESTROY_FLOW_GROUP, BB_PRM_SZ_FLOW_TABLE_IN, FRONT_BOX, eth_destroy_group},
+	{BB_PRM_OP_SET_FLOW_TABLE_ENTRY, BB_PRM_SZ_SET_FTE_IN, FRONT_BOX, eth_set_entry},
+	{BB_PRM_OP_DELETE_FLOW_TABLE_ENTRY, BB_PRM_SZ_FLOW_TABLE_IN, FRONT_BOX, eth_delete_entry},
+};
+
+bool
+eth_command(struct front_cmd *cmd)
+{
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(commands) && commands[i].op != cmd->op; i++)
+		;
+	if (i == RTE_DIM(commands))
+		return false;
+	/* Users of the kernel, uid 1 and up, have no Ethernet queues. */
+	if (cmd->user != &cmd->f->users[0])
+		FRONT_REFUSE(cmd, BAD_RES);
+	else if (cmd->inlen < commands[i].inlen)
+		FRONT_REFUSE(cmd, BAD_INP_LEN);
+	else if (cmd->outlen < commands[i].outlen)
+		FRONT_REFUSE(cmd, BAD_OUTP_LEN);
+	else
+		commands[i].run(cmd);
+	return true;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The frames of an Ethernet port: the queues of a netdev and the steering of received frames. The
+ * software device has no such queues; it has their CQs, and executes everything that is RDMA.
+ *
+ * A doorbell of an SQ executes its WQEs (eth_sq.c). Each frame goes to the link (eth_link.c), which
+ * passes it to the other functions of this process. There the flow tables (eth_flow.c) choose a
+ * TIR, the TIR an RQ, and the frame is written to the RQ's next WQE (eth_rq.c).
+ *
+ * Only the kernel has such queues (uid 0). Their WQEs name memory by keys over physical addresses.
+ * No offloads, except those that mlx5e uses without a look at the capabilities: checksums, and the
+ * segmentation of TCP and UDP messages.
+ *
+ * The guest may change its memory at any time. So each WQE is copied before it is read, and each
+ * address is looked up at its use.
+ */
+#ifndef ETH_H
+#define ETH_H
+
+#include "bb_prm_eth.h"
+#include "eth_packet.h"
+#include "front_priv.h"
+
+/*
+ * Smallest number of an SQ or RQ. Doorbells name SQs and QPs by numbers of one range, and those of
+ * the software device's QPs are smaller.
+ */
+#define ETH_FIRST_QUEUE 0x800000u
+#define ETH_MAX_QUEUE   0xfffffeu
+
+#define ETH_WQEBB   64u
+#define ETH_MAX_WQE 1024u /* bytes of a send WQE, in whole blocks */
+#define ETH_MAX_FRAME                                                                              \
+	10018u /* bytes of the longest frame: MTU 9978, Ethernet header, two VLAN tags and room */
+#define ETH_LOG_LSO  16u /* log2 of the longest message of a WQE, bytes */
+#define ETH_MAX_SEND ((1u << ETH_LOG_LSO) + 256u)
+
+#define ETH_LOG_MAX_WQ     15u /* log2 of the blocks of an SQ, or WQEs of an RQ */
+#define ETH_LOG_MAX_STRIDE 11u /* log2 of the bytes of a receive WQE */
+#define ETH_LOG_MAX_RQT    8u  /* log2 of the entries of an RQT */
+#define ETH_LOG_MAX_TABLE  20u /* log2 of the indices of a flow table */
+#define ETH_MAX_LEVEL      64u
+#define ETH_MAX_ENTRIES    8192u /* entries of all flow tables */
+#define ETH_MAX_GROUPS     1024u /* groups of all flow tables */
+#define ETH_MAX_DESTS      8u    /* destinations of an entry */
+
+/* States of SQs and RQs (Linux include/linux/mlx5/mlx5_ifc.h: MLX5_SQC_STATE_*). */
+enum eth_state {
+	ETH_RST = 0,
+	ETH_RDY = 1,
+	ETH_ERR = 3,
+};
+
+#define ETH_CTX_BYTES 0xf0u /* bytes of an SQ's or RQ's context without its page list */
+
+/* An SQ or RQ. */
+struct eth_queue {
+	struct front_eth *eth;
+	uint32_t number;
+	enum eth_state state;
+	uint32_t uar; /* register page of the doorbells; valid for an SQ */
+	uint32_t pdn, user_index;
+	uint32_t log_size, log_stride, log_page;
+	uint64_t dbr; /* guest address of the doorbell record */
+	uint16_t ci;  /* index of the next block or WQE */
+	struct front_obj *cq;
+	struct front_obj *tis; /* valid for an SQ */
+	uint8_t ctx[ETH_CTX_BYTES];
+	uint32_t n_pages;
+	uint64_t pages[]; /* guest addresses */
+};
+
+/* An RQT (receive queue table): RQs. */
+struct eth_rqt {
+	uint32_t n;
+	struct front_obj *rqs[1u << ETH_LOG_MAX_RQT];
+};
+
+struct eth_tir {
+	struct front_obj *to; /* an RQ or an RQT */
+};
+
+/* Counters of a port. Drops are those of received frames. */
+struct eth_stats {
+	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
+	uint64_t dropped_steering; /* no flow table entry, or one that drops */
+	uint64_t dropped_no_wqe;
+	uint64_t dropped_too_long;
+	uint64_t dropped_error; /* the RQ or its CQ is in error */
+};
+
+struct front_eth {
+	struct front *f;
+	LIST_ENTRY(front_eth) link; /* in the list of ports of eth_link.c */
+	uint32_t root;              /* number of the first flow table, 0 if none */
+	uint32_t n_entries, n_groups;
+	uint32_t next_queue;
+	struct eth_stats stats;
+	uint8_t message[ETH_MAX_SEND];  /* message of the WQE in execution */
+	uint8_t segment[ETH_MAX_FRAME]; /* frame of that message */
+};
+
+/* ---- eth.c */
+/*
+ * Executes a command of a queue or of steering. Returns false if the opcode is none of them.
+ */
+bool eth_command(struct front_cmd *cmd);
+/* Executes the new WQEs of SQ @number, if there is one with this register page. */
+bool eth_doorbell(struct front_eth *e, uint32_t uar, uint32_t number);
+/* Copies @len bytes of the guest. Return false if they are not RAM. */
+bool eth_read(struct front_eth *e, uint64_t pa, void *to, uint32_t len);
+/*
+ * Returns the memory that a segment of a WQE names, NULL if the key does not allow the access.
+ * Valid until the next message of the monitor.
+ */
+uint8_t *eth_memory(struct front_eth *e, uint32_t pdn, uint32_t key, uint64_t addr, uint32_t len,
+		    bool write);
+/* Gets the counter of a doorbell record, word @word. Returns false if it is not RAM. */
+bool eth_record(struct eth_queue *q, unsigned int word, uint16_t *counter);
+/* Writes a CQE for @q. Moves @q to ERR if the CQ has overrun. */
+bool eth_cqe(struct eth_queue *q, uint8_t cqe[64]);
+/* Adds a reference to @o, and drops it (NULL: does nothing). */
+struct front_obj *eth_hold(struct front_obj *o);
+void eth_release(struct front_obj *o);
+/* Finds an object of uid 0, or refuses the command and returns NULL. */
+struct front_obj *eth_named(struct front_cmd *cmd, enum front_kind kind, uint32_t id);
+/* Gives a new object its number: the smallest free one from @first on. */
+void eth_publish(struct front_cmd *cmd, struct front_obj *o, uint32_t first);
+
+/* ---- eth_queue.c */
+void eth_create_queue(struct front_cmd *cmd);
+void eth_modify_queue(struct front_cmd *cmd);
+void eth_query_queue(struct front_cmd *cmd);
+/* ---- eth_steer.c */
+void eth_create_tis(struct front_cmd *cmd);
+void eth_create_tir(struct front_cmd *cmd);
+void eth_create_rqt(struct front_cmd *cmd);
+void eth_modify_rqt(struct front_cmd *cmd);
+/* ---- eth_table.c */
+void eth_create_table(struct front_cmd *cmd);
+void eth_modify_table(struct front_cmd *cmd);
+void eth_set_root(struct front_cmd *cmd);
+void eth_create_group(struct front_cmd *cmd);
+void eth_destroy_group(struct front_cmd *cmd);
+void eth_set_entry(struct front_cmd *cmd);
+void eth_delete_entry(struct front_cmd *cmd);
+
+/* ---- eth_flow.c: passes a frame from the link through the flow tables to RQs. */
+void eth_receive(struct front_eth *e, const uint8_t *frame, uint32_t len);
+/* ---- eth_rq.c */
+void eth_rq_put(struct eth_queue *q, const uint8_t *frame, uint32_t len, uint32_t tag);
+/* ---- eth_sq.c */
+void eth_sq_run(struct eth_queue *q);
+/* ---- eth_link.c: the link between the functions of this process, a learning bridge. */
+void eth_link_add(struct front_eth *e);
+void eth_link_remove(struct front_eth *e);
+void eth_link_send(struct front_eth *from, const uint8_t *frame, uint32_t len);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Executes send WQEs: SEND, LSO and NOP (Linux include/linux/mlx5/qp.h, mlx5/core/en_tx.c). Control
+ * segment, Ethernet segment with the inline header, data segments.
+ */
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "bb_cqe.h"
+#include "eth.h"
+
+#define SEG 16u
+
+#define OP_NOP  0x00u
+#define OP_SEND 0x0au
+#define OP_LSO  0x0eu
+
+#define CE_ALWAYS 0x08u /* byte 11 of the control segment: write a CQE */
+
+/* Ethernet segment, at byte 16 of the WQE. */
+#define ETH_CS_FLAGS    20u
+#define ETH_MSS         22u
+#define ETH_INLINE_SIZE 28u
+#define ETH_INLINE      30u
+#define ETH_VLAN_TCI    30u
+#define CS_L3           0x40u
+#define CS_L4           0x80u
+#define CS_INNER        0x30u
+#define INSERT_VLAN     0x8000u
+#define INSERT_TRAILER  0x4000u
+
+/* Syndromes of error CQEs (Linux device.h: MLX5_CQE_SYNDROME_*). */
+#define SYN_LENGTH 0x01u
+#define SYN_QP_OP  0x02u
+#define SYN_PROT   0x04u
+
+struct wqe {
+	uint8_t data[ETH_MAX_WQE];
+	uint32_t bytes, blocks;
+	uint8_t opcode;
+	bool signaled;
+};
+
+static uint32_t
+get16(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 8 | p[1];
+}
+
+/* Copies block @index of the ring. */
+static bool
+read_block(struct eth_queue *q, uint16_t index, uint8_t *to)
+{
+	uint32_t off = (index & ((1u << q->log_size) - 1)) * ETH_WQEBB;
+
+	return eth_read(q->eth, q->pages[off >> q->log_page] + (off & ((1u << q->log_page) - 1)),
+			to, ETH_WQEBB);
+}
+
+/* Copies the next WQE, of at most @posted blocks. Returns 0 or a syndrome. */
+static unsigned int
+read_wqe(struct eth_queue *q, uint16_t posted, struct wqe *w)
+{
+	uint32_t i;
+
+	w->blocks = 1;
+	if (!read_block(q, q->ci, w->data))
+		return SYN_PROT;
+	w->opcode = w->data[3];
+	w->signaled = (w->data[11] & 0x0c) == CE_ALWAYS;
+	w->bytes = (w->data[7] & 0x3fu) * SEG;
+	w->blocks = RTE_MAX(1u, (w->bytes + ETH_WQEBB - 1) / ETH_WQEBB);
+	if (w->blocks > posted || bb_prm_dword(w->data, 4) >> 8 != q->number ||
+	    get16(w->data + 1) != q->ci) {
+		w->blocks = 1;
+		return SYN_QP_OP;
+	}
+	for (i = 1; i < w->blocks; i++)
+		if (!read_block(q, (uint16_t)(q->ci + i), w->data + i * ETH_WQEBB))
+			return SYN_PROT;
+	return 0;
+}
+
+/* Appends the data segments from byte @at of the WQE on to the message. Returns 0 or a syndrome. */
+static unsigned int
+gather(struct eth_queue *q, const struct wqe *w, uint32_t at, uint32_t *len)
+{
+	uint8_t *message = q->eth->message;
+
+	for (; at + SEG <= w->bytes; at += SEG) {
+		uint32_t bytes = bb_prm_dword(w->data + at, 0);
+		uint32_t key = bb_prm_dword(w->data + at, 4);
+		uint64_t addr = bb_prm_get64(w->data + at, BB_PRM_F(8, 0, 64));
+		const uint8_t *p;
+
+		if (bytes > ETH_MAX_SEND - *len)
+			return SYN_LENGTH;
+		if (bytes == 0)
+			continue;
+		p = eth_memory(q->eth, q->pdn, key, addr, bytes, false);
+		if (p == NULL)
+			return SYN_PROT;
+		memcpy(message + *len, p, bytes);
+		*len += bytes;
+	}
+	return 0;
+}
+
+static void
+transmit(void *arg, uint8_t *frame, uint32_t len)
+{
+	struct front_eth *e = arg;
+	uint8_t padded[ETH_MIN_FRAME];
+
+	if (len < ETH_MIN_FRAME) {
+		memcpy(padded, frame, len);
+		memset(padded + len, 0, ETH_MIN_FRAME - len);
+		frame = padded;
+		len = ETH_MIN_FRAME;
+	}
+	e->stats.tx_frames++;
+	e->stats.tx_bytes += len;
+	eth_link_send(e, frame, len);
+}
+
+/* Builds the message of a WQE. Returns 0 or a syndrome. @header: bytes of the inline header. */
+static unsigned int
+build(struct eth_queue *q, const struct wqe *w, uint32_t *header, uint32_t *len)
+{
+	uint32_t size = get16(w->data + ETH_INLINE_SIZE);
+	uint8_t *message = q->eth->message;
+	bool vlan = (size & INSERT_VLAN) != 0;
+	unsigned int ret;
+
+	if (w->bytes < 2 * SEG || (w->data[ETH_CS_FLAGS] & CS_INNER) != 0 ||
+	    (size & INSERT_TRAILER) != 0)
+		return SYN_QP_OP;
+	*header = vlan ? 0 : size;
+	if (*header > w->bytes - ETH_INLINE && *header != 0)
+		return SYN_LENGTH;
+	memcpy(message, w->data + ETH_INLINE, *header);
+	*len = *header;
+	ret = gather(q, w, RTE_MAX(2 * SEG, RTE_ALIGN_CEIL(ETH_INLINE + *header, SEG)), len);
+	if (ret != 0)
+		return ret;
+	if (*len < ETH_HEADER)
+		return SYN_LENGTH;
+	if (vlan) {
+		if (*len > ETH_MAX_SEND - 4)
+			return SYN_LENGTH;
+		memmove(message + 16, message + 12, *len - 12);
+		message[12] = ETH_TYPE_CVLAN >> 8;
+		message[13] = ETH_TYPE_CVLAN & 0xff;
+		memcpy(message + 14, w->data + ETH_VLAN_TCI, 2);
+		*len += 4;
+	}
+	return 0;
+}
+
+static unsigned int
+send_message(struct eth_queue *q, const struct wqe *w)
+{
+	struct front_eth *e = q->eth;
+	uint32_t header, len, mss = get16(w->data + ETH_MSS);
+	uint8_t flags = w->data[ETH_CS_FLAGS];
+	struct eth_headers h;
+	unsigned int ret = build(q, w, &header, &len);
+
+	if (ret != 0)
+		return ret;
+	if (w->opcode == OP_LSO) {
+		if (header > ETH_MAX_FRAME || mss > ETH_MAX_FRAME - header)
+			return SYN_LENGTH;
+		return eth_segment(e->message, len, header, mss, e->segment, transmit, e)
+			       ? 0
+			       : SYN_QP_OP;
+	}
+	if (len > ETH_MAX_FRAME)
+		return SYN_LENGTH;
+	if ((flags & (CS_L3 | CS_L4)) != 0) {
+		eth_parse(e->message, len, &h);
+		if ((flags & CS_L3) != 0)
+			eth_fill_l3_checksum(e->message, &h);
+		if ((flags & CS_L4) != 0)
+			eth_fill_l4_checksum(e->message, &h);
+	}
+	transmit(e, e->message, len);
+	return 0;
+}
+
+static bool
+complete(struct eth_queue *q, const struct wqe *w, unsigned int syndrome)
+{
+	uint8_t cqe[64] = {0};
+	struct bb_cqe *c = (struct bb_cqe *)(void *)cqe;
+
+	bb_prm_set(cqe, BB_PRM_F(32, 0, 32), q->user_index);
+	bb_prm_set(cqe, BB_PRM_F(56, 0, 32), (uint32_t)w->opcode << 24 | q->number);
+	bb_prm_set(cqe, BB_PRM_F(60, 0, 16), q->ci);
+	c->op_own = (uint8_t)((syndrome != 0 ? BB_CQE_REQ_ERR : BB_CQE_REQ) << 4);
+	cqe[BB_CQE_SYNDROME_BYTE] = (uint8_t)syndrome;
+	return eth_cqe(q, cqe);
+}
+
+static void
+fail(struct eth_queue *q, const struct wqe *w, unsigned int syndrome)
+{
+	FRONT_LOG(ERR,
+		  "SQ 0x%x: WQE %u, opcode 0x%x, failed with syndrome 0x%x: the SQ is in ERR\n",
+		  q->number, q->ci, w->opcode, syndrome);
+	(void)complete(q, w, syndrome);
+	q->state = ETH_ERR;
+}
+
+void
+eth_sq_run(struct eth_queue *q)
+{
+	unsigned int syndrome;
+	uint16_t pi, posted;
+	struct wqe w;
+
+	if (q->state != ETH_RDY)
+		return;
+	if (!eth_record(q, 1, &pi) || (uint16_t)(pi - q->ci) > 1u << q->log_size) {
+		FRONT_LOG(ERR,
+			  "SQ 0x%x: the doorbell record is not RAM, or announces more than the %u "
+			  "blocks of the queue: the SQ is in ERR\n",
+			  q->number, 1u << q->log_size);
+		q->state = ETH_ERR;
+		return;
+	}
+	while ((posted = (uint16_t)(pi - q->ci)) != 0 && q->state == ETH_RDY) {
+		memset(w.data, 0, ETH_WQEBB);
+		syndrome = read_wqe(q, posted, &w);
+		if (syndrome == 0 && (w.opcode == OP_SEND || w.opcode == OP_LSO))
+			syndrome = send_message(q, &w);
+		else if (syndrome == 0 && w.opcode != OP_NOP)
+			syndrome = SYN_QP_OP;
+		if (syndrome != 0) {
+			fail(q, &w, syndrome);
+			return;
+		}
+		if (w.signaled && !complete(q, &w, 0))
+			return;
+		q->ci = (uint16_t)(q->ci + w.blocks);
+	}
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Frames between two Ethernet ports: queues, flow tables, errors. */
+#include "eth_port.h"
+
+static void
+test_frame_reaches_the_other_port(void **state)
+{
+	struct port *a = ports[0], *b = ports[1];
+	uint8_t f[600], got[600];
+	const uint8_t *cqe;
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_sent(a, 0);
+	cqe = assert_received(b, sizeof(f));
+	assert_int_equal(bb_prm_get(cqe + 20, BB_PRM_F(0, 0, 16)),
+			 word_sum(f + 14, sizeof(f) - 14, 0));
+	read_frame(b, 0, got, sizeof(got));
+	assert_memory_equal(f, got, sizeof(f));
+	assert_true(no_cqe(a, &a->rcq));
+	/* Now the link knows where the first port is. */
+	tcp_frame(f, sizeof(f), 1);
+	post_frame(b, OP_SEND, f, sizeof(f), 14, 0, 0);
+	assert_received(a, sizeof(f));
+	read_frame(a, 0, got, sizeof(got));
+	assert_memory_equal(f, got, sizeof(f));
+	assert_true(no_cqe(b, &b->rcq));
+}
+
+static void
+test_short_frame_is_padded(void **state)
+{
+	uint8_t f[42], got[60];
+	uint32_t i;
+
+	(void)state;
+	tcp_frame(got, sizeof(got), 0);
+	memcpy(f, got, sizeof(f));
+	f[12] = 0x88;
+	post_frame(ports[0], OP_SEND, f, sizeof(f), 18, 0, 0);
+	assert_received(ports[1], 60);
+	read_frame(ports[1], 0, got, sizeof(got));
+	assert_memory_equal(f, got, sizeof(f));
+	for (i = sizeof(f); i < sizeof(got); i++)
+		assert_int_equal(got[i], 0);
+}
+
+static void
+test_checksums_are_computed(void **state)
+{
+	uint8_t f[601], got[601];
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	post_frame(ports[0], OP_SEND, f, sizeof(f), 0, CS_ALL, 0);
+	assert_received(ports[1], sizeof(f));
+	read_frame(ports[1], 0, got, sizeof(got));
+	assert_checksums(got);
+	assert_memory_equal(f + HEADERS, got + HEADERS, sizeof(f) - HEADERS);
+}
+
+static void
+test_long_message_is_cut_into_segments(void **state)
+{
+	static const uint32_t bytes[3] = {1000, 1000, 500};
+	uint8_t f[HEADERS + 2500], got[HEADERS + 1000];
+	uint32_t i, at = HEADERS;
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	post_frame(ports[0], OP_LSO, f, sizeof(f), HEADERS, CS_ALL, 1000);
+	assert_sent(ports[0], 0);
+	for (i = 0; i < 3; i++) {
+		assert_received(ports[1], HEADERS + bytes[i]);
+		read_frame(ports[1], i, got, HEADERS + bytes[i]);
+		assert_checksums(got);
+		assert_int_equal(bb_prm_get(got + 18, BB_PRM_F(0, 0, 16)), 0x1234 + i);
+		assert_int_equal(bb_prm_dword(got, 38), 0xfff0u + i * 1000);
+		assert_int_equal(got[47], i == 2 ? 0x19 : 0x10); /* FIN and PSH at the end only */
+		assert_memory_equal(f + at, got + HEADERS, bytes[i]);
+		at += bytes[i];
+	}
+	assert_true(no_cqe(ports[1], &ports[1]->rcq));
+}
+
+static void
+test_vlan_tag_is_inserted(void **state)
+{
+	struct port *a = ports[0];
+	uint8_t f[100], got[104], w[64] = {0};
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	memcpy(g_ram(&a->g, a->data.pa[0]), f, sizeof(f));
+	wqe_head(&a->sq, w, OP_SEND, 3, G_CQE_UPDATE);
+	put32(w + 28, 0x8000a123);
+	put32(w + 32, sizeof(f));
+	put32(w + 36, a->key);
+	put64(w + 40, a->data.pa[0]);
+	g_post(&a->g, &a->sq, w, sizeof(w));
+	g_ring(&a->g, &a->sq, w, 8);
+	assert_received(ports[1], sizeof(got));
+	read_frame(ports[1], 0, got, sizeof(got));
+	assert_memory_equal(got, f, 12);
+	assert_int_equal(bb_prm_dword(got, 12), 0x8100a123);
+	assert_memory_equal(got + 16, f + 12, sizeof(f) - 12);
+}
+
+static void
+test_frame_without_a_receive_is_dropped(void **state)
+{
+	uint8_t f[100];
+	uint32_t i;
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	for (i = 0; i < 5; i++) {
+		post_frame(ports[0], OP_SEND, f, sizeof(f), 0, 0, 0);
+		assert_sent(ports[0], 0);
+	}
+	for (i = 0; i < 4; i++)
+		assert_received(ports[1], sizeof(f));
+	assert_true(no_cqe(ports[1], &ports[1]->rcq));
+	post_receive(ports[1]);
+	post_frame(ports[0], OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_received(ports[1], sizeof(f));
+}
+
+static void
+test_frame_longer_than_the_receive_is_dropped(void **state)
+{
+	uint8_t f[FRAME_MAX + 65];
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	post_frame(ports[0], OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_sent(ports[0], 0);
+	assert_true(no_cqe(ports[1], &ports[1]->rcq));
+	post_frame(ports[0], OP_SEND, f, sizeof(f) - 1, 0, 0, 0);
+	assert_received(ports[1], sizeof(f) - 1);
+}
+
+static uint32_t
+state_of(struct port *p, uint16_t op, uint32_t queue)
+{
+	assert_int_equal(run_on(&p->g, op, 0, queue), BB_PRM_STAT_OK);
+	return bb_prm_get(p->g.out + BB_PRM_QUERY_SQ_CTX.byte, BB_PRM_SQC_STATE);
+}
+
+static void
+recover(struct port *p)
+{
+	assert_int_equal(state_of(p, BB_PRM_OP_QUERY_SQ, p->sqn), ERR);
+	assert_int_equal(modify_queue(p, BB_PRM_OP_MODIFY_SQ, p->sqn, ERR, RDY),
+			 BB_PRM_STAT_BAD_RES_STATE);
+	assert_int_equal(modify_queue(p, BB_PRM_OP_MODIFY_SQ, p->sqn, ERR, RST), BB_PRM_STAT_OK);
+	assert_int_equal(modify_queue(p, BB_PRM_OP_MODIFY_SQ, p->sqn, RST, RDY), BB_PRM_STAT_OK);
+	p->sq.pi = 0;
+}
+
+static void
+test_wrong_wqe_completes_with_error(void **state)
+{
+	struct port *a = ports[0];
+	uint32_t key = a->key, i;
+	uint64_t pa = a->data.pa[0];
+	uint8_t f[100];
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	for (i = 0; i < 6; i++) {
+		uint8_t w[64] = {0};
+
+		wqe_head(&a->sq, w, i == 0 ? 0x25 : OP_SEND, 3, 0);
+		put32(w + 32, i == 1 ? 0x20000 : i == 2 ? 10 : sizeof(f));
+		put32(w + 36, i == 3 ? key ^ 1 : key);
+		put64(w + 40, i == 4 ? UINT64_MAX - 8 : pa);
+		if (i == 5)
+			put32(w + 4, (a->sqn + 1) << 8 | 3);
+		g_post(&a->g, &a->sq, w, sizeof(w));
+		put32(w + 4, a->sqn << 8 | 3);
+		g_ring(&a->g, &a->sq, w, 8);
+		assert_sent(a, i == 0 || i == 5 ? 0x02 : i < 3 ? 0x01 : 0x04);
+		recover(a);
+	}
+	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_received(ports[1], sizeof(f));
+}
+
+static void
+test_record_beyond_the_ring_stops_the_queue(void **state)
+{
+	struct port *a = ports[0];
+	uint8_t w[64] = {0};
+
+	(void)state;
+	wqe_head(&a->sq, w, OP_SEND, 3, 0);
+	put32(g_ram(&a->g, a->sq.dbr) + 4, (1u << LOG_SQ) + 1);
+	g_ring(&a->g, &a->sq, w, 8);
+	assert_true(no_cqe(a, &a->scq));
+	recover(a);
+}
+
+static void
+test_tables_match_and_miss(void **state)
+{
+	struct port *b = ports[1];
+	uint32_t last = make_table(b, b->table), first = make_table(b, last), group;
+	uint8_t f[100], *flow;
+
+	(void)state;
+	/* Drops frames of TCP port 80, which is byte 0x17 of the match. */
+	group_box(b, first, 0, 0x17, 0xff);
+	group = made_number(b);
+	flow = entry_box(b, first, group, 1, 2, 0, 0);
+	flow[BB_PRM_FLOWC_VALUE.byte + 0x17] = 80;
+	assert_status(&b->g, OK);
+	set_root(b, first);
+	tcp_frame(f, sizeof(f), 0);
+	post_frame(ports[0], OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_true(no_cqe(b, &b->rcq));
+	f[37] = 81; /* misses, and goes by two tables to the entry of the third */
+	post_frame(ports[0], OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_received(b, sizeof(f));
+	/* Tables in a circle end. */
+	flow = entry_box(b, first, group, 0, 4, 1, first);
+	flow[BB_PRM_FLOWC_VALUE.byte + 0x17] = 81;
+	assert_status(&b->g, OK);
+	post_frame(ports[0], OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_true(no_cqe(b, &b->rcq));
+	bb_prm_set(box(&b->g, BB_PRM_OP_DELETE_FLOW_TABLE_ENTRY, 0, BB_PRM_SZ_FLOW_TABLE_IN),
+		   BB_PRM_FLOW_TABLE_ID, first);
+	assert_status(&b->g, OK);
+	post_frame(ports[0], OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_received(b, sizeof(f));
+}
+
+static void
+test_objects_in_use_stay(void **state)
+{
+	struct port *p = ports[0];
+
+	(void)state;
+	assert_int_equal(run_on(&p->g, BB_PRM_OP_DESTROY_CQ, 0, p->scq.cqn), BB_PRM_STAT_RES_BUSY);
+	assert_int_equal(run_on(&p->g, BB_PRM_OP_DESTROY_RQ, 0, p->rqn), BB_PRM_STAT_RES_BUSY);
+	assert_int_equal(run_on(&p->g, BB_PRM_OP_DESTROY_TIR, 0, p->tirn), BB_PRM_STAT_RES_BUSY);
+	assert_int_equal(run_on(&p->g, BB_PRM_OP_DESTROY_SQ, 0, p->sqn), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(&p->g, BB_PRM_OP_DESTROY_CQ, 0, p->scq.cqn), BB_PRM_STAT_OK);
+}
+
+static void
+test_what_is_not_done_is_refused(void **state)
+{
+	struct port *p = ports[0];
+	uint16_t uid = g_user(&p->g);
+	uint8_t *ctx;
+
+	(void)state;
+	box(&p->g, BB_PRM_OP_CREATE_TIS, uid, BB_PRM_SZ_CREATE_TIS_IN);
+	assert_status(&p->g, BAD_RES);
+	ctx = queue_box(p, BB_PRM_OP_CREATE_RQ, p->rcq.cqn, &p->rq_ring, p->rq_dbr, LOG_RQ,
+			LOG_STRIDE);
+	bb_prm_set(ctx + BB_PRM_SQC_WQ.byte, BB_PRM_WQ_TYPE, 3); /* a striding RQ */
+	assert_status(&p->g, BAD_PARAM);
+	queue_box(p, BB_PRM_OP_CREATE_SQ, p->scq.cqn, &p->sq.ring, p->sq.dbr, 7, 6);
+	assert_status(&p->g, BAD_INP_LEN); /* two pages are needed */
+	queue_box(p, BB_PRM_OP_CREATE_SQ, 0xfff, &p->sq.ring, p->sq.dbr, LOG_SQ, 6);
+	assert_status(&p->g, BAD_RES);
+	group_box(p, p->table, 2, 0x40, 1); /* misc_parameters */
+	assert_status(&p->g, BAD_PARAM);
+	group_box(p, p->table, 1, 0, 0); /* overlaps the first group */
+	assert_status(&p->g, BAD_PARAM);
+	entry_box(p, p->table, p->group, 1, 4, 0, 0); /* a vport */
+	assert_status(&p->g, BAD_PARAM);
+	entry_box(p, p->table, p->group, 1, 0x40, 0, 0); /* changes headers */
+	assert_status(&p->g, BAD_PARAM);
+	entry_box(p, p->table, p->group, 5, 2, 0, 0); /* beyond the group */
+	assert_status(&p->g, BAD_PARAM);
+	entry_box(p, p->table, p->group, 1, 4, 2, p->tirn);
+	bb_prm_set(p->g.in + BB_PRM_SET_FTE_CTX.byte, BB_PRM_FLOWC_DESTS, 5);
+	assert_status(&p->g, BAD_INP_LEN);
+}
+
+static void
+test_reset_frees_the_objects(void **state)
+{
+	struct port *a = ports[0];
+	uint8_t f[100];
+
+	(void)state;
+	front_reset(a->g.f);
+	assert_int_equal(a->g.windows, 0);
+	tcp_frame(f, sizeof(f), 1);
+	post_frame(ports[1], OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_sent(ports[1], 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, ports_open, ports_close)
+		T(test_frame_reaches_the_other_port),
+		T(test_short_frame_is_padded),
+		T(test_checksums_are_computed),
+		T(test_long_message_is_cut_into_segments),
+		T(test_vlan_tag_is_inserted),
+		T(test_frame_without_a_receive_is_dropped),
+		T(test_frame_longer_than_the_receive_is_dropped),
+		T(test_wrong_wqe_completes_with_error),
+		T(test_record_beyond_the_ring_stops_the_queue),
+		T(test_tables_match_and_miss),
+		T(test_objects_in_use_stay),
+		T(test_what_is_not_done_is_refused),
+		T(test_reset_frees_the_objects),
+	};
+
+	return cmocka_run_group_tests_name("front_eth", tests, NULL, NULL);
+}
