@@ -40,31 +40,35 @@ def missing(program, suite):
 
 
 class Card(machine.Machine):
-    """One guest. @program: bb_hca, with @options after those of EAL; None: a guest without a card."""
+    """One guest. @program: bb_hca, with @options after those of EAL; None: a guest without a card. The guest has
+    @functions of bb_hca: PCI devices 0000:00:01.0 and on."""
     # 10.1 or newer: the first with vfio-user-pci. The card is a PCIe device, so the chipset has PCIe. The
     # server maps the guest's memory, so that is shared.
     CHIPSET = 'q35,memory-backend=mem'
     memory = 1536
 
-    def __init__(self, program, options, suite='bookworm', echo=print):
+    def __init__(self, program, options, suite='bookworm', echo=print, functions=1):
         super().__init__(2, suite, echo)
         self.QEMU = paths.qemu()
         self.program = program
         self.options = options
+        self.functions = functions
         self.folder = None
         self.server = None
         self.server_log = tempfile.TemporaryFile()
 
-    def socket(self):
-        return os.path.join(self.folder.name, 'hca')
+    def sockets(self):
+        return [os.path.join(self.folder.name, 'hca%d' % i) for i in range(self.functions)]
 
     def devices(self):
         options = ['-object', 'memory-backend-memfd,id=mem,size=%dM,share=on' % self.memory]
         if self.program is None:
             return options
-        # A socket's address has this form only.
-        return options + ['-device', json.dumps({'driver': 'vfio-user-pci', 'id': 'card', 'addr': '1',
-                                                 'socket': {'type': 'unix', 'path': self.socket()}})]
+        for i, path in enumerate(self.sockets()):
+            # A socket's address has this form only. The guest's NIC has address 4.
+            options += ['-device', json.dumps({'driver': 'vfio-user-pci', 'id': 'card%d' % i, 'addr': '%d' % (i + 1),
+                                               'socket': {'type': 'unix', 'path': path}})]
+        return options
 
     def settings(self):
         # A busy host stops the guest's CPUs for seconds, of which the kernel would warn.
@@ -84,11 +88,13 @@ class Card(machine.Machine):
 
     def start_server(self):
         self.folder = tempfile.TemporaryDirectory(prefix='bb.')
-        command = [self.program, *EAL, '--', '--socket', self.socket(), *self.options]
+        command = [self.program, *EAL, '--', *self.options]
+        for path in self.sockets():
+            command += ['--socket', path]
         self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.server_log,
                                        stderr=self.server_log)
         until = time.monotonic() + SERVER_SECONDS
-        while not os.path.exists(self.socket()):
+        while not all(map(os.path.exists, self.sockets())):
             if self.server.poll() is not None or time.monotonic() > until:
                 raise machine.GuestError('%s: %s\n%s' % (
                     ' '.join(command), 'no socket after %d s' % SERVER_SECONDS if self.server.poll() is None else

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two Ethernet ports of bb_hca in one guest, each in a network namespace: frames, RoCE, rdma_cm.
+
+usage: test_eth.py BB_HCA [--suite NAME] [--vf] [--only NAME]
+
+One boot serves all tests, which run in the order of this file. Both namespaces have their own netdev, so each
+frame between them leaves the guest. The kernel must not print a warning.
+"""
+
+import argparse
+import os
+import re
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+
+import card  # noqa: E402
+import namespace  # noqa: E402
+
+ADDRESSES = ['10.9.0.1', '10.9.0.2']
+MIB = 4
+RELOADS = 3
+ARGS = None
+THERE = None
+
+
+def within(i, command):
+    """Returns the command that runs @command in namespace @i, 0 or 1."""
+    return 'ip netns exec n%d %s' % (i, command)
+
+
+class Eth(unittest.TestCase):
+    maxDiff = None
+    seen = 0            # lines of the kernel's log that a test has looked at
+    ready = False
+
+    def setUp(self):
+        self.assertTrue(self.ready or self._testMethodName == 'test_probe', 'the ports are not up')
+
+    def look(self):
+        """Fails if the kernel has printed a warning since the last look."""
+        lines = THERE.kernel_lines(Eth.seen)
+        Eth.seen += len(lines)
+        self.assertEqual(card.warnings(lines, card.EXPECTED), [], 'warnings of the kernel')
+
+    def load(self):
+        """Loads the driver and moves each netdev to its namespace, as netdev "port"."""
+        THERE.run('modprobe mlx5_ib && modprobe ib_uverbs && modprobe rdma_ucm', card.SECONDS)
+        for i, address in enumerate(ADDRESSES):
+            net = '/sys/bus/pci/devices/0000:00:0%d.0/net' % (i + 1)
+            THERE.wait_for('ls %s/*/address' % net, card.SECONDS)
+            THERE.run('ip netns add n%d; ip link set $(ls %s) netns n%d name port' % (i, net, i), card.SECONDS)
+            # Without the detection of duplicate addresses, which takes a second, IPv6 works at once.
+            THERE.run(within(i, 'sh -c "echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad; '
+                                'echo 0 >/proc/sys/net/ipv6/conf/port/accept_dad; ip link set lo up; '
+                                'ip addr add %s/24 dev port; ip link set port up"' % address), card.SECONDS)
+        for i in range(2):
+            THERE.wait_for('grep -q ACTIVE /sys/class/infiniband/mlx5_%d/ports/1/state' % i, card.SECONDS)
+
+    def unload(self):
+        """Removes the driver. Deleting a namespace moves its netdev back, so the netdevs go down first."""
+        for i in range(2):
+            THERE.run(within(i, 'ip link set port down'))
+        THERE.run('rmmod mlx5_ib && rmmod mlx5_core && ip netns del n0 && ip netns del n1', card.SECONDS)
+
+    def ping(self, more=''):
+        text = THERE.run(within(0, 'ping -c 3 -w 60 %s %s' % (more, ADDRESSES[1])), card.SECONDS)
+        self.assertRegex(text, ' 3 packets received')
+
+    def copy(self, source, address):
+        """Sends a file from namespace @source to the other one by TCP, and compares it."""
+        THERE.run('head -c %d /dev/urandom >/tmp/sent; [ -e /tmp/fifo ] || mkfifo /tmp/fifo' % (MIB << 20), card.SECONDS)
+        # nc ends at the end of its input, which a FIFO that is open for writing does not have.
+        server = THERE.begin(within(1 - source, 'sh -c "nc -l -p 5000 <>/tmp/fifo >/tmp/received"'), card.SECONDS)
+        THERE.wait_for(within(1 - source, 'grep -q ":1388 .* 0A " /proc/net/tcp /proc/net/tcp6'), card.SECONDS)
+        THERE.run(within(source, 'sh -c "nc %s 5000 </tmp/sent"' % address), card.SECONDS)
+        server.check()
+        THERE.run('cmp /tmp/sent /tmp/received')
+
+    def counts(self, i):
+        """Returns the counters of TCP in a namespace."""
+        names, values = re.findall('^Tcp: (.*)$', THERE.run(within(i, 'cat /proc/net/snmp')), re.M)
+        return dict(zip(names.split(), map(int, values.split())))
+
+    # In this order.
+
+    def test_probe(self):
+        Eth.seen = len(THERE.kernel_lines())
+        self.load()
+        for i in range(2):
+            text = THERE.run('ibv_devinfo -v -d mlx5_%d' % i)
+            self.assertRegex(text, r'state:\s+PORT_ACTIVE')
+            self.assertRegex(text, r'link_layer:\s+Ethernet')
+            self.assertRegex(text, r'GID\[.*::ffff:%s, RoCE v2' % ADDRESSES[i])
+        self.look()
+        Eth.ready = True
+
+    def test_ping(self):
+        self.ping()
+        mac = THERE.run(within(1, 'cat /sys/class/net/port/address')).strip()
+        self.assertIn(mac, THERE.run(within(0, 'ip neigh')))
+        # Longer than the MTU: IP fragments.
+        self.ping('-s 4000')
+        self.look()
+
+    def test_ping_ipv6(self):
+        text = THERE.run(within(1, 'ip addr show dev port'))
+        address = re.search(r'inet6 (fe80:\S+)/', text)[1]
+        text = THERE.run(within(0, 'ping -6 -c 3 -w 60 -I port %s' % address), card.SECONDS)
+        self.assertRegex(text, ' 3 packets received')
+        self.look()
+
+    def test_tcp(self):
+        for source in 0, 1:
+            before = self.counts(source), self.counts(1 - source)
+            self.copy(source, ADDRESSES[1 - source])
+            after = self.counts(source), self.counts(1 - source)
+            self.assertEqual(after[1]['InCsumErrors'], 0)
+            self.assertGreater(after[0]['OutSegs'] - before[0]['OutSegs'], (MIB << 20) // 1460)
+        self.look()
+
+    def test_tcp_ipv6(self):
+        for i in range(2):
+            THERE.run(within(i, 'ip addr add fd09::%d/64 dev port' % (i + 1)))
+        self.copy(0, 'fd09::2')
+        self.look()
+
+    def test_mtu_9000(self):
+        for i in range(2):
+            THERE.run(within(i, 'ip link set port mtu 9000'), card.SECONDS)
+        self.ping('-s 8000')
+        self.copy(0, ADDRESSES[1])
+        for i in range(2):
+            THERE.run(within(i, 'ip link set port mtu 1500'), card.SECONDS)
+        self.ping()
+        self.look()
+
+    def test_down_and_up(self):
+        for _ in range(3):
+            THERE.run(within(1, 'ip link set port down'), card.SECONDS)
+            THERE.run(within(1, 'ip link set port up'), card.SECONDS)
+            self.ping()
+        self.look()
+
+    def test_pingpong(self):
+        for kind in 'rc', 'uc', 'ud', 'srq':
+            command = 'ibv_%s_pingpong -n 100 -g %%s -d mlx5_%%d' % kind
+            with self.subTest(command):
+                server = THERE.serve_tcp(command % (self.gid_index(1), 1), seconds=card.SECONDS)
+                text = THERE.run(command % (self.gid_index(0), 0) + ' 127.0.0.1', card.SECONDS)
+                server.check()
+                self.assertRegex(text, r'\d+ iters in')
+        self.look()
+
+    def gid_index(self, i):
+        """Returns the index of the RoCE v2 GID with the IPv4 address of port @i."""
+        text = THERE.run('cd /sys/class/infiniband/mlx5_%d/ports/1; for n in $(ls gids); do '
+                         'echo "$n $(cat gids/$n) $(cat gid_attrs/types/$n 2>/dev/null)"; done' % i)
+        return re.search(r'^(\d+) \S*ffff:0a09:000%d RoCE v2$' % (i + 1), text, re.M)[1]
+
+    def test_rping(self):
+        """rdma_cm of the kernel: its datagrams go by QP1, its addresses by ARP on the netdev."""
+        server = THERE.begin(within(1, 'timeout %d rping -s -a %s -C 10 -V -v' % (card.SECONDS, ADDRESSES[1])),
+                             card.SECONDS)
+        # rping does not say when it listens, so a client that comes too early is rejected and tries again.
+        text = THERE.run(within(0, 'sh -c "for i in 1 2 3 4 5 6 7 8; do rping -c -a %s -C 10 -V -v && exit 0; sleep 1; '
+                                   'done; exit 1"' % ADDRESSES[1]), card.SECONDS)
+        self.assertEqual(len(re.findall('ping data: rdma-ping-', text)), 10, text)
+        server.wait()
+        self.look()
+
+    def test_unload_and_reload(self):
+        pages = THERE.run('cat /sys/kernel/debug/mlx5/*/pages/fw_pages_total').split()
+        self.assertEqual(len(pages), 2)
+        self.unload()
+        for _ in range(RELOADS):
+            self.load()
+            self.ping()
+            self.unload()
+            self.look()
+
+    def test_server_ends(self):
+        THERE.stop_guest()
+        self.assertEqual(THERE.stop_server(), 0, 'exit status of bb_hca after SIGTERM')
+
+
+class Result(unittest.TextTestResult):
+    """Shows both logs with each failure."""
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        print(THERE.context(), flush=True)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        print(THERE.context(), flush=True)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err:
+            print(THERE.context(), flush=True)
+
+
+def main():
+    global ARGS, THERE
+    p = argparse.ArgumentParser(usage=__doc__.split('usage: ')[1].split('\n\n')[0])
+    p.add_argument('bb_hca')
+    p.add_argument('--suite', default='bookworm', help='whose kernel (see test/interop/vm/build)')
+    p.add_argument('--vf', action='store_true', help='the functions are virtual functions')
+    p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
+    ARGS = p.parse_args()
+    reason = card.missing(ARGS.bb_hca, ARGS.suite)
+    if reason:
+        namespace.skip(reason)
+    try:
+        namespace.enter(tap=False)
+    except namespace.NamespaceError as err:
+        namespace.skip(str(err))
+    THERE = card.Card(ARGS.bb_hca, ['--link', 'eth'] + ['--vf'] * ARGS.vf, ARGS.suite, functions=2)
+    names = [name for name in vars(Eth) if name.startswith('test_') and (ARGS.only in name or name == 'test_probe')]
+    try:
+        THERE.boot()
+        done = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(unittest.TestSuite(map(Eth, names)))
+    finally:
+        THERE.stop()
+    return 0 if done.wasSuccessful() else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
