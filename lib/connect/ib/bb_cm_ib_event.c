@@ -108,19 +108,31 @@ set_from(struct sockaddr_storage *to, const struct bb_ibcm_ip *ip)
 	}
 }
 
+static void
+refuse(const struct ib_cm *ib, const struct bb_ibcm_event *ev, enum bb_ibcm_reason reason)
+{
+	(void)bb_ibcm_reject(ib->engine, ev->id, (uint16_t)reason, NULL, 0, bb_qp1_now());
+	(void)bb_ibcm_release(ib->engine, ev->id, bb_qp1_now());
+}
+
 void
 ib_listener_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev)
 {
 	struct bb_listener *l = ((struct ib_listener *)user)->l;
 	struct ib_cm *ib = ib_of(l->cm);
-	struct ib_conn *ic = NULL;
+	struct ib_conn *ic;
 
-	if (ib->requests < l->cm->attr.max_half_open)
-		ic = ib_conn_new(ib);
+	/*
+	 * On RoCE the IP address of a host is its GID (Linux: rdma_ip2gid()). Limits for each
+	 * address would not hold if the header could have any address.
+	 */
+	if (memcmp(ev->ip->src, ev->net->dst, sizeof(ev->ip->src)) != 0) {
+		refuse(ib, ev, BB_IBCM_REJ_GID);
+		return;
+	}
+	ic = ib->requests < l->cm->attr.max_half_open ? ib_conn_new(ib) : NULL;
 	if (ic == NULL) {
-		(void)bb_ibcm_reject(ib->engine, ev->id, BB_IBCM_REJ_NO_RESOURCES, NULL, 0,
-				     bb_qp1_now());
-		(void)bb_ibcm_release(ib->engine, ev->id, bb_qp1_now());
+		refuse(ib, ev, BB_IBCM_REJ_NO_RESOURCES);
 		return;
 	}
 	ic->id = ev->id;

@@ -98,9 +98,15 @@ listener_gid(uint8_t gid[16])
 	memcpy(gid + 12, &((struct sockaddr_in *)&p.addr)->sin_addr, 4);
 }
 
-/* Sends a REQ to the listener of the pair. @header: with the IP CM header. */
+enum header {
+	VALID,
+	NONE,
+	OTHER_ADDRESS, /* the source address is not that of the sender */
+};
+
+/* Sends a REQ with this kind of IP CM header to the listener of the pair. */
 static uint32_t
-raw_connect(struct raw *r, uint32_t qpn, bool header)
+raw_connect(struct raw *r, uint32_t qpn, enum header header)
 {
 	const struct bb_ibcm_req req = {
 		.service_id = bb_ibcm_service_id(BB_IBCM_PS_TCP, bb_listener_port(p.listener)),
@@ -126,7 +132,9 @@ raw_connect(struct raw *r, uint32_t qpn, bool header)
 	listener_gid(net.dst);
 	memcpy(ip.src, net.src, 16);
 	memcpy(ip.dst, net.dst, 16);
-	if (header)
+	if (header == OTHER_ADDRESS)
+		ip.src[15] ^= 1;
+	if (header != NONE)
 		bb_ibcm_ip_build(priv, &ip);
 	memcpy(priv + BB_IBCM_IP_LEN, "evil", 4);
 	OK(bb_ibcm_connect(bb_qp1_lock(r->q), &net, &req, priv, sizeof(priv),
@@ -252,7 +260,7 @@ TEST(test_accepted_qp_has_the_parameters_of_the_request)
 	qp = end_qp(&p.b);
 	p.b.param.initiator_depth = 9;
 	p.b.param.responder_resources = 9;
-	(void)raw_connect(&r, 0x99, true);
+	(void)raw_connect(&r, 0x99, VALID);
 	do {
 		turn(&p);
 		bb_qp1_poll(r.q);
@@ -289,7 +297,7 @@ TEST(test_peer_that_dies_before_rtu_ends_the_connection)
 	open_devs("soft0", "soft1");
 	raw_open(&r, "soft2");
 	qp = end_qp(&p.b);
-	(void)raw_connect(&r, 0x99, true);
+	(void)raw_connect(&r, 0x99, VALID);
 	bb_qp1_poll(r.q);
 	c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	p.b.param.timeout_ms = 50;
@@ -302,16 +310,19 @@ TEST(test_peer_that_dies_before_rtu_ends_the_connection)
 	pair_close(&p);
 }
 
-TEST(test_request_without_ip_header_is_rejected)
+TEST(test_request_with_wrong_ip_header_is_rejected)
 {
 	struct bb_cm_stats stats;
 	struct raw r;
 
 	open_devs("soft0", "soft1");
 	raw_open(&r, "soft2");
-	(void)raw_connect(&r, 0x99, false);
+	(void)raw_connect(&r, 0x99, NONE);
 	raw_expect(&r, BB_IBCM_EV_REJECTED);
 	assert_int_equal(r.msg.rej.reason, BB_IBCM_REJ_CONSUMER);
+	(void)raw_connect(&r, 0x98, OTHER_ADDRESS);
+	raw_expect(&r, BB_IBCM_EV_REJECTED);
+	assert_int_equal(r.msg.rej.reason, BB_IBCM_REJ_GID);
 	bb_cm_stats(p.b.cm, &stats);
 	assert_fields(stats, conns, 0, half_open, 0);
 	raw_close(&r);
@@ -331,7 +342,7 @@ TEST(test_listener_is_destroyed_with_requests_pending)
 	OK(bb_qp1_get(p.b.dev, &q));
 	link_call(&p, &l);
 	for (uint32_t i = 0; i < 5; i++)
-		(void)raw_connect(&r, 0x100 + i, true);
+		(void)raw_connect(&r, 0x100 + i, VALID);
 	for (uint32_t i = 0; i < 50; i++) {
 		bb_qp1_poll(r.q);
 		bb_qp1_poll(q);
@@ -396,7 +407,7 @@ flood_turn(struct flood *f, struct raw *r)
 
 	bb_qp1_unlock(r->q);
 	for (; room != 0; room--)
-		(void)raw_connect(r, 0x100 + ++f->sent, true);
+		(void)raw_connect(r, 0x100 + ++f->sent, VALID);
 	bb_qp1_poll(r->q);
 	bb_dev_progress(p.b.dev);
 	if (bb_cm_poll(p.b.cm, &ev, 1) == 1)

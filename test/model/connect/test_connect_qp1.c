@@ -5,6 +5,8 @@
  * The service of lib/connect that joins QP1 of a device with an engine of the communication
  * manager: bb_qp1.h.
  */
+#include "soft_ctl.h"
+
 #include "connect_env.h"
 #include "ib/bb_qp1.h"
 
@@ -21,6 +23,34 @@ struct side {
 };
 
 static struct side a, b;
+
+/* True while no MAC of a peer is known: the program replaces these functions of the device. */
+static bool unresolved;
+
+int __real_soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index,
+			 const uint8_t dgid[16]);
+int __wrap_soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index,
+			 const uint8_t dgid[16]);
+int __real_soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port,
+			   uint32_t sgid_index, const uint8_t dgid[16], struct mlx5_av *av);
+int __wrap_soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port,
+			   uint32_t sgid_index, const uint8_t dgid[16], struct mlx5_av *av);
+
+int
+__wrap_soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index,
+		     const uint8_t dgid[16])
+{
+	return unresolved ? -EAGAIN : __real_soft_av_ready(ctx, port, sgid_index, dgid);
+}
+
+int
+__wrap_soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
+		       const uint8_t dgid[16], struct mlx5_av *av)
+{
+	if (unresolved)
+		fail_msg("the thread that polls waits for a MAC");
+	return __real_soft_av_resolve(ctx, pd, port, sgid_index, dgid, av);
+}
 
 static void
 on_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev)
@@ -75,8 +105,8 @@ connect_to(const uint8_t dst[16])
 {
 	const struct bb_ibcm_req req = {.service_id = SERVICE,
 					.qpn = 5,
-					.remote_timeout = 16,
-					.local_timeout = 16,
+					.remote_timeout = 24,
+					.local_timeout = 24,
 					.cm_retries = 15,
 					.pkey = 0xffff,
 					.mtu = 3};
@@ -179,6 +209,33 @@ TEST(test_mad_without_a_route_is_dropped_and_counted)
 	assert_true(stats->no_address >= 200);
 	assert_int_equal(stats->no_room, 0);
 	connect_once();
+	side_close(&a);
+	side_close(&b);
+}
+
+/* MADs wait for the MAC of their destination, up to 4 for one; polls go on meanwhile. */
+TEST(test_mad_waits_for_a_mac_without_blocking)
+{
+	const struct bb_qp1_stats *stats;
+	uint32_t ids[6], i;
+
+	side_open(&a, "soft0");
+	side_open(&b, "soft1");
+	stats = bb_qp1_stats(a.q);
+	unresolved = true;
+	for (i = 0; i < RTE_DIM(ids); i++)
+		ids[i] = connect_to(b.gid.raw);
+	for (i = 0; i < 100; i++)
+		bb_qp1_poll(a.q);
+	assert_fields(*stats, held, 4, no_room, 2, sent, 0);
+	unresolved = false;
+	while (a.events < 4)
+		expect_event(&a, BB_IBCM_EV_REJECTED);
+	assert_int_equal(stats->sent, 4);
+	for (i = 0; i < RTE_DIM(ids); i++) {
+		OK(bb_ibcm_release(bb_qp1_lock(a.q), ids[i], bb_qp1_now()));
+		bb_qp1_unlock(a.q);
+	}
 	side_close(&a);
 	side_close(&b);
 }
