@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Transport of the target: connections by the RDMA CM, and the transfers that the engine asks for.
+ *
+ * One lcore runs everything: a poll loop with the CQ of all connections, the CM, and a poller. Each
+ * connection is one queue. It has a part of the transport's memory, which is registered once, and
+ * to which no host has access: data moves only by RDMA READs and WRITEs of the target.
+ */
+#ifndef NVMF_RDMA_H
+#define NVMF_RDMA_H
+
+#include <bluebell.h>
+
+#include "nvmf.h"
+
+/* Private data of the CM: Linux include/linux/nvme-rdma.h. */
+#define NVMF_CM_REQ 32u
+#define NVMF_CM_REP 32u
+#define NVMF_CM_REJ 4u
+
+enum nvmf_cm_status {
+	NVMF_CM_LENGTH = 1,
+	NVMF_CM_FORMAT = 2,
+	NVMF_CM_QID = 3,
+	NVMF_CM_HSQSIZE = 4,
+	NVMF_CM_HRQSIZE = 5,
+	NVMF_CM_RESOURCES = 6,
+	NVMF_CM_IRD = 7,
+};
+
+struct nvmf_conn {
+	struct nvmf_rdma *rdma;
+	struct bb_conn *conn; /* NULL: the connection has ended */
+	struct bb_qp *qp;
+	struct nvmf_queue *queue; /* NULL: the entry is free */
+	uint8_t *mem;             /* of the requests */
+	uint8_t *capsules;
+	uint32_t depth;
+	bool ending;
+	bool ring_send, ring_recv; /* posts wait for their doorbell */
+	uint64_t deadline;         /* TSC until which the host must have sent its Connect */
+	char name[64];             /* address of the host */
+};
+
+struct nvmf_rdma_attr {
+	struct bb_dev *dev;
+	const char *listen; /* address and port, as bb_cm_addr() takes it */
+	uint32_t conns;     /* maximum number of queues of all hosts */
+	/* Time in ms that a host has for its Connect command; then its queue is closed. */
+	uint32_t connect_ms;
+};
+
+struct nvmf_rdma {
+	struct nvmf_rdma_attr attr;
+	struct nvmf_target *target;
+	struct bb_loop *loop;
+	struct bb_cm *cm;
+	struct bb_cq *cq;
+	struct bb_pd *pd;
+	struct bb_mr *mr;
+	struct bb_listener *listener;
+	struct nvmf_conn *conn;
+	uint8_t *mem;
+	size_t slice;    /* bytes of mem for each connection */
+	uint32_t depth;  /* largest depth of a queue */
+	uint32_t stride; /* bytes of a receive; data in a capsule begins at a page */
+	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
+	uint64_t accepted, rejected;
+	bool looped; /* the pollers are attached to the loop */
+	/* Runs in each turn of the loop after all events; NULL if there is none. Returns its work.
+	 */
+	unsigned int (*turn)(void *arg);
+	void *turn_arg;
+};
+
+extern const struct nvmf_ops nvmf_rdma_ops;
+
+/* Bytes of memory that a transport of these attributes needs. */
+size_t nvmf_rdma_memory(const struct nvmf_target_attr *target, uint32_t conns);
+/*
+ * Creates the transport of @t, whose ops are nvmf_rdma_ops, and listens. The calling thread becomes
+ * the owner. Returns 0 or -errno, and prints the error.
+ * @param mem nvmf_rdma_memory() bytes of EAL's memory, aligned to a page
+ */
+int nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nvmf_target *t,
+		   void *mem);
+/*
+ * Ends all connections. Namespaces may still hold requests: call nvmf_rdma_idle() until it returns
+ * true, then nvmf_rdma_close().
+ */
+void nvmf_rdma_end(struct nvmf_rdma *r);
+bool nvmf_rdma_idle(struct nvmf_rdma *r);
+void nvmf_rdma_close(struct nvmf_rdma *r);
+
+/* nvmf_rdma_conn.c */
+void nvmf_rdma_drop(struct nvmf_conn *c, const char *why);
+void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
+void nvmf_rdma_release(struct nvmf_conn *c);
+/* nvmf_rdma_io.c */
+void nvmf_rdma_wc(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg);
+int nvmf_rdma_receive(struct nvmf_conn *c, uint32_t index);
+
+#endif

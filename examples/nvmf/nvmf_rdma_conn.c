@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Connections: accepts, refuses and releases the queues of hosts. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+
+#include "nvmf_rdma.h"
+#include "program.h"
+
+/* Sends of a request at a time: an RDMA WRITE and a SEND. */
+#define SQ_PER_REQ 2u
+#define TICK_MS    10u
+#define CAPSULE_AT (NVMF_PAGE - NVMF_SQE)
+
+static uint32_t
+stride_of(const struct nvmf_target_attr *t)
+{
+	return (CAPSULE_AT + NVMF_SQE + t->in_capsule + NVMF_PAGE - 1) & ~(NVMF_PAGE - 1);
+}
+
+static uint32_t
+depth_of(const struct nvmf_target_attr *t)
+{
+	return t->io_depth > NVMF_ADMIN_DEPTH ? t->io_depth : NVMF_ADMIN_DEPTH;
+}
+
+size_t
+nvmf_rdma_memory(const struct nvmf_target_attr *t, uint32_t conns)
+{
+	return (size_t)depth_of(t) * (t->max_io + stride_of(t)) * conns;
+}
+
+/* ---- Ends of connections */
+
+void
+nvmf_rdma_drop(struct nvmf_conn *c, const char *why)
+{
+	if (c->ending)
+		return;
+	say("host %s, queue %u: %s; it is disconnected", c->name, c->queue->qid, why);
+	c->ending = true;
+	if (c->conn != NULL)
+		(void)bb_conn_disconnect(c->conn, NULL, 0);
+}
+
+/* Frees a connection that has ended, unless a namespace still uses its memory. */
+void
+nvmf_rdma_release(struct nvmf_conn *c)
+{
+	if (c->qp != NULL)
+		bb_qp_destroy(c->qp);
+	c->qp = NULL;
+	c->ring_send = c->ring_recv = false;
+	nvmf_queue_close(c->queue);
+	if (!nvmf_queue_idle(c->queue))
+		return;
+	nvmf_queue_destroy(c->queue);
+	c->queue = NULL;
+}
+
+/* ---- Requests for connections */
+
+static void
+reject(struct nvmf_rdma *r, struct bb_conn *conn, enum nvmf_cm_status status, const char *why)
+{
+	uint8_t rej[NVMF_CM_REJ] = {0};
+	struct bb_conn_info info;
+
+	bb_conn_query(conn, &info);
+	say("host %s: refused: %s", info.peer, why);
+	put16(rej + 2, status);
+	(void)bb_conn_reject(conn, rej, sizeof(rej));
+	bb_conn_destroy(conn);
+	r->rejected++;
+}
+
+/* Checks the private data of a request. Returns 0, or the reason of the rejection. */
+static enum nvmf_cm_status
+check(const struct nvmf_rdma *r, const struct bb_cm_event *ev, const char **why)
+{
+	const struct nvmf_target_attr *t = &r->target->attr;
+	const uint8_t *req = ev->private_data;
+	uint32_t qid, max;
+
+	*why = "its private data is shorter than 32 bytes";
+	if (ev->private_len < NVMF_CM_REQ)
+		return NVMF_CM_LENGTH;
+	*why = "its private data has another record format";
+	if (get16(req) != 0)
+		return NVMF_CM_FORMAT;
+	qid = get16(req + 2);
+	*why = "the number of the queue is above the maximum";
+	if (qid > t->io_queues)
+		return NVMF_CM_QID;
+	max = qid == 0 ? NVMF_ADMIN_DEPTH : t->io_depth;
+	*why = "the size of its send queue is 0 or above the maximum";
+	if (get16(req + 6) == 0 || get16(req + 6) >= max)
+		return NVMF_CM_HSQSIZE;
+	*why = "the size of its receive queue is smaller than that of its send queue";
+	if (get16(req + 4) < get16(req + 6))
+		return NVMF_CM_HRQSIZE;
+	return 0;
+}
+
+static struct nvmf_conn *
+free_entry(struct nvmf_rdma *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->attr.conns; i++)
+		if (r->conn[i].queue == NULL)
+			return &r->conn[i];
+	return NULL;
+}
+
+static int
+create_qp(struct nvmf_conn *c)
+{
+	struct bb_qp_init_attr init;
+	int rc;
+
+	bb_qp_init_attr_init(&init);
+	init.send_cq = c->rdma->cq;
+	init.recv_cq = c->rdma->cq;
+	init.sq_depth = c->depth * SQ_PER_REQ;
+	init.rq_depth = c->depth;
+	rc = bb_qp_create(c->rdma->pd, &init, &c->qp);
+	if (rc == 0)
+		c->qp->user = c;
+	return rc;
+}
+
+/* Posts all receives, and accepts. Returns 0 or -errno. */
+static int
+accept_conn(struct nvmf_conn *c, struct bb_conn *conn)
+{
+	uint8_t rep[NVMF_CM_REP] = {0};
+	struct bb_conn_param param;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < c->depth && rc == 0; i++)
+		rc = nvmf_rdma_receive(c, i);
+	if (rc != 0)
+		return rc;
+	bb_qp_ring_recv(c->qp);
+	c->ring_recv = false;
+	put16(rep + 2, c->depth);
+	bb_conn_param_init(&param);
+	param.private_data = rep;
+	param.private_len = sizeof(rep);
+	return bb_conn_accept(conn, c->qp, &param);
+}
+
+static void
+request(struct nvmf_rdma *r, const struct bb_cm_event *ev)
+{
+	const uint8_t *req = ev->private_data;
+	struct bb_conn_info info;
+	enum nvmf_cm_status status;
+	struct nvmf_conn *c;
+	const char *why;
+	int rc;
+
+	status = check(r, ev, &why);
+	if (status != 0) {
+		reject(r, ev->conn, status, why);
+		return;
+	}
+	bb_conn_query(ev->conn, &info);
+	if (info.peer_responder_resources == 0) {
+		reject(r, ev->conn, NVMF_CM_IRD, "it executes no RDMA READs");
+		return;
+	}
+	c = free_entry(r);
+	if (c == NULL) {
+		reject(r, ev->conn, NVMF_CM_RESOURCES, "all queues are in use (--queues)");
+		return;
+	}
+	c->depth = (uint32_t)get16(req + 6) + 1;
+	c->ending = false;
+	c->deadline = rte_get_tsc_cycles() + rte_get_tsc_hz() / 1000 * r->attr.connect_ms;
+	memcpy(c->name, info.peer, sizeof(c->name));
+	rc = nvmf_queue_create(r->target, get16(req + 2), c->depth, c->mem, c, &c->queue);
+	if (rc == 0)
+		rc = create_qp(c);
+	if (rc == 0)
+		rc = accept_conn(c, ev->conn);
+	if (rc != 0) {
+		if (c->queue != NULL)
+			nvmf_rdma_release(c);
+		reject(r, ev->conn, NVMF_CM_RESOURCES, "the device has no queue left for it");
+		return;
+	}
+	c->conn = ev->conn;
+	bb_conn_user_set(c->conn, c);
+	r->accepted++;
+}
+
+void
+nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
+{
+	struct nvmf_rdma *r = arg;
+	struct nvmf_conn *c;
+
+	(void)cm;
+	if (ev->type == BB_CM_CONNECT_REQUEST) {
+		request(r, ev);
+		return;
+	}
+	if (ev->type == BB_CM_ESTABLISHED)
+		return;
+	/* The connection has ended or failed. */
+	c = bb_conn_user(ev->conn);
+	bb_conn_destroy(ev->conn);
+	if (c == NULL)
+		return;
+	c->conn = NULL;
+	c->ending = true;
+	nvmf_rdma_release(c);
+}
+
+/* ---- Loop */
+
+static void
+tick(struct nvmf_rdma *r, uint64_t now)
+{
+	uint32_t i;
+
+	r->tick = now + rte_get_tsc_hz() / 1000 * TICK_MS;
+	nvmf_target_time(r->target, now / (rte_get_tsc_hz() / 1000));
+	for (i = 0; i < r->attr.conns; i++) {
+		struct nvmf_conn *c = &r->conn[i];
+
+		if (c->conn != NULL && c->queue->ctrl == NULL && now > c->deadline)
+			nvmf_rdma_drop(c, "no Connect command came in time");
+	}
+}
+
+/* Rings the doorbells of all new posts, and passes the time to the engine. */
+static unsigned int
+turn(void *arg)
+{
+	struct nvmf_rdma *r = arg;
+	unsigned int work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
+	uint64_t now = rte_get_tsc_cycles();
+	uint32_t i;
+
+	for (i = 0; i < r->attr.conns; i++) {
+		struct nvmf_conn *c = &r->conn[i];
+
+		if (c->queue == NULL)
+			continue;
+		if (c->qp == NULL) {
+			nvmf_rdma_release(c);
+			continue;
+		}
+		if (c->ring_recv)
+			bb_qp_ring_recv(c->qp);
+		if (c->ring_send)
+			bb_qp_ring(c->qp);
+		c->ring_recv = c->ring_send = false;
+	}
+	if (now >= r->tick)
+		tick(r, now);
+	return work;
+}
+
+static int
+create_queues(struct nvmf_rdma *r)
+{
+	struct bb_cq_attr cq;
+	struct bb_cm_attr cm;
+	int rc;
+
+	rc = bb_pd_alloc(r->attr.dev, &r->pd);
+	if (rc == 0)
+		rc = bb_mr_reg(r->pd, r->mem, r->slice * r->attr.conns, BB_ACCESS_LOCAL_WRITE,
+			       &r->mr);
+	bb_cq_attr_init(&cq);
+	cq.depth = r->attr.conns * r->depth * (SQ_PER_REQ + 1) + 4;
+	if (rc == 0)
+		rc = bb_cq_create(r->attr.dev, &cq, &r->cq);
+	bb_cm_attr_init(&cm);
+	cm.transport = BB_CM_RDMA;
+	if (rc == 0)
+		rc = bb_cm_create(r->attr.dev, &cm, &r->cm);
+	return rc;
+}
+
+static int
+attach(struct nvmf_rdma *r)
+{
+	struct bb_loop_attr attr;
+	int rc;
+
+	bb_loop_attr_init(&attr);
+	rc = bb_loop_create(&attr, &r->loop);
+	if (rc == 0)
+		rc = bb_loop_attach_cq(r->loop, r->cq, nvmf_rdma_wc, r);
+	if (rc == 0)
+		rc = bb_cm_attach(r->cm, r->loop, nvmf_rdma_event, r);
+	if (rc == 0)
+		rc = bb_loop_attach_poller(r->loop, turn, r);
+	r->looped = rc == 0;
+	return rc;
+}
+
+int
+nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nvmf_target *t,
+	       void *mem)
+{
+	struct sockaddr_storage addr;
+	uint32_t i;
+	int rc;
+
+	memset(r, 0, sizeof(*r));
+	r->attr = *attr;
+	r->target = t;
+	r->mem = mem;
+	r->depth = depth_of(&t->attr);
+	r->stride = stride_of(&t->attr);
+	r->slice = nvmf_rdma_memory(&t->attr, 1);
+	r->conn = calloc(attr->conns, sizeof(*r->conn));
+	if (r->conn == NULL)
+		return -ENOMEM;
+	for (i = 0; i < attr->conns; i++) {
+		struct nvmf_conn *c = &r->conn[i];
+
+		c->rdma = r;
+		c->mem = r->mem + i * r->slice;
+		c->capsules = c->mem + (size_t)r->depth * t->attr.max_io + CAPSULE_AT;
+	}
+	rc = create_queues(r);
+	if (rc == 0)
+		rc = attach(r);
+	if (rc != 0) {
+		say("%s: queues cannot be made: %s; the lines above say why",
+		    bb_dev_name(attr->dev), strerror(-rc));
+		nvmf_rdma_close(r);
+		return rc;
+	}
+	rc = bb_cm_addr(attr->listen, &addr);
+	if (rc == 0)
+		rc = bb_listener_create(r->cm, (struct sockaddr *)&addr, &r->listener);
+	if (rc != 0) {
+		say("cannot listen at %s: %s", attr->listen, strerror(-rc));
+		nvmf_rdma_close(r);
+	}
+	return rc;
+}
+
+void
+nvmf_rdma_end(struct nvmf_rdma *r)
+{
+	uint32_t i;
+
+	if (r->listener != NULL)
+		bb_listener_destroy(r->listener);
+	r->listener = NULL;
+	for (i = 0; i < r->attr.conns; i++) {
+		struct nvmf_conn *c = &r->conn[i];
+
+		if (c->conn == NULL)
+			continue;
+		c->ending = true;
+		(void)bb_conn_disconnect(c->conn, NULL, 0);
+		bb_conn_destroy(c->conn);
+		c->conn = NULL;
+		nvmf_rdma_release(c);
+	}
+}
+
+bool
+nvmf_rdma_idle(struct nvmf_rdma *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->attr.conns; i++)
+		if (r->conn[i].queue != NULL)
+			return false;
+	return true;
+}
+
+void
+nvmf_rdma_close(struct nvmf_rdma *r)
+{
+	if (r->looped)
+		(void)bb_loop_detach_poller(r->loop, turn, r);
+	if (r->cm != NULL) {
+		(void)bb_cm_detach(r->cm);
+		bb_cm_destroy(r->cm);
+	}
+	if (r->cq != NULL) {
+		if (r->loop != NULL)
+			(void)bb_loop_detach_cq(r->loop, r->cq);
+		bb_cq_destroy(r->cq);
+	}
+	if (r->loop != NULL)
+		bb_loop_destroy(r->loop);
+	if (r->mr != NULL)
+		bb_mr_dereg(r->mr);
+	if (r->pd != NULL)
+		bb_pd_free(r->pd);
+	free(r->conn);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Transfers, responses and receives. */
+#include "nvmf_rdma.h"
+#include "program.h"
+
+/* wr_id of a send: one of these values and the index of the request. */
+#define WR_PULL 0x10000u /* RDMA READ */
+#define WR_PUSH 0x20000u /* RDMA WRITE */
+#define WR_DONE 0x30000u /* SEND */
+#define WR_KIND 0xf0000u
+#define WR_REQ  0x0ffffu
+
+static void
+posted(struct nvmf_conn *c, int rc)
+{
+	c->ring_send = true;
+	/* The send queue has room for the sends of all requests, so the post does not fail. */
+	if (rc != 0)
+		nvmf_rdma_drop(c, "its send queue takes nothing more");
+}
+
+static void
+pull(struct nvmf_queue *q, struct nvmf_req *r, void *to, uint32_t offset, uint32_t len)
+{
+	struct nvmf_conn *c = q->user;
+	struct bb_sge sge = {(uintptr_t)to, len, c->rdma->mr->lkey};
+
+	if (!c->ending)
+		posted(c, bb_post_read(c->qp, WR_PULL | r->index, &sge, 1, r->addr + offset, r->key,
+				       BB_SEND_SIGNALED));
+}
+
+static void
+respond(struct nvmf_queue *q, struct nvmf_req *r)
+{
+	struct nvmf_conn *c = q->user;
+	struct bb_sge sge = {(uintptr_t)r->mem, r->push, c->rdma->mr->lkey};
+	uint64_t id = WR_DONE | r->index;
+
+	if (c->ending)
+		return;
+	/* The receive comes first: the host may send its next command after this response. */
+	(void)nvmf_rdma_receive(c, r->capsule);
+	if (r->push != 0)
+		posted(c, bb_post_write(c->qp, WR_PUSH | r->index, &sge, 1, r->addr, r->key, 0));
+	if (r->invalidate)
+		posted(c, bb_post_send_inv_inline(c->qp, id, r->cqe, NVMF_CQE, r->key,
+						  BB_SEND_SIGNALED));
+	else
+		posted(c, bb_post_send_inline(c->qp, id, r->cqe, NVMF_CQE, BB_SEND_SIGNALED));
+}
+
+static void
+close_queue(struct nvmf_queue *q, const char *why)
+{
+	nvmf_rdma_drop(q->user, why);
+}
+
+const struct nvmf_ops nvmf_rdma_ops = {.pull = pull, .respond = respond, .close = close_queue};
+
+int
+nvmf_rdma_receive(struct nvmf_conn *c, uint32_t index)
+{
+	const struct nvmf_rdma *r = c->rdma;
+	uint32_t data = c->queue->qid == 0 ? 0 : r->target->attr.in_capsule;
+	struct bb_sge sge = {(uintptr_t)c->capsules + (size_t)index * r->stride, NVMF_SQE + data,
+			     r->mr->lkey};
+
+	c->ring_recv = true;
+	return bb_post_recv(c->qp, index, &sge, 1);
+}
+
+static void
+completed(struct nvmf_conn *c, const struct bb_wc *wc)
+{
+	struct nvmf_req *req = &c->queue->req[wc->wr_id & WR_REQ];
+
+	if (wc->status != BB_WC_SUCCESS) {
+		/* An invalid key or address in a command is one cause. */
+		if (wc->status != BB_WC_WR_FLUSH_ERR)
+			nvmf_rdma_drop(c, bb_wc_status_name(wc->status));
+		return;
+	}
+	if (wc->opcode == BB_WC_RECV)
+		nvmf_capsule(c->queue, c->capsules + (size_t)wc->wr_id * c->rdma->stride,
+			     wc->byte_len, (uint32_t)wc->wr_id);
+	else if ((wc->wr_id & WR_KIND) == WR_PULL)
+		nvmf_req_pulled(req, true);
+	else if ((wc->wr_id & WR_KIND) == WR_DONE)
+		nvmf_req_sent(req);
+}
+
+void
+nvmf_rdma_wc(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg)
+{
+	unsigned int i;
+
+	(void)cq;
+	(void)arg;
+	for (i = 0; i < n; i++) {
+		struct nvmf_conn *c = wc[i].qp->user;
+
+		if (!c->ending)
+			completed(c, &wc[i]);
+	}
+}
