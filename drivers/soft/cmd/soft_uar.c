@@ -36,6 +36,7 @@ page_create(struct soft_ctx *ctx, bool bf, struct soft_uar_page **page)
 	if (p == NULL)
 		goto no_memory;
 	p->bf = bf;
+	p->copies = bf && dev->link == NULL;
 	p->ctx = ctx;
 	if (soft_ids_alloc(&dev->ctl->uar_ids, &p->id) != 0)
 		goto no_memory;

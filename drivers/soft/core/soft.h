@@ -118,6 +118,7 @@ struct soft_uar_page {
 	uint32_t allocs; /* number of mlx5_uar handles of this page */
 	uint32_t refs;   /* number of QPs and CQs that use the page */
 	bool bf;
+	bool copies; /* the device reads copies of WQEs from the page: not on a port (soft_bf.h) */
 	struct soft_engine *engine;
 	struct soft_ctx *ctx;
 	uint8_t regs;             /* bit 0: register 0x800 is allocated, bit 1: 0xa00 */

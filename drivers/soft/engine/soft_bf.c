@@ -88,7 +88,7 @@ soft_bf_look(struct soft_watch *w, uint32_t half, uint64_t head, uint64_t copy[S
 	const bool older = (w->bf & SOFT_BF_OLDER(half)) != 0;
 	uint32_t i;
 
-	if (!BB_STORES_IN_ORDER || !w->uar->bf)
+	if (!BB_STORES_IN_ORDER || !w->uar->copies)
 		return false;
 	w->bf &= ~SOFT_BF_OLDER(half);
 	w->bf |= SOFT_BF_SHARED;

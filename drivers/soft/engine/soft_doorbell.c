@@ -166,7 +166,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	/* The page had several owners before, so its registers may hold stale copies of WQEs. */
 	if (unlikely(w->bf != 0))
 		soft_bf_reset(w);
-	if (w->n == 1 && w->uar->bf && unlikely(soft_reg_copied(reg)))
+	if (w->n == 1 && w->uar->copies && unlikely(soft_reg_copied(reg)))
 		soft_bf_take(w, reg, head);
 	soft_doorbell(e, w, head);
 }

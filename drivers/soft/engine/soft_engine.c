@@ -191,7 +191,7 @@ soft_engine_stamp(struct soft_engine *e, const struct soft_link_ops *link)
 	e->timed = false;
 	e->stamped = false;
 	if (unlikely(link != NULL)) {
-		if (link->receive != NULL)
+		if (link->polled)
 			soft_engine_clock(e);
 	} else if (soft_engine_alone(e) && soft_page_rung(e->page) &&
 		   likely(!e->dev->opts.no_clock)) {
@@ -219,6 +219,7 @@ soft_engine_run(struct soft_engine *e)
 			soft_qp_queue(e, TAILQ_FIRST(&e->late));
 		link->receive(e);
 		soft_engine_lists(e);
+		pending |= TAILQ_FIRST(&e->late) != NULL;
 	} else {
 		soft_engine_lists(e);
 		pending = e->turns | soft_engine_watch(e);

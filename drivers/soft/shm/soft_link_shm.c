@@ -499,9 +499,9 @@ link_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	return done;
 }
 
-#define LINK_SHM_OPS(begin_)                                                                       \
+#define LINK_SHM_OPS(receive_)                                                                     \
 	{                                                                                          \
-		.send = link_shm_send, .send_bytes = link_shm_send_bytes, .begin = begin_,         \
+		.send = link_shm_send, .send_bytes = link_shm_send_bytes, .receive = receive_,     \
 		.waiting = link_shm_waiting, .qp_size = sizeof(struct soft_shm_wire),              \
 		.connected = link_shm_connected, .direct = link_shm_direct,                        \
 		.holds = soft_shm_holds, .established = link_shm_established                       \

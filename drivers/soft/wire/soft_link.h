@@ -72,7 +72,6 @@ struct soft_link_ops {
 	 * Receives packets. The engine calls it after it has read the doorbells. So new requests do
 	 * not wait for a receive, which finds no packets in most polls. No timer expires between
 	 * the start of the turn and this call. May be NULL. A link with receive() may delay ACKs.
-	 * Such a link must also have plain(), begin() and end().
 	 */
 	void (*receive)(struct soft_engine *e);
 	/* Ends the engine's turn and flushes the packets queued for sending. May be NULL. */

@@ -434,9 +434,11 @@ soft_wire_last_ack(struct soft_qp *qp)
 	/* The thread that holds the port's lock never waits for this engine, so this loop ends. */
 	for (i = 0; i < LAST_ACK_TRIES && bb_roce_short_ack_due(&w->roce); i++) {
 		e->timed = false;
-		e->dev->link->begin(e);
+		if (e->dev->link->begin != NULL)
+			e->dev->link->begin(e);
 		soft_wire_run(e, w);
-		e->dev->link->end(e);
+		if (e->dev->link->end != NULL)
+			e->dev->link->end(e);
 		rte_pause();
 	}
 }
@@ -461,7 +463,7 @@ soft_wire_received(struct soft_engine *e, struct soft_wire *w, bool last)
 	if (w->qp->queued == SOFT_Q_RUN)
 		return;
 	/* New requests are sent after all received packets have been processed. */
-	if (w->sq_next != w->qp->sq_pi || w->shm_tx != NULL) {
+	if (w->sq_next != w->qp->sq_pi) {
 		soft_qp_queue(e, w->qp);
 		return;
 	}
@@ -475,7 +477,7 @@ soft_wire_received(struct soft_engine *e, struct soft_wire *w, bool last)
 		if (last)
 			e->dev->link->plain(e, w);
 	}
-	if (unlikely(bb_roce_busy(&w->roce)))
+	if (w->shm_tx != NULL || unlikely(bb_roce_busy(&w->roce)))
 		soft_qp_queue(e, w->qp);
 	else
 		soft_wire_sleep(e, w, soft_engine_ns(e));

@@ -13,6 +13,7 @@
 #include "../../mlx5/mlx5_env.h"
 #include "bb_roce_pkt.h"
 #include "soft_shm.h"
+#include "soft_wire.h"
 
 #define PEER_QPN 0x4242u
 #define TCLASS   0x28u
@@ -465,6 +466,52 @@ T(test_faulty_send_consumes_no_receive)
 		answers(psn, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
 		psn++;
 	}
+}
+
+/*
+ * The application answers each message of the peer. After some of them the ACK leaves after the
+ * answer, and without an answer a turn later.
+ */
+T(test_ack_follows_the_answer_in_a_conversation)
+{
+	const struct bb_sge sge = {
+		.addr = (uintptr_t)e.a.buf + 8192, .len = 64, .lkey = e.a.mr->lkey};
+	const uint8_t data[8] = "message";
+	struct bb_roce_pkt pkt;
+	struct bb_wc wc;
+	uint32_t i;
+
+	for (i = 0; i <= SOFT_WIRE_CONVERSATION; i++) {
+		const bool late = i == SOFT_WIRE_CONVERSATION;
+
+		OK(bb_post_recv(e.a.qp, i, &sge, 1));
+		bb_qp_ring_recv(e.a.qp);
+		pkt = packet(BB_ROCE_SEND_ONLY, them.psn + i, sizeof(data));
+		pkt.flags = BB_ROCE_ACKREQ;
+		/* The poll that finds the message is the only turn before the answer is posted. */
+		write_packet(&pkt, data, THEIRS);
+		assert_int_equal(bb_cq_poll(e.a.cq, &wc, 1), 1);
+		assert_int_equal(soft_ring_waiting(&peer.in), !late);
+		if (!late)
+			answers(them.psn + i, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
+		send_from(8, 0);
+		pkt = packet(BB_ROCE_SEND_ONLY, us.psn + i, 8);
+		pkt.flags = BB_ROCE_ACKREQ;
+		sends(&pkt, e.a.buf);
+		if (late)
+			answers(them.psn + i, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
+		ack(us.psn + i, i + 1);
+		env_poll(&e, &e.a, &wc, 1);
+	}
+	OK(bb_post_recv(e.a.qp, i, &sge, 1));
+	bb_qp_ring_recv(e.a.qp);
+	pkt = packet(BB_ROCE_SEND_ONLY, them.psn + i, sizeof(data));
+	pkt.flags = BB_ROCE_ACKREQ;
+	put(&pkt, data, THEIRS);
+	assert_false(soft_ring_waiting(&peer.in));
+	progress();
+	assert_true(soft_ring_waiting(&peer.in));
+	answers(them.psn + i, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
 }
 
 /* ---- A live peer that consumes nothing */
