@@ -151,6 +151,18 @@ node_assist(void)
 	soft_assist(base);
 }
 
+void
+node_posted(void)
+{
+	soft_posted(base);
+}
+
+bool
+node_assist_posted(void)
+{
+	return soft_assist_posted(base);
+}
+
 int
 node_clock(uint64_t *cycles, uint32_t *khz)
 {

@@ -4,9 +4,14 @@
 /*
  * Makes the calls by which a program posts and polls run the device, too. libibverbs calls its
  * provider by pointers in the context, in a CQ and in a QP. This file replaces each pointer by a
- * function that calls the provider's function and then runs the device. Each function of the
- * provider has a replacement of its own, so a replacement knows which function to call. For a
- * program that reads CQEs itself, only the device's thread runs the device.
+ * function that calls the provider's function and runs the device. Each function of the provider
+ * has a replacement of its own, so a replacement knows which function to call. For a program that
+ * reads CQEs itself, only the device's thread runs the device.
+ *
+ * A call that posts does not run the device itself: the next poll does, before it looks for
+ * completions. So requests that a program posts one by one run together, and a poll after a post
+ * finds the completion at once. A program that posts and does not poll is served by the device's
+ * thread; if that was late some times, posts run the device from then on (node_posted()).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -76,9 +81,10 @@ static any_fn start_poll_real[SLOTS], wr_complete_real[SLOTS];
 	{                                                                                          \
 		int (*real)(struct ibv_cq *, int, struct ibv_wc *) =                               \
 			(__typeof__(real))poll_cq_real[NUMBER(i_)];                                \
+		const bool ran = node_assist_posted();                                             \
 		int got = real(cq, n, wc);                                                         \
                                                                                                    \
-		if (got != 0)                                                                      \
+		if (got != 0 || ran)                                                               \
 			return got;                                                                \
 		node_assist();                                                                     \
 		return real(cq, n, wc);                                                            \
@@ -91,7 +97,7 @@ static any_fn start_poll_real[SLOTS], wr_complete_real[SLOTS];
 			(__typeof__(real))post_send_real[NUMBER(i_)];                              \
 		int rc = real(qp, wr, bad);                                                        \
                                                                                                    \
-		node_assist();                                                                     \
+		node_posted();                                                                     \
 		return rc;                                                                         \
 	}
 #define NOTIFY(i_)                                                                                 \
@@ -108,9 +114,10 @@ static any_fn start_poll_real[SLOTS], wr_complete_real[SLOTS];
 	{                                                                                          \
 		int (*real)(struct ibv_cq_ex *, struct ibv_poll_cq_attr *) =                       \
 			(__typeof__(real))start_poll_real[NUMBER(i_)];                             \
+		const bool ran = node_assist_posted();                                             \
 		int rc = real(cq, attr);                                                           \
                                                                                                    \
-		if (rc != ENOENT)                                                                  \
+		if (rc != ENOENT || ran)                                                           \
 			return rc;                                                                 \
 		node_assist();                                                                     \
 		return real(cq, attr);                                                             \
@@ -121,7 +128,7 @@ static any_fn start_poll_real[SLOTS], wr_complete_real[SLOTS];
 		int (*real)(struct ibv_qp_ex *) = (__typeof__(real))wr_complete_real[NUMBER(i_)];  \
 		int rc = real(qp);                                                                 \
                                                                                                    \
-		node_assist();                                                                     \
+		node_posted();                                                                     \
 		return rc;                                                                         \
 	}
 EACH(POLL_CQ)
@@ -159,21 +166,29 @@ find(const char *lib, const char *name)
 
 /* ---- Replaces the function pointers in a CQ and in a QP */
 
-static struct ibv_qp *(*real_create_qp)(struct ibv_context *, struct ibv_qp_init_attr_ex *);
 static struct ibv_cq_ex *(*real_create_cq)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
 
-static struct ibv_qp *
-create_qp(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+/*
+ * libmlx5 sets the pointers of a QP anew when the QP changes its state (mlx5_modify_qp() in
+ * providers/mlx5/verbs.c of rdma-core).
+ */
+PUBLIC int
+ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+	int (*real)(struct ibv_qp *, struct ibv_qp_attr *, int);
 	struct ibv_qp_ex *(*to_ex)(struct ibv_qp *);
-	struct ibv_qp *qp = real_create_qp(ctx, attr);
 	struct ibv_qp_ex *ex;
+	int ret;
 
+	*(void **)&real = find("libibverbs.so.1", "ibv_modify_qp");
 	*(void **)&to_ex = find("libibverbs.so.1", "ibv_qp_to_qp_ex");
-	ex = qp != NULL && to_ex != NULL ? to_ex(qp) : NULL;
+	if (real == NULL || to_ex == NULL)
+		return ENOSYS;
+	ret = real(qp, attr, mask);
+	ex = fds_maybe(qp->context->cmd_fd) && getenv(VERBS_ENV_NO_POLL) == NULL ? to_ex(qp) : NULL;
 	if (ex != NULL)
 		REPLACE(ex->wr_complete, wr_complete);
-	return qp;
+	return ret;
 }
 
 static struct ibv_cq_ex *
@@ -200,10 +215,6 @@ take(struct ibv_context *ctx)
 	REPLACE(ctx->ops.poll_cq, poll_cq);
 	REPLACE(ctx->ops.post_send, post_send);
 	REPLACE(ctx->ops.req_notify_cq, notify);
-	if (v != NULL && v->create_qp_ex != NULL && v->create_qp_ex != create_qp) {
-		real_create_qp = v->create_qp_ex;
-		v->create_qp_ex = create_qp;
-	}
 	if (v != NULL && v->create_cq_ex != NULL && v->create_cq_ex != create_cq) {
 		real_create_cq = v->create_cq_ex;
 		v->create_cq_ex = create_cq;

@@ -225,6 +225,7 @@ struct soft_engine {
 	uint64_t counted;  /* value of "work" at the end of the previous poll */
 	uint32_t idle;     /* polls in a row without work, up to SOFT_IDLE_POLLS */
 	uint32_t assisted; /* turns run by soft_assist(), which makes the thread nap; __atomic */
+	uint32_t posted, late_posts;      /* of soft_engine_thread.c; __atomic */
 	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
 	TAILQ_HEAD(, soft_wire) storing;  /* QPs with out-of-order packets; longest wait first */
 	/* Counts of served requests, not yet added to the counter set. */
@@ -268,8 +269,7 @@ struct soft_engine {
 	bool early;   /* port only: no packet was received yet in this turn */
 	uint8_t bounce[4096]; /* port only: payload of a packet that has too many fragments */
 
-	/* Message handlers, indexed by the message's state. */
-	soft_msg_handler *const *msg_handlers;
+	soft_msg_handler *const *msg_handlers; /* indexed by the message's state */
 
 	/* Fields of the control path and of the thread that runs the engine. */
 	struct soft_reader reader;

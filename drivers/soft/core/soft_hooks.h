@@ -39,6 +39,15 @@ uint64_t soft_mr_length(const struct mlx5_mr *mr);
  * these calls are frequent. Never waits. Any thread.
  */
 void soft_assist(struct mlx5_ctx *ctx);
+/*
+ * Reports that the program has rung a doorbell. The next soft_assist_posted() runs the device, so
+ * that doorbells between two polls cost one turn. If the device's own thread had to execute such
+ * doorbells late several times, the program does not poll: later calls run the device at once. Any
+ * thread.
+ */
+void soft_posted(struct mlx5_ctx *ctx);
+/* Runs the device as soft_assist() does, if soft_posted() was called since. Returns true then. */
+bool soft_assist_posted(struct mlx5_ctx *ctx);
 
 /* The part of a region of memory that peers may map: @len bytes from byte @skip of the region on.
  */

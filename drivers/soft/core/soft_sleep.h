@@ -7,6 +7,9 @@
 
 #include <stdbool.h>
 
+/* Late executions of posts after which posts run the device: soft_posted(). */
+#define SOFT_LATE 4
+
 struct soft_engine;
 
 /* Runs one turn. Returns false if another thread has the engine's lock. */

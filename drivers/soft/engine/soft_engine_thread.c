@@ -52,6 +52,20 @@ soft_engine_lcore(void *arg)
 #define THREAD_RET void *
 #endif
 
+/*
+ * e->posted is 1 from soft_posted() until the next turn of soft_assist(). e->late_posts counts the
+ * naps after which it still was 1, up to SOFT_LATE. Called after a nap in which the program did not
+ * run the device. A doorbell that is waiting was rung by a program that does not poll.
+ */
+static void
+soft_count_late(struct soft_engine *e)
+{
+	const uint32_t late = __atomic_load_n(&e->late_posts, __ATOMIC_RELAXED);
+
+	if (late < SOFT_LATE && __atomic_exchange_n(&e->posted, 0, __ATOMIC_RELAXED) != 0)
+		__atomic_store_n(&e->late_posts, late + 1, __ATOMIC_RELAXED);
+}
+
 static THREAD_RET
 soft_engine_thread(void *arg)
 {
@@ -59,6 +73,7 @@ soft_engine_thread(void *arg)
 	const uint32_t longest = e->dev->opts.nap;
 	uint32_t idle = 0, naps = 0, nap = SOFT_NAP_US, seen = 0;
 	uint64_t sleep_at = 0;
+	bool napped = false;
 
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
 		uint64_t before = __atomic_load_n(&e->work, __ATOMIC_RELAXED);
@@ -70,9 +85,13 @@ soft_engine_thread(void *arg)
 		 */
 		if (assisted != seen) {
 			seen = assisted;
+			napped = true;
 			usleep(longest);
 			continue;
 		}
+		if (napped)
+			soft_count_late(e);
+		napped = false;
 		soft_engine_progress(e);
 		if (__atomic_load_n(&e->work, __ATOMIC_RELAXED) != before || idle == 0) {
 			idle = 1;
@@ -98,11 +117,18 @@ soft_engine_thread(void *arg)
 	return 0;
 }
 
+static inline struct soft_engine *
+engine_of(const struct mlx5_ctx *ctx)
+{
+	return ((const struct soft_ctx *)(const void *)ctx)->dev->engine;
+}
+
 void
 soft_assist(struct mlx5_ctx *ctx)
 {
-	struct soft_engine *e = ((const struct soft_ctx *)(const void *)ctx)->dev->engine;
+	struct soft_engine *e = engine_of(ctx);
 
+	__atomic_store_n(&e->posted, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->assisted, __atomic_load_n(&e->assisted, __ATOMIC_RELAXED) + 1,
 			 __ATOMIC_RELAXED);
 	soft_engine_progress(e);
@@ -114,6 +140,26 @@ soft_assist(struct mlx5_ctx *ctx)
 	    (__atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
 	     __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED) != SOFT_NO_DEADLINE))
 		soft_engine_rouse(e);
+}
+
+void
+soft_posted(struct mlx5_ctx *ctx)
+{
+	struct soft_engine *e = engine_of(ctx);
+
+	if (unlikely(__atomic_load_n(&e->late_posts, __ATOMIC_RELAXED) == SOFT_LATE))
+		soft_assist(ctx);
+	else
+		__atomic_store_n(&e->posted, 1, __ATOMIC_RELAXED);
+}
+
+bool
+soft_assist_posted(struct mlx5_ctx *ctx)
+{
+	if (__atomic_load_n(&engine_of(ctx)->posted, __ATOMIC_RELAXED) == 0)
+		return false;
+	soft_assist(ctx);
+	return true;
 }
 
 static void *

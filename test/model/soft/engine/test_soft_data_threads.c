@@ -12,6 +12,9 @@
 #include <rte_pause.h>
 
 #include "../soft_rig.h"
+#include "soft_ctl.h"
+#include "soft_data.h"
+#include "soft_sleep.h"
 
 #define ROUNDS 300
 
@@ -71,6 +74,65 @@ TEST(test_device_thread_runs_the_traffic)
 		traffic(&p);
 		rig_pair_close(&p);
 	}
+}
+
+/* Waits for the completion of a WQE without running the device. */
+static void
+completes_alone(struct rig_pair *p)
+{
+	const uint64_t end = rte_rdtsc() + 10 * rte_get_tsc_hz();
+	struct rig_cqe c;
+
+	while (!rig_cqe(&p->ca, &c))
+		assert_true(rte_rdtsc() < end);
+	assert_int_equal(c.opcode, MLX5_CQE_REQ);
+}
+
+static void
+posted(struct rig_pair *p)
+{
+	rig_nop(&p->a, RIG_CQE);
+	rig_ring(&p->a);
+	soft_posted(p->d.ctx);
+}
+
+/*
+ * Posts wait for the next poll, which runs the device once. A program that does not poll is served
+ * by the device's thread, and after some late posts by its posts themselves.
+ */
+TEST(test_posts_run_with_the_next_poll_unless_none_comes)
+{
+	static struct rig_pair p;
+	const uint64_t end = rte_rdtsc() + 60 * rte_get_tsc_hz();
+	struct soft_engine *e;
+	uint32_t turns, rounds = 0;
+
+	rig_pair_open(&p, "progress=thread,nap=1000", true, NULL);
+	e = soft_ctx(p.d.ctx)->dev->engine;
+	assert_false(soft_assist_posted(p.d.ctx));
+	posted(&p);
+	turns = e->assisted;
+	assert_true(soft_assist_posted(p.d.ctx));
+	assert_int_equal(e->assisted, turns + 1);
+	assert_false(soft_assist_posted(p.d.ctx));
+	completes_alone(&p);
+	/* While the program polls now and then, the device's thread naps. */
+	while (__atomic_load_n(&e->late_posts, __ATOMIC_RELAXED) != SOFT_LATE) {
+		assert_true(rte_rdtsc() < end);
+		assert_int_equal(e->assisted, turns + 1 + rounds);
+		soft_assist(p.d.ctx);
+		rounds++;
+		usleep(200);
+		posted(&p);
+		completes_alone(&p);
+	}
+	assert_true(rounds >= SOFT_LATE);
+	turns = e->assisted;
+	posted(&p);
+	assert_int_equal(e->assisted, turns + 1);
+	assert_false(soft_assist_posted(p.d.ctx));
+	completes_alone(&p);
+	rig_pair_close(&p);
 }
 
 TEST(test_lcore_runs_the_traffic_and_returns)
