@@ -77,6 +77,8 @@ fds_get(int fd)
 		uverbs_get(ref.p);
 	else if (ref.kind == FD_EVENTS)
 		uverbs_events_get(ref.p);
+	else if (ref.kind == FD_CM)
+		cm_get(ref.p);
 	pthread_mutex_unlock(&lock);
 	return ref;
 }
@@ -88,6 +90,8 @@ fds_put(const struct fd_ref *ref)
 		uverbs_put(ref->p);
 	else if (ref->kind == FD_EVENTS)
 		uverbs_events_put(ref->p);
+	else if (ref->kind == FD_CM)
+		cm_put(ref->p);
 }
 
 bool
@@ -111,6 +115,13 @@ fds_set(int fd, enum fd_kind kind, void *p)
 	return true;
 }
 
+/* Returns true if descriptors of the kind may be duplicated. */
+static bool
+has_duplicates(enum fd_kind kind)
+{
+	return kind == FD_NODE || kind == FD_CM || kind == FD_ORPHAN;
+}
+
 /* Returns true if a descriptor of the file is open. Call with the lock held. */
 static bool
 is_open(const void *file)
@@ -132,14 +143,14 @@ fds_dup(int fd, int to)
 		return true;
 	pthread_mutex_lock(&lock);
 	kind = (enum fd_kind)kinds[fd];
-	if ((kind == FD_NODE || kind == FD_ORPHAN) && (unsigned int)to < MAX_FDS) {
+	if (has_duplicates(kind) && (unsigned int)to < MAX_FDS) {
 		files[to] = files[fd];
 		__atomic_store_n(&kinds[to], (uint8_t)kind, __ATOMIC_RELAXED);
 		if ((unsigned int)to >= end)
 			__atomic_store_n(&end, (unsigned int)to + 1, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&lock);
-	return (kind != FD_NODE && kind != FD_ORPHAN) || (unsigned int)to < MAX_FDS;
+	return !has_duplicates(kind) || (unsigned int)to < MAX_FDS;
 }
 
 void
@@ -152,13 +163,15 @@ fds_close(int fd)
 	pthread_mutex_lock(&lock);
 	ref = (struct fd_ref){(enum fd_kind)kinds[fd], files[fd]};
 	__atomic_store_n(&kinds[fd], FD_NONE, __ATOMIC_RELAXED);
-	if (ref.kind == FD_NODE && is_open(ref.p))
+	if ((ref.kind == FD_NODE || ref.kind == FD_CM) && is_open(ref.p))
 		ref.kind = FD_NONE;
 	pthread_mutex_unlock(&lock);
 	if (ref.kind == FD_NODE)
 		uverbs_close(ref.p);
 	else if (ref.kind == FD_EVENTS)
 		uverbs_events_close(ref.p);
+	else if (ref.kind == FD_CM)
+		cm_put(ref.p);
 }
 
 void

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Replacements for the calls of libc by which libibverbs and libmlx5 use descriptors of the
- * kernel's device. A call for another file goes on to libc. Each replacement looks up libc's
+ * Replacements for the calls of libc by which libibverbs, libmlx5 and librdmacm use descriptors of
+ * the kernel's devices. A call for another file goes on to libc. Each replacement looks up libc's
  * function at its first use. Constructors of this library would be too late for that, because
  * constructors of other libraries run before them and make such calls.
  */
@@ -69,11 +69,12 @@ write(int fd, const void *buf, size_t len)
 	if (ref.kind == FD_NONE)
 		return real(fd, buf, len);
 	rc = ref.kind == FD_NODE     ? uverbs_write(ref.p, buf, len)
+	     : ref.kind == FD_CM     ? cm_write(ref.p, buf, len)
 	     : ref.kind == FD_EVENTS ? EINVAL /* the kernel's event file has no write() */
 				     : ENODEV;
 	if (len >= sizeof(command) && buf != NULL)
 		memcpy(&command, buf, sizeof(command));
-	trace("command", command, (unsigned int)len, rc);
+	trace(ref.kind == FD_CM ? "rdma_cm command" : "command", command, (unsigned int)len, rc);
 	fds_put(&ref);
 	return result(rc, len);
 }
@@ -97,9 +98,9 @@ ioctl(int fd, unsigned long request, ...)
 	if (ref.kind == FD_NONE)
 		return real(fd, request, arg);
 	h = arg;
-	rc = ref.kind == FD_NODE     ? uverbs_ioctl(ref.p, arg)
-	     : ref.kind == FD_EVENTS ? ENOTTY
-				     : ENODEV;
+	rc = ref.kind == FD_NODE                          ? uverbs_ioctl(ref.p, arg)
+	     : ref.kind == FD_EVENTS || ref.kind == FD_CM ? ENOTTY
+							  : ENODEV;
 	trace("method", h != NULL ? h->object_id : 0, h != NULL ? h->method_id : 0, rc);
 	fds_put(&ref);
 	return (int)result(rc, 0);
@@ -118,8 +119,9 @@ read(int fd, void *buf, size_t len)
 	if (ref.kind == FD_NONE)
 		return real(fd, buf, len);
 	n = ref.kind == FD_EVENTS ? uverbs_events_read(ref.p, buf, len)
-	    : ref.kind == FD_NODE ? -EINVAL /* the kernel's device node has no read() */
-				  : -ENODEV;
+	    : ref.kind == FD_NODE || ref.kind == FD_CM
+		    ? -EINVAL /* the kernel's device nodes have no read() */
+		    : -ENODEV;
 	fds_put(&ref);
 	return n < 0 ? result((int)-n, 0) : n;
 }

@@ -23,10 +23,15 @@
 #include "libc.h"
 #include "preload.h"
 
-static bool
-is_node(const char *path)
+/* Returns the node that a path names, or FD_NONE. */
+static enum fd_kind
+node_of(const char *path)
 {
-	return path != NULL && strcmp(path, VERBS_NODE) == 0;
+	if (path == NULL)
+		return FD_NONE;
+	return strcmp(path, VERBS_NODE) == 0      ? FD_NODE
+	       : strcmp(path, VERBS_CM_NODE) == 0 ? FD_CM
+						  : FD_NONE;
 }
 
 static int
@@ -35,8 +40,8 @@ open_at(int at, const char *path, int flags, mode_t mode)
 	char to[PATH_MAX];
 
 	REAL(int, openat, int, const char *, int, ...);
-	if (is_node(path) && (flags & (O_PATH | O_DIRECTORY)) == 0)
-		return node_open();
+	if (node_of(path) != FD_NONE && (flags & (O_PATH | O_DIRECTORY)) == 0)
+		return node_of(path) == FD_CM ? node_open_cm() : node_open();
 	return real(at, node_path(path, to), flags, mode);
 }
 
@@ -77,10 +82,11 @@ OPEN_2(__open64_2, O_LARGEFILE)
  * Writes type and number of the device node to *st_. The program must not see type and number of
  * the file that replaces the node.
  */
-#define AS_NODE(st_)                                                                               \
+#define AS_NODE(st_, kind_)                                                                        \
 	do {                                                                                       \
 		(st_)->st_mode = S_IFCHR | 0666;                                                   \
-		(st_)->st_rdev = makedev(VERBS_MAJOR, VERBS_MINOR);                                \
+		(st_)->st_rdev = (kind_) == FD_CM ? makedev(VERBS_CM_MAJOR, VERBS_CM_MINOR)        \
+						  : makedev(VERBS_MAJOR, VERBS_MINOR);             \
 	} while (0)
 
 #define STAT(name_, type_)                                                                         \
@@ -91,8 +97,8 @@ OPEN_2(__open64_2, O_LARGEFILE)
                                                                                                    \
 		REAL(int, name_, const char *, struct type_ *);                                    \
 		rc = real(node_path(path, to), st);                                                \
-		if (rc == 0 && is_node(path))                                                      \
-			AS_NODE(st);                                                               \
+		if (rc == 0 && node_of(path) != FD_NONE)                                           \
+			AS_NODE(st, node_of(path));                                                \
 		return rc;                                                                         \
 	}
 STAT(stat, stat)
@@ -100,27 +106,30 @@ STAT(stat64, stat64)
 STAT(lstat, stat)
 STAT(lstat64, stat64)
 
-static bool
-is_node_fd(int fd)
+/* Returns the node that a descriptor is of, or FD_NONE. */
+static enum fd_kind
+node_of_fd(int fd)
 {
 	struct fd_ref ref;
 
 	if (!fds_maybe(fd))
-		return false;
+		return FD_NONE;
 	ref = fds_get(fd);
 	fds_put(&ref);
-	return ref.kind == FD_NODE;
+	return ref.kind == FD_NODE || ref.kind == FD_CM ? ref.kind : FD_NONE;
 }
 
 #define FSTAT(name_, type_)                                                                        \
 	PUBLIC int name_(int fd, struct type_ *st)                                                 \
 	{                                                                                          \
+		enum fd_kind kind;                                                                 \
 		int rc;                                                                            \
                                                                                                    \
 		REAL(int, name_, int, struct type_ *);                                             \
 		rc = real(fd, st);                                                                 \
-		if (rc == 0 && is_node_fd(fd))                                                     \
-			AS_NODE(st);                                                               \
+		kind = rc == 0 ? node_of_fd(fd) : FD_NONE;                                         \
+		if (kind != FD_NONE)                                                               \
+			AS_NODE(st, kind);                                                         \
 		return rc;                                                                         \
 	}
 FSTAT(fstat, stat)
@@ -129,15 +138,18 @@ FSTAT(fstat64, stat64)
 PUBLIC int
 statx(int at, const char *path, int flags, unsigned int mask, struct statx *st)
 {
+	enum fd_kind kind = node_of(path);
 	char to[PATH_MAX];
 	int rc;
 
 	REAL(int, statx, int, const char *, int, unsigned int, struct statx *);
 	rc = real(at, node_path(path, to), flags, mask, st);
-	if (rc == 0 && (is_node(path) || (path[0] == '\0' && is_node_fd(at)))) {
+	if (rc == 0 && kind == FD_NONE && path[0] == '\0')
+		kind = node_of_fd(at);
+	if (rc == 0 && kind != FD_NONE) {
 		st->stx_mode = S_IFCHR | 0666;
-		st->stx_rdev_major = VERBS_MAJOR;
-		st->stx_rdev_minor = VERBS_MINOR;
+		st->stx_rdev_major = kind == FD_CM ? VERBS_CM_MAJOR : VERBS_MAJOR;
+		st->stx_rdev_minor = kind == FD_CM ? VERBS_CM_MINOR : VERBS_MINOR;
 	}
 	return rc;
 }

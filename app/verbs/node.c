@@ -6,6 +6,7 @@
  * ends, so that its address does not change between contexts.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -105,22 +106,28 @@ install(void *arg, int fd, struct uverbs_events *events)
 	}
 }
 
+/* Opens the device if it is not open. Returns 0 or a negative errno. */
+static int
+need_base(void)
+{
+	if (base == NULL)
+		return open_base();
+	if (getpid() == owner)
+		return 0;
+	fprintf(stderr,
+		"bb_verbs: process %d was forked while process %d had the device open: open "
+		"devices after fork()\n",
+		(int)getpid(), (int)owner);
+	return -ENODEV;
+}
+
 static int
 open_locked(int *fd)
 {
 	struct uverbs_attr attr = {.dev = name, .args = args, .clock = true, .install = install};
 	struct uverbs_file *file;
-	int ret = 0;
+	int ret = need_base();
 
-	if (base == NULL)
-		ret = open_base();
-	else if (getpid() != owner) {
-		fprintf(stderr,
-			"bb_verbs: process %d was forked while process %d had the device open: "
-			"open devices after fork()\n",
-			(int)getpid(), (int)owner);
-		ret = -ENODEV;
-	}
 	if (ret == 0)
 		ret = uverbs_open(&attr, &file, fd);
 	if (ret == 0 && !fds_set(*fd, FD_NODE, file)) {
@@ -131,6 +138,54 @@ open_locked(int *fd)
 	return ret;
 }
 
+/* Returns the GUID in the files that stand for /sys, by which librdmacm finds the device. */
+static uint64_t
+read_guid(void)
+{
+	char path[PATH_MAX], text[64] = "";
+	uint64_t guid = 0;
+	const char *s;
+	FILE *f = fopen(node_path(VERBS_GUID, path), "re");
+
+	if (f == NULL)
+		return 0;
+	if (fgets(text, sizeof(text), f) == NULL)
+		text[0] = '\0';
+	fclose(f);
+	for (s = text; *s != '\0'; s++)
+		if (isxdigit((unsigned char)*s))
+			guid = guid << 4 |
+			       (uint64_t)(isdigit((unsigned char)*s) ? *s - '0'
+								     : tolower(*s) - 'a' + 10);
+	return guid;
+}
+
+static int
+open_cm_locked(int *fd)
+{
+	struct cm_file *file;
+	int ret = need_base();
+
+	if (ret == 0)
+		ret = cm_open(base, read_guid(), &file, fd);
+	if (ret == 0 && !fds_set(*fd, FD_CM, file)) {
+		cm_put(file);
+		close(*fd);
+		ret = -EMFILE;
+	}
+	return ret;
+}
+
+/* Returns @fd, or -1 with errno if @ret is a negative errno. */
+static int
+result(int ret, int fd)
+{
+	if (ret == 0)
+		return fd;
+	errno = -ret;
+	return -1;
+}
+
 int
 node_open(void)
 {
@@ -139,10 +194,18 @@ node_open(void)
 	pthread_mutex_lock(&lock);
 	ret = open_locked(&fd);
 	pthread_mutex_unlock(&lock);
-	if (ret == 0)
-		return fd;
-	errno = -ret;
-	return -1;
+	return result(ret, fd);
+}
+
+int
+node_open_cm(void)
+{
+	int fd = -1, ret;
+
+	pthread_mutex_lock(&lock);
+	ret = open_cm_locked(&fd);
+	pthread_mutex_unlock(&lock);
+	return result(ret, fd);
 }
 
 void
@@ -198,6 +261,7 @@ static void __attribute__((destructor)) stop(void)
 	if (base == NULL || getpid() != owner)
 		return;
 	report_sleeps();
+	cm_stop();
 	if (!fds_any_node()) {
 		(void)base->cmd->close(base);
 		return;
@@ -223,7 +287,8 @@ mlx5_cmd_register(const struct mlx5_cmd_if *cmd)
 const char *
 node_path(const char *path, char *to)
 {
-	static const char *const roots[] = {"/sys/class/infiniband", "/dev/infiniband"};
+	static const char *const roots[] = {"/sys/class/infiniband", "/sys/class/misc/rdma_cm",
+					    "/dev/infiniband"};
 	const char *tree;
 	unsigned int i;
 

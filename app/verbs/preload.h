@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "cm/cm.h"
 #include "uverbs.h"
 
 /* Environment in which bb_verbs starts a program. */
@@ -26,12 +27,19 @@
 #define VERBS_NODE  "/dev/infiniband/uverbs0"
 #define VERBS_MAJOR 231
 #define VERBS_MINOR 192
+/* The node of rdma_cm, a misc device. The kernel gives it any free minor number. */
+#define VERBS_CM_NODE  "/dev/infiniband/rdma_cm"
+#define VERBS_CM_MAJOR 10
+#define VERBS_CM_MINOR 58
+/* File with the GUID of the device. */
+#define VERBS_GUID "/sys/class/infiniband/mlx5_0/node_guid"
 
 /* ---- fds.c: the program's descriptors that are files of the device */
 enum fd_kind {
 	FD_NONE,
 	FD_NODE,   /* the device node: struct uverbs_file */
 	FD_EVENTS, /* events: struct uverbs_events */
+	FD_CM,     /* the rdma_cm node: struct cm_file */
 	FD_ORPHAN, /* was a file of the device in the parent process, before fork() */
 };
 
@@ -51,8 +59,8 @@ void fds_put(const struct fd_ref *ref);
 /* Enters a descriptor into the table. Returns false if its number is too high. */
 bool fds_set(int fd, enum fd_kind kind, void *p);
 /*
- * Enters @to, a duplicate of @fd, if @fd is the device node. The file is closed with its last
- * descriptor. Returns false if the number is too high.
+ * Enters @to, a duplicate of @fd, if @fd is the device node or the rdma_cm node. The file is closed
+ * with its last descriptor. Returns false if the number is too high.
  */
 bool fds_dup(int fd, int to);
 /* Removes a descriptor and closes its file. The caller closes the descriptor itself. */
@@ -66,6 +74,8 @@ bool fds_any_node(void);
 /* ---- Defined by node.c. A unit test defines its own versions. */
 /* Opens the device node. Returns a descriptor, or -1 with errno. */
 int node_open(void);
+/* Opens the rdma_cm node. Returns a descriptor, or -1 with errno. */
+int node_open_cm(void);
 /* Returns @path, or the path of the file that replaces it. @to has room for PATH_MAX bytes. */
 const char *node_path(const char *path, char *to);
 

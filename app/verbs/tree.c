@@ -168,6 +168,9 @@ put_all(struct tree *t, struct mlx5_ctx *ctx)
 	put(t, NODE "/uverbs0/dev", "%d:%d\n", VERBS_MAJOR, VERBS_MINOR);
 	put_link(t, NODE "/uverbs0/device", "../../../devices/pci0000:00/0000:03:00.0");
 	put(t, VERBS_NODE, "the software ConnectX of bb_verbs\n");
+	put(t, VERBS_CM_NODE, "connections of the software ConnectX of bb_verbs\n");
+	put(t, "/sys/class/misc/rdma_cm/abi_version", "4\n");
+	put(t, "/sys/class/misc/rdma_cm/dev", "%d:%d\n", VERBS_CM_MAJOR, VERBS_CM_MINOR);
 	ret = put_port(t, ctx);
 	return ret != 0 ? ret : -t->error;
 }

@@ -339,13 +339,34 @@ read_event(struct uverbs_events *ev, void *buf, size_t len)
 	return (ssize_t)len;
 }
 
+static void
+put_events(void *events)
+{
+	uverbs_events_put(events);
+}
+
+/* Waits for an event. The thread may be cancelled meanwhile. Returns 0 or a negative errno. */
+static int
+wait_for_event(struct uverbs_events *ev)
+{
+	struct pollfd p = {.fd = ev->fd, .events = POLLIN};
+	int ret;
+
+	pthread_cleanup_push(put_events, ev);
+	ret = poll(&p, 1, -1) < 0 ? -errno : 0;
+	pthread_cleanup_pop(0);
+	return ret;
+}
+
+/* A thread that holds a lock must not be cancelled. */
 ssize_t
 uverbs_events_read(struct uverbs_events *ev, void *buf, size_t len)
 {
-	struct pollfd p = {.fd = ev->fd, .events = POLLIN};
+	int state, ret;
 	ssize_t rc;
 
 	for (;;) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 		pthread_mutex_lock(&ev->file->lock);
 		if (ev->closed)
 			rc = -EIO;
@@ -354,9 +375,11 @@ uverbs_events_read(struct uverbs_events *ev, void *buf, size_t len)
 		else
 			rc = read_event(ev, buf, len);
 		pthread_mutex_unlock(&ev->file->lock);
+		pthread_setcancelstate(state, NULL);
 		if (rc != -EAGAIN || (fcntl(ev->fd, F_GETFL) & O_NONBLOCK) != 0)
 			return rc;
-		if (poll(&p, 1, -1) < 0)
-			return -errno;
+		ret = wait_for_event(ev);
+		if (ret != 0)
+			return ret;
 	}
 }

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cm.h"
+#include "preload.h"
+#include "qp1.h"
+#include "ucma.h"
+
+/* IDs of a process. Each takes two slots of the CM engine, of about 500 bytes. */
+#define MAX_IDS   8192u
+#define ACK_DELAY 16u /* local_ca_ack_delay that uverbs reports */
+#define MS        UINT64_C(1000000)
+
+struct cm_file {
+	unsigned int refs;    /* atomic */
+	struct ucma_file *f;  /* NULL after the end; under the lock */
+	struct cm_file *next; /* list of all, under the lock */
+	int fd;               /* duplicate of the program's descriptor, an eventfd */
+};
+
+/*
+ * Protects everything below, the node and QP1. A thread that holds the lock must not be cancelled:
+ * librdmacm's users cancel threads that wait for events.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mlx5_ctx *device;
+static struct ucma *node;
+static struct qp1 *qp1;
+static struct cm_file *files;
+static pthread_t thread;
+static int wake = -1;         /* eventfd; ends a sleep of the thread */
+static uint64_t sleeps_until; /* time up to which the thread sleeps */
+static bool stopping;
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Takes the lock. Returns the state for unlock_node(). */
+static int
+lock_node(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_mutex_lock(&lock);
+	return state;
+}
+
+static void
+unlock_node(int state)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(state, NULL);
+}
+
+static void
+raise_fd(int fd)
+{
+	const uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) < 0)
+		return; /* the counter is at its maximum, so the descriptor is readable anyway */
+}
+
+/* ---- Functions for the node */
+
+static void
+node_tx(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
+{
+	struct mlx5_port port;
+	struct bb_gid gid;
+	uint32_t i;
+
+	(void)ctx;
+	if (device->cmd->port_query(device, 1, &port) != 0)
+		return;
+	for (i = 0; i < port.gids; i++)
+		if (device->cmd->gid_query(device, 1, i, &gid) == 0 && gid.type == BB_GID_ROCE_V2 &&
+		    memcmp(gid.raw, net->src, 16) == 0) {
+			qp1_send(qp1, i, net, mad);
+			return;
+		}
+}
+
+static int
+node_gid(void *ctx, uint32_t index, struct bb_gid *gid)
+{
+	(void)ctx;
+	return device->cmd->gid_query(device, 1, index, gid);
+}
+
+static int
+node_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16])
+{
+	(void)ctx;
+	return qp1_reach(qp1, sgid_index, dgid);
+}
+
+static void
+node_readable(void *ctx, void *file_arg, bool readable)
+{
+	const struct cm_file *file = file_arg;
+	uint64_t n;
+
+	(void)ctx;
+	if (readable)
+		raise_fd(file->fd);
+	else if (read(file->fd, &n, sizeof(n)) < 0)
+		return; /* not possible: the descriptor is readable */
+}
+
+static int
+node_copy_in(void *ctx, void *to, uint64_t from, size_t len)
+{
+	(void)ctx;
+	if (from == 0)
+		return -EFAULT;
+	memcpy(to, (const void *)(uintptr_t)from, len);
+	return 0;
+}
+
+static int
+node_copy_out(void *ctx, uint64_t to, const void *from, size_t len)
+{
+	(void)ctx;
+	if (to == 0)
+		return -EFAULT;
+	memcpy((void *)(uintptr_t)to, from, len);
+	return 0;
+}
+
+static struct ucma_file *
+node_file(void *ctx, uint32_t fd)
+{
+	const struct fd_ref ref = fds_get((int)fd);
+	struct ucma_file *f = ref.kind == FD_CM ? ((struct cm_file *)ref.p)->f : NULL;
+
+	(void)ctx;
+	/* The file stays while the lock is held: cm_close() takes it. */
+	fds_put(&ref);
+	return f;
+}
+
+/* ---- The thread */
+
+static void
+receive(uint64_t now)
+{
+	struct bb_ibcm_gmp gmp;
+	const uint8_t *mad;
+	uint32_t len;
+
+	while ((mad = qp1_receive(qp1, &gmp, &len)) != NULL) {
+		ucma_rx(node, &gmp, mad, len, now);
+		qp1_done(qp1);
+	}
+}
+
+/* Returns the milliseconds until a time, rounded up; -1 if it never comes. */
+static int
+until(uint64_t at, uint64_t now)
+{
+	const uint64_t ms = at <= now ? 0 : (at - now + MS - 1) / MS;
+
+	return at == BB_IBCM_NEVER ? -1 : ms < 1000000 ? (int)ms : 1000000;
+}
+
+static void *
+serve(void *arg)
+{
+	struct pollfd p[2] = {{.fd = wake, .events = POLLIN}, {.events = POLLIN}};
+	uint64_t n, now;
+	int wait = 0;
+
+	(void)arg;
+	p[1].fd = qp1_fd(qp1);
+	while (poll(p, 2, wait) >= 0 || errno == EINTR) {
+		if ((p[0].revents & POLLIN) != 0 && read(wake, &n, sizeof(n)) < 0)
+			break; /* not possible */
+		pthread_mutex_lock(&lock);
+		if (stopping) {
+			pthread_mutex_unlock(&lock);
+			break;
+		}
+		now = now_ns();
+		receive(now);
+		ucma_tick(node, now);
+		sleeps_until = ucma_deadline(node);
+		wait = until(sleeps_until, now);
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+/* Starts the thread without signals: they are for the program's threads. */
+static int
+start_thread(void)
+{
+	sigset_t all, old;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&thread, NULL, serve, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -ret;
+}
+
+/* ---- Openings */
+
+static int
+start_node(struct mlx5_ctx *ctx, uint64_t node_guid)
+{
+	static const struct ucma_ops ops = {
+		.tx = node_tx,
+		.gid = node_gid,
+		.reach = node_reach,
+		.readable = node_readable,
+		.copy_in = node_copy_in,
+		.copy_out = node_copy_out,
+		.file = node_file,
+	};
+	struct ucma_attr attr = {
+		.ops = &ops, .node_guid = node_guid, .ack_delay = ACK_DELAY, .max_ids = MAX_IDS};
+	struct mlx5_port port;
+	int ret = ctx->cmd->port_query(ctx, 1, &port);
+
+	if (ret != 0)
+		return ret;
+	if (port.link_layer != BB_LINK_ETHERNET || ctx->cmd->qp1_claim == NULL)
+		return -ENODEV;
+	if (getrandom(&attr.seed, sizeof(attr.seed), 0) != sizeof(attr.seed))
+		return -errno;
+	attr.gids = port.gids;
+	attr.mtu = (uint8_t)(__builtin_ctz(port.active_mtu) - 7);
+	device = ctx;
+	wake = eventfd(0, EFD_CLOEXEC);
+	if (wake < 0)
+		return -errno;
+	ret = ucma_create(&attr, &node);
+	if (ret != 0)
+		goto close_wake;
+	ret = qp1_open(ctx, &qp1);
+	if (ret != 0)
+		goto destroy_node;
+	ret = start_thread();
+	if (ret == 0)
+		return 0;
+	qp1_close(qp1);
+destroy_node:
+	ucma_destroy(node);
+	node = NULL;
+close_wake:
+	close(wake);
+	return ret;
+}
+
+static int
+open_locked(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file *file, int *fd)
+{
+	int ret = stopping ? -EIO : node == NULL ? start_node(ctx, node_guid) : 0;
+
+	if (ret != 0)
+		return ret;
+	*fd = eventfd(0, EFD_CLOEXEC);
+	if (*fd < 0)
+		return -errno;
+	file->fd = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+	ret = file->fd < 0 ? -errno : ucma_open(node, file, &file->f);
+	if (ret != 0) {
+		close(*fd);
+		return ret;
+	}
+	file->next = files;
+	files = file;
+	return 0;
+}
+
+int
+cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file **out, int *fd)
+{
+	struct cm_file *file = calloc(1, sizeof(*file));
+	int ret, state;
+
+	if (file == NULL)
+		return -ENOMEM;
+	file->refs = 1;
+	file->fd = -1;
+	state = lock_node();
+	ret = open_locked(ctx, node_guid, file, fd);
+	unlock_node(state);
+	if (ret == 0)
+		*out = file;
+	else
+		cm_put(file);
+	return ret;
+}
+
+void
+cm_get(struct cm_file *file)
+{
+	__atomic_fetch_add(&file->refs, 1, __ATOMIC_RELAXED);
+}
+
+/* Ends the IDs of an opening. */
+static void
+end_file(struct cm_file *file)
+{
+	if (file->f != NULL)
+		ucma_close(file->f, now_ns());
+	file->f = NULL;
+}
+
+void
+cm_put(struct cm_file *file)
+{
+	struct cm_file **at;
+	int state;
+
+	if (__atomic_fetch_sub(&file->refs, 1, __ATOMIC_ACQ_REL) != 1)
+		return;
+	state = lock_node();
+	for (at = &files; *at != NULL && *at != file; at = &(*at)->next)
+		;
+	if (*at != NULL)
+		*at = file->next;
+	end_file(file);
+	unlock_node(state);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file);
+}
+
+/* ---- Commands */
+
+static int
+command(struct cm_file *file, const void *buf, size_t len)
+{
+	int ret = ucma_write(file->f, buf, len, now_ns());
+
+	/* A new timeout may be earlier than the end of the thread's sleep. */
+	if (ucma_deadline(node) < sleeps_until)
+		raise_fd(wake);
+	return -ret;
+}
+
+static void
+put_file(void *file)
+{
+	cm_put(file);
+}
+
+/* Waits until a descriptor is readable. The thread may be cancelled meanwhile. Returns 0 or an
+ * errno. */
+static int
+wait_readable(struct cm_file *file, int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int rc;
+
+	pthread_cleanup_push(put_file, file);
+	rc = poll(&p, 1, -1) < 0 ? errno : 0;
+	pthread_cleanup_pop(0);
+	return rc;
+}
+
+int
+cm_write(struct cm_file *file, const void *buf, size_t len)
+{
+	bool ended;
+	int rc, state;
+
+	for (;;) {
+		state = lock_node();
+		ended = file->f == NULL;
+		rc = ended ? EAGAIN : command(file, buf, len);
+		unlock_node(state);
+		/* The process exits: as in the kernel, the call does not return. */
+		if (ended)
+			rc = wait_readable(file, -1);
+		else if (rc != EAGAIN || (fcntl(file->fd, F_GETFL) & O_NONBLOCK) != 0)
+			return rc;
+		else
+			rc = wait_readable(file, file->fd);
+		if (rc != 0)
+			return rc;
+	}
+}
+
+void
+cm_stop(void)
+{
+	struct cm_file *file;
+	int state = lock_node();
+	const bool started = node != NULL && !stopping;
+
+	stopping = true;
+	for (file = files; started && file != NULL; file = file->next)
+		end_file(file);
+	unlock_node(state);
+	if (!started)
+		return;
+	raise_fd(wake);
+	pthread_join(thread, NULL);
+	qp1_close(qp1);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The rdma_cm node of the process: descriptors of drivers/front/ucma on QP1 of the process's
+ * device. Any thread may call these functions.
+ */
+#ifndef CM_H
+#define CM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mlx5_ctx;
+
+/* One opening of the node: an event channel of librdmacm. */
+struct cm_file;
+
+/*
+ * Opens the node on the device of the process. The first call creates QP1 and starts a thread that
+ * receives MADs and handles timeouts. @node_guid: as /sys shows it, in host order. Sets *fd to a
+ * descriptor that is readable while an event is pending. Returns 0 or a negative errno.
+ */
+int cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file **file, int *fd);
+/*
+ * Executes a command. Waits for an event as the descriptor's flags say. A thread that is cancelled
+ * while it waits releases the caller's reference. Returns 0 or an errno.
+ */
+int cm_write(struct cm_file *file, const void *buf, size_t len);
+void cm_get(struct cm_file *file);
+/*
+ * Releases a reference, such as that of cm_open(). The last one closes the opening. As in the
+ * kernel, a thread that waits for an event holds its file open.
+ */
+void cm_put(struct cm_file *file);
+
+/*
+ * Closes all openings when the process exits, so that peers learn of the end, and destroys QP1.
+ * Later calls of threads that still run do not return.
+ */
+void cm_stop(void);
+
+#endif

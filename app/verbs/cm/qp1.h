@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * QP1 of the process's device for the rdma_cm node. It uses the command interface and writes WQEs
+ * itself, because this library contains neither libbluebell nor an EAL.
+ *
+ * Thread rule: one thread at a time, except that any thread may wait for qp1_fd().
+ */
+#ifndef QP1_H
+#define QP1_H
+
+#include "bb_ibcm.h"
+#include "mlx5_cmd.h"
+
+struct qp1;
+
+/* Creates QP1 on a context, which must outlive it. Returns 0 or a negative errno. */
+int qp1_open(struct mlx5_ctx *ctx, struct qp1 **q);
+/* Destroys QP1, after its last MADs have left as far as they can at once. */
+void qp1_close(struct qp1 *q);
+
+/* Finds the way to a GID. Returns 0, -EAGAIN if it is not known yet, or another negative errno. */
+int qp1_reach(struct qp1 *q, uint32_t sgid_index, const uint8_t dgid[16]);
+/* Sends a MAD. Drops it if its destination cannot be reached at once or all buffers are in use. */
+void qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
+	      const uint8_t mad[BB_IBCM_MAD]);
+
+/*
+ * Gets a received MAD. Returns NULL if there is none; qp1_fd() is then readable when there is one.
+ * The MAD is valid until qp1_done().
+ */
+const uint8_t *qp1_receive(struct qp1 *q, struct bb_ibcm_gmp *gmp, uint32_t *len);
+void qp1_done(struct qp1 *q);
+int qp1_fd(const struct qp1 *q);
+
+#endif

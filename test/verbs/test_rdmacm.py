@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that connect by librdmacm, unchanged, between two processes with an address each.
+
+No verdict depends on speed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+from verbstest import NOBODY, WAIT, VerbsTest, as_user, main
+
+UTILS, PERFTEST = 'rdmacm-utils', 'perftest'
+LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
+SERVER, CLIENT, NOT_THERE = '10.88.200.1', '10.88.200.2', '10.88.200.9'
+
+
+class Base(VerbsTest):
+    uid = None
+
+    def at(self, address, *args):
+        return self.command(*args, options=('--address', address + '/16'))
+
+    def listening(self, *args):
+        """Starts a server, and returns it when it listens: the list of its calls says so."""
+        log = os.path.join(self.folder, 'server.log')
+        with open(log, 'w') as f:
+            server = subprocess.Popen(self.at(SERVER, *args), stdout=f, stderr=subprocess.STDOUT, cwd=self.folder,
+                                      env=dict(self.env, BB_VERBS_TRACE='1'), **as_user(self.uid))
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        server.log = log
+        end = time.monotonic() + WAIT
+        while LISTEN not in self.output(server) and server.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        return server
+
+    @staticmethod
+    def output(server):
+        with open(server.log, errors='replace') as f:
+            return f.read()
+
+    def ended(self, server):
+        """Returns exit status and output of a server. One that does not end is killed: status None."""
+        try:
+            rc = server.wait(WAIT)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            rc = None
+        return rc, self.output(server)
+
+    def once(self, server, client):
+        proc = self.listening(*server)
+        rc, out = self.run_one(self.at(CLIENT, *client), self.uid)
+        if rc != 0:
+            proc.kill()
+        server_rc, server_out = self.ended(proc)
+        text = '%s\n--- client, exit status %s:\n%s\n--- server, exit status %s:\n%s' % (
+            ' '.join(client), rc, out, server_rc, server_out)
+        return (rc, server_rc) == (0, 0), out, text
+
+    def both(self, server, client, package=UTILS, attempts=1):
+        """Runs a server and a client, which must both succeed. Returns the client's output."""
+        self.need(server[0], package)
+        for _ in range(attempts):
+            ok, out, text = self.once(server, client)
+            if ok:
+                break
+        self.assertTrue(ok, text)
+        return out
+
+    def perf(self, *args):
+        """perftest's server destroys its listener and listens again between two connections of its
+        client, which does not repeat a connection that is rejected meanwhile."""
+        out = self.both(args, (*args, SERVER), PERFTEST, attempts=5)
+        self.assertRegex(out, re.compile(r'^ *\d+ +50 +\d', re.M))
+
+
+class Rdmacm(Base):
+    def test_rdma_server_and_client(self):
+        self.assertIn(': end 0', self.both(('rdma_server',), ('rdma_client', '-s', SERVER)))
+
+    def test_ucmatose(self):
+        out = self.both(('ucmatose', '-c', '100'), ('ucmatose', '-c', '100', '-s', SERVER))
+        self.assertIn('data transfers complete', out)
+
+    def test_ucmatose_migrates_ids_to_other_channels(self):
+        out = self.both(('ucmatose', '-c', '20', '-m'), ('ucmatose', '-c', '20', '-m', '-s', SERVER))
+        self.assertIn('data transfers complete', out)
+
+    def test_rping(self):
+        self.both(('rping', '-s', '-C', '50', '-V'), ('rping', '-c', '-C', '50', '-V', '-a', SERVER))
+
+    def test_udaddy(self):
+        out = self.both(('udaddy', '-c', '20'), ('udaddy', '-c', '20', '-s', SERVER))
+        self.assertIn('return status 0', out)
+
+    def test_rsockets(self):
+        sizes = ('-I', '10', '-C', '10', '-S', '4096')
+        for flags in ((), ('-T', 'b'), ('-T', 'v')):
+            with self.subTest(flags=flags):
+                out = self.both(('rstream', *sizes, *flags), ('rstream', *sizes, *flags, '-s', SERVER))
+                self.assertRegex(out, re.compile(r'^custom +4k ', re.M))
+        self.both(('riostream', *sizes), ('riostream', *sizes, '-s', SERVER))
+
+    def test_perftest(self):
+        for tool in 'ib_write_bw', 'ib_read_bw', 'ib_send_lat', 'ib_atomic_lat':
+            with self.subTest(tool=tool):
+                self.perf(tool, '-R', '-n', '50')
+
+    def test_datagrams_of_perftest(self):
+        self.perf('ib_send_lat', '-R', '-c', 'UD', '-n', '50')
+
+
+class RdmacmOfNobody(Rdmacm):
+    uid = NOBODY
+
+    def setUp(self):
+        super().setUp()
+        self.usable_by_nobody()
+
+
+class Ends(Base):
+    """The peer is not there, does not listen, or is killed."""
+
+    def setUp(self):
+        super().setUp()
+        self.need('rping', UTILS)
+
+    def test_address_that_no_process_has(self):
+        rc, out = self.run_one(self.at(CLIENT, 'ucmatose', '-s', NOT_THERE))
+        self.assertNotIn(rc, (0, None), out)
+        self.assertIn('event: RDMA_CM_EVENT_ADDR_ERROR, error: -113', out)
+
+    def test_process_that_does_not_listen(self):
+        self.listening('rping', '-s', '-P', '-p', '7000')
+        rc, out = self.run_one(self.at(CLIENT, 'ucmatose', '-s', SERVER))
+        self.assertNotIn(rc, (0, None), out)
+        self.assertIn('event: RDMA_CM_EVENT_REJECTED, error: 8', out)
+
+    def killed(self, victim):
+        """Kills one of two connected processes. The other one must learn of it, and end."""
+        ping = ('rping', '-v', '-C', '100000000')
+        procs = {'server': self.listening(*ping, '-s'), 'client': self.start(self.at(CLIENT, *ping, '-c', '-a', SERVER))}
+        line = procs['client'].stdout.readline()
+        while line and 'ping data' not in line:
+            line = procs['client'].stdout.readline()
+        procs[victim].kill()
+        rc, out = self.ended(procs['server']) if victim == 'client' else self.end(procs['client'])
+        self.assertIsNotNone(rc, 'hangs after the end of its peer')
+        self.assertIn('DISCONNECT EVENT', out)
+
+    def test_client_sees_that_the_server_was_killed(self):
+        self.killed('server')
+
+    def test_server_sees_that_the_client_was_killed(self):
+        self.killed('client')
+
+
+if __name__ == '__main__':
+    main(sys.argv)
