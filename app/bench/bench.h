@@ -278,7 +278,7 @@ struct bench_case {
 };
 extern const struct bench_case case_post, case_post_poll, case_poll, case_inline, case_lcore,
 	case_lkey, case_bandwidth, case_qps, case_pauses, case_mapped, case_memif, case_peers,
-	case_wire, case_shm, case_loss, case_kernel, case_size, case_scale;
+	case_wire, case_shm, case_loss, case_kernel, case_size, case_scale, case_ring;
 
 /* ---- config.c */
 

@@ -9,9 +9,10 @@
 #include "bench.h"
 
 static const struct bench_case *const cases[] = {
-	&case_post,      &case_post_poll, &case_poll,   &case_inline, &case_lcore, &case_lkey,
-	&case_bandwidth, &case_qps,       &case_pauses, &case_mapped, &case_memif, &case_peers,
-	&case_wire,      &case_shm,       &case_loss,   &case_kernel, &case_size,  &case_scale,
+	&case_post,   &case_post_poll, &case_poll,  &case_inline, &case_lcore,
+	&case_lkey,   &case_bandwidth, &case_qps,   &case_pauses, &case_mapped,
+	&case_memif,  &case_peers,     &case_wire,  &case_shm,    &case_loss,
+	&case_kernel, &case_size,      &case_scale, &case_ring,
 };
 #define N_CASES (sizeof(cases) / sizeof(cases[0]))
 

@@ -20,6 +20,7 @@
 #include "baseline_net.h"
 #include "bench.h"
 #include "rig.h"
+#include "ring.h"
 #include "soft.h"
 
 #ifdef __clang__
@@ -35,6 +36,7 @@ enum op {
 	RECV64,  /* receive with one SGE of 64 bytes; there is no baseline */
 	READ64,  /* READ of 64 bytes; needs a device */
 	SEND8,   /* SEND of 8 bytes inline, with a receive; needs a device */
+	RING48,  /* message of 48 bytes through an rdma_ring; needs a device */
 	SEND64,  /* SEND of 64 bytes with one SGE, with a receive; needs a device */
 };
 
@@ -97,6 +99,8 @@ static const struct kernel kernels[] = {
 	{"shm/batch32/last", 32, LAST, WRITE8, false, SHM("0"), SHM("1"), 0, false},
 	{"shm/send/batch1/all", 1, ALL, SEND8, false, SHM("0"), SHM("1"), 0, false},
 	{"shm/send/batch32/last", 32, LAST, SEND8, false, SHM("0"), SHM("1"), 0, false},
+	{"ring/batch1/all", 1, ALL, RING48, false, SHM("0"), SHM("1"), 0, false},
+	{"ring/batch32/all", 32, ALL, RING48, false, SHM("0"), SHM("1"), 0, false},
 	{"port/batch1/all", 1, ALL, WRITE8, false, PORT("0", "1"), PORT("1", "0"), 0, false},
 	{"port/batch32/last", 32, LAST, WRITE8, false, PORT("0", "1"), PORT("1", "0"), 0, false},
 };
@@ -279,16 +283,18 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 	/* The fabric name contains the pid, to separate concurrent processes. */
 	snprintf(spec[0], sizeof(spec[0]), k->device, getpid());
 	snprintf(spec[1], sizeof(spec[1]), k->other, getpid());
-	rc = soft_open_one(a, spec[0], 128, 8192);
+	rc = soft_open_one(a, spec[0], 128, RING_BYTES);
 	if (rc != 0)
 		return rc;
-	rc = soft_open_one(b, spec[1], 128, 8192);
+	rc = soft_open_one(b, spec[1], 128, RING_BYTES);
 	if (rc != 0) {
 		soft_close(a);
 		return rc;
 	}
 	a->raddr = (uintptr_t)b->to;
 	a->rkey = b->dst->rkey;
+	b->raddr = (uintptr_t)a->to;
+	b->rkey = a->dst->rkey;
 	rc = soft_addr(a, a->qps[0], &addr_a);
 	if (rc == 0)
 		rc = soft_addr(b, b->qps[0], &addr_b);
@@ -357,6 +363,62 @@ run_ops(const struct kernel *k, const struct ends *e, uint64_t n)
 	return 0;
 }
 
+/* Pushes @n messages and sends them. Callgrind counts this function. */
+static NOINLINE int
+count_push(struct rdma_ring_tx *tx, const struct ring_msg *m, uint32_t n)
+{
+	int rc = 0;
+	uint32_t i;
+
+	for (i = 0; i < n && rc == 0; i++)
+		rc = rdma_ring_push(tx, m);
+	rdma_ring_tx_flush(tx);
+	return rc;
+}
+
+/* Pops messages until the ring is empty. Callgrind counts this function. */
+static NOINLINE uint32_t
+count_pop(struct rdma_ring_rx *rx, struct ring_msg *m)
+{
+	uint32_t n = 0;
+
+	while (rdma_ring_pop(rx, m) == 1)
+		n++;
+	rdma_ring_rx_flush(rx);
+	return n;
+}
+
+/* Passes @n messages from @a to @b. Each side polls after it has posted. */
+static int
+run_ring(const struct kernel *k, struct soft *a, struct soft *b, uint64_t n)
+{
+	struct rdma_ring_tx tx, unused_tx;
+	struct rdma_ring_rx rx, unused_rx;
+	struct ring_msg m;
+	struct bb_wc wc;
+	uint64_t i, credits = 0;
+	uint32_t done, idle;
+	int rc = ring_init(a, &tx, &unused_rx);
+
+	if (rc == 0)
+		rc = ring_init(b, &unused_tx, &rx);
+	for (i = 0; i < n && rc == 0; i += k->batch) {
+		ring_fill(&m, i);
+		rc = count_push(&tx, &m, k->batch);
+		/* The first message goes as a packet, which also @b must process. */
+		for (done = 0, idle = 0; done < k->batch && rc == 0; idle++) {
+			if (bb_cq_poll(a->cq, &wc, 1) != 0 || idle > 1000000)
+				return -EIO;
+			done += count_pop(&rx, &m);
+			if ((done < k->batch || rx.credits != credits) &&
+			    bb_cq_poll(b->cq, &wc, 1) != 0)
+				return -EIO;
+			credits = rx.credits;
+		}
+	}
+	return rc;
+}
+
 static int
 run_two(const struct kernel *k, uint64_t n)
 {
@@ -365,10 +427,13 @@ run_two(const struct kernel *k, uint64_t n)
 	int rc;
 
 	cpus_choose();
+	soft_inline = k->op == RING48 ? RDMA_RING_INLINE : SOFT_INLINE;
 	rc = open_two(k, &a, &b);
 	if (rc != 0)
 		return rc;
-	if (k->op == SEND8)
+	if (k->op == RING48)
+		rc = run_ring(k, &a, &b, n);
+	else if (k->op == SEND8)
 		rc = run_ops(k, &(struct ends){&a, &b, a.qps[0], b.qps[0]}, n);
 	else
 		rc = soft_write8(&run) < 0 ? -EIO : 0;

@@ -90,6 +90,7 @@ link_open_with(struct soft *s, const char *here, const char *there, int (*then)(
 		.op = REMOTE_SOFT_OPEN,
 		.n = LINK_DEPTH,
 		.size = LINK_BYTES,
+		.value = soft_inline,
 	};
 	struct bb_qp_addr peer;
 	int rc;

@@ -25,15 +25,21 @@ enum remote_op {
 	REMOTE_NET_CLOSE, /* closes net */
 	REMOTE_NET_ECHO,  /* sends back n packets of size bytes on net */
 	REMOTE_NET_SINK,  /* receives n packets of size bytes on net; sends flow control credits */
-	REMOTE_MAPPED_ECHO,  /* sends back n cells of size bytes */
-	REMOTE_TCP_ECHO,     /* sends back n messages of size bytes; value: TCP port */
-	REMOTE_TCP_SINK,     /* receives n messages of size bytes, then sends one byte */
-	REMOTE_SOFT_OPEN,    /* opens a device: text is its specification, n its QP depth, size the
-				bytes of its buffers */
-	REMOTE_SOFT_CONNECT, /* connects the QP to the first process's QP, whose address is addr */
-	REMOTE_SOFT_ECHO,    /* sends back n WRITEs of 8 bytes */
-	REMOTE_SOFT_RUN,     /* polls until stop is set, and consumes n receives meanwhile */
-	REMOTE_SOFT_CHECK,   /* compares size bytes with link_fill(): value is the seed */
+	REMOTE_MAPPED_ECHO,   /* sends back n cells of size bytes */
+	REMOTE_TCP_ECHO,      /* sends back n messages of size bytes; value: TCP port */
+	REMOTE_TCP_SINK,      /* receives n messages of size bytes, then sends one byte */
+	REMOTE_RTE_RING_ECHO, /* sends n messages of an rte_ring back */
+	REMOTE_RTE_RING_SINK, /* receives n messages, size at a time, then sends one back */
+	REMOTE_SOFT_OPEN,     /* opens a device: text is its specification, n its QP depth, size the
+				 bytes of its buffers, value the bytes of inline data */
+	REMOTE_SOFT_CONNECT,  /* connects the QP to the first process's QP, whose address is addr */
+	REMOTE_SOFT_ECHO,     /* sends back n WRITEs of 8 bytes */
+	REMOTE_SOFT_RUN,      /* polls until stop is set, and consumes n receives meanwhile */
+	REMOTE_SOFT_CHECK,    /* compares size bytes with link_fill(): value is the seed */
+	/* The same three for rdma_rings: RING_OPEN initializes them. */
+	REMOTE_RDMA_RING_OPEN,
+	REMOTE_RDMA_RING_ECHO,
+	REMOTE_RDMA_RING_SINK,
 	REMOTE_SOFT_CLOSE,
 };
 
@@ -52,13 +58,15 @@ struct remote_msg {
 
 /*
  * Memory that both processes map. ping and pong are one cell (message) in each direction, of at
- * most REMOTE_CELL bytes.
+ * most REMOTE_CELL bytes. ring has an rte_ring in each direction.
  */
 #define REMOTE_CELL 4096
+#define REMOTE_RING 16384
 struct remote_shared {
 	uint32_t stop __attribute__((aligned(4096))); /* __atomic */
 	uint8_t ping[REMOTE_CELL] __attribute__((aligned(4096)));
 	uint8_t pong[REMOTE_CELL] __attribute__((aligned(4096)));
+	uint8_t ring[2][REMOTE_RING] __attribute__((aligned(4096)));
 };
 extern struct remote_shared *remote_shared;
 

@@ -12,6 +12,7 @@
 #include "baseline_net.h"
 #include "baseline_proc.h"
 #include "link.h"
+#include "ring.h"
 
 #define NETS 2
 
@@ -49,6 +50,7 @@ soft_order_open(struct remote_msg *m)
 
 	if (soft_is_open)
 		return -EBUSY;
+	soft_inline = (uint32_t)m->value;
 	rc = soft_open_one(&soft, m->text, (uint32_t)m->n, m->size);
 	if (rc == 0)
 		rc = soft_addr(&soft, soft.qps[0], &soft_own);
@@ -85,6 +87,12 @@ soft_order(struct remote_msg *m)
 	case REMOTE_SOFT_CHECK:
 		return m->size <= soft.bytes && link_check(soft.to, m->size, m->value) ? 0
 										       : -EBADMSG;
+	case REMOTE_RDMA_RING_OPEN:
+		return ring_open_peer(&soft);
+	case REMOTE_RDMA_RING_ECHO:
+		return ring_echo_peer(&soft, m->n);
+	case REMOTE_RDMA_RING_SINK:
+		return ring_sink_peer(&soft, m->n, (uint32_t)m->size);
 	case REMOTE_SOFT_CLOSE:
 		soft_close(&soft);
 		soft_is_open = false;
@@ -105,6 +113,10 @@ order(struct remote_msg *m)
 		return vdev_make(m->text);
 	case REMOTE_MAPPED_ECHO:
 		return baseline_mapped_echo(m->n, (uint32_t)m->size);
+	case REMOTE_RTE_RING_ECHO:
+		return baseline_ring_echo_peer(m->n);
+	case REMOTE_RTE_RING_SINK:
+		return baseline_ring_sink_peer(m->n, (uint32_t)m->size);
 	case REMOTE_TCP_ECHO:
 	case REMOTE_TCP_SINK:
 		return baseline_tcp_peer(m);

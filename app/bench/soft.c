@@ -19,6 +19,7 @@
 
 enum bb_db_mode soft_db_mode = BB_DB_DOORBELL;
 uint32_t soft_recvs;
+uint32_t soft_inline = SOFT_INLINE;
 enum soft_timeout soft_timeout;
 
 static bool
@@ -128,7 +129,7 @@ open_qp(struct soft *s, uint32_t recvs)
 	init.sq_depth = s->depth;
 	init.rq_depth = recvs;
 	init.max_sge = 1;
-	init.max_inline = 28; /* as much as fits into one block with the remote address segment */
+	init.max_inline = soft_inline;
 	init.db_mode = soft_db_mode;
 	rc = bb_qp_create(s->pd, &init, &s->qps[s->n]);
 	s->n += rc == 0;

@@ -40,6 +40,13 @@ extern enum soft_timeout {
 /* Doorbell mode of queue pairs that soft_open() and soft_open_one() create. Initially DOORBELL. */
 extern enum bb_db_mode soft_db_mode;
 
+/*
+ * Largest inline data of queue pairs, in bytes. SOFT_INLINE is as much as fits into one block with
+ * the remote address segment.
+ */
+#define SOFT_INLINE 28u
+extern uint32_t soft_inline;
+
 /* Depth of the receive queues that soft_open() creates. Initially 0. */
 extern uint32_t soft_recvs;
 

@@ -27,12 +27,14 @@ rdma_ring_format(void *mem, uint32_t slots)
 }
 
 int
-rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, const void *credit,
-		  const struct bb_region *slots)
+rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, uint32_t max_inline,
+		  const void *credit, const struct bb_region *slots)
 {
+	const uint32_t per_write = max_inline / RDMA_RING_SLOT;
+
 	/* Checks the peer's values, although they are not used as indexes of local memory. */
 	if (slots->len % RDMA_RING_SLOT != 0 || !slots_valid(slots->len / RDMA_RING_SLOT) ||
-	    slots->addr % RDMA_RING_SLOT != 0 || (uintptr_t)credit % 8 != 0)
+	    slots->addr % RDMA_RING_SLOT != 0 || (uintptr_t)credit % 8 != 0 || per_write == 0)
 		return -EINVAL;
 	memset(tx, 0, sizeof(*tx));
 	tx->qp = qp;
@@ -40,7 +42,9 @@ rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, const void *credit,
 	tx->raddr = slots->addr;
 	tx->rkey = slots->rkey;
 	tx->slots = (uint32_t)(slots->len / RDMA_RING_SLOT);
+	tx->per_write = per_write < RDMA_RING_MAX_WRITE ? per_write : RDMA_RING_MAX_WRITE;
 	tx->limit = tx->slots;
+	rdma_ring_tx_plan(tx);
 	return 0;
 }
 
@@ -67,8 +71,8 @@ rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error)
 {
 	if (tx->error == 0)
 		tx->error = error;
-	tx->limit = tx->head; /* makes the next push call rdma_ring_tx_wait(), which returns the
-				 error */
+	tx->stop = tx->head; /* makes the next push call rdma_ring_tx_wait(), which returns the
+				error */
 }
 
 void
@@ -84,9 +88,18 @@ int
 rdma_ring_tx_wait(struct rdma_ring_tx *tx)
 {
 	uint64_t credit;
+	int rc;
 
+	if (tx->error == 0 && tx->head != tx->posted) {
+		/* Changes stop, unless the credit is used up. */
+		rc = rdma_ring_tx_post(tx);
+		if (rc != 0)
+			return rc;
+	}
 	if (tx->error != 0)
 		return tx->error;
+	if (tx->head != tx->stop)
+		return 0;
 	credit = __atomic_load_n(tx->credit, __ATOMIC_ACQUIRE);
 	/*
 	 * An error of the consumer: it has consumed more messages than were pushed, or its credit
@@ -97,7 +110,8 @@ rdma_ring_tx_wait(struct rdma_ring_tx *tx)
 		return -EPROTO;
 	}
 	tx->limit = credit + tx->slots;
-	if (tx->head != tx->limit)
+	rdma_ring_tx_plan(tx);
+	if (tx->head != tx->stop)
 		return 0;
 	tx->full++;
 	return -EAGAIN;

@@ -9,7 +9,8 @@
  * completion.
  *
  *   producer                                     consumer
- *   rdma_ring_push()   WRITE, inline, 64 bytes → slot[n % slots]     rdma_ring_pop()
+ *   rdma_ring_push()   copies the message
+ *   rdma_ring_tx_flush()  WRITE, inline, k * 64 bytes → slot[n % slots]  rdma_ring_pop()
  *   limit = credit + slots  ← WRITE, inline, 8 bytes                 rdma_ring_rx_flush()
  *
  * How does the consumer know that a slot is complete? Inside one WRITE an aligned unit of 8 bytes
@@ -26,9 +27,14 @@
  * Any other number means damage, a lost message or a second producer. rdma_ring_pop() then returns
  * -EPROTO.
  *
+ * A message that is pushed alone travels in a WRITE of its own. Messages that are pushed before the
+ * next rdma_ring_tx_flush() travel together, as many in one WRITE as the queue pair takes inline.
+ * Nothing waits for more messages.
+ *
  * Credit is a running count, so each credit WRITE also replaces a lost one. The consumer sends
  * credit after it has consumed a quarter of the ring. If the ring or the send queue is full,
- * rdma_ring_push() returns -EAGAIN. The caller then keeps the message and tries again.
+ * rdma_ring_push() returns -EAGAIN. The caller then keeps the message and tries again. No WRITE is
+ * signalled: Bluebell requests one CQE for several WRITEs, to free room in the send queue.
  *
  * Each end of a ring belongs to the owner of the end's queue pair. The owner also polls the CQ. A
  * poll updates the send queue's accounting, runs the software device, and reports a dead peer as a
@@ -53,7 +59,16 @@ extern "C" {
 #define RDMA_RING_UNITS     (RDMA_RING_SLOT / 8)
 #define RDMA_RING_DATA      (RDMA_RING_UNITS * 6) /* bytes of data in a message: 48 */
 #define RDMA_RING_MIN_SLOTS 4u
+#define RDMA_RING_MAX_WRITE 15u /* messages in a WRITE: a WQE has at most 1008 bytes */
+/*
+ * Inline data of a queue pair for which a WRITE has up to 7 messages. Such a WQE takes 512 bytes of
+ * the send queue.
+ */
+#define RDMA_RING_INLINE    (7 * RDMA_RING_SLOT)
 #define RDMA_RING_MAX_SLOTS 32768u /* half of the 65536 message numbers of a unit */
+
+/* Unrolls a loop over the units of a slot. GCC does not do so at -O2. */
+#define RDMA_RING_UNROLL _Pragma("GCC unroll 8")
 
 /* State of the producer. */
 struct rdma_ring_tx {
@@ -63,11 +78,16 @@ struct rdma_ring_tx {
 	uint64_t raddr;
 	uint32_t rkey;
 	uint32_t slots;
-	uint64_t head;  /* number of messages pushed */
-	uint64_t limit; /* value of head at which the credit must be read again */
-	bool pending;   /* messages were pushed and their doorbell was not rung */
+	uint32_t per_write; /* maximum messages of a WRITE */
 	int error;
-	uint64_t full; /* number of pushes that found no room in the ring or in the send queue */
+	uint64_t head;   /* number of messages pushed */
+	uint64_t stop;   /* value of head at which push must call rdma_ring_tx_wait() */
+	uint64_t posted; /* number of messages in WRITEs that were posted */
+	uint64_t rung;   /* number of messages whose doorbell was rung */
+	uint64_t limit;  /* value of head at which the credit must be read again */
+	uint64_t full; /* number of times that there was no room in the ring or in the send queue */
+	/* messages from number posted on: the next WRITE */
+	uint64_t next[RDMA_RING_MAX_WRITE][RDMA_RING_UNITS];
 };
 
 /* State of the consumer. */
@@ -108,13 +128,14 @@ void rdma_ring_format(void *mem, uint32_t slots);
 /*
  * Initializes the producer.
  *
- * @qp: its max_inline must be at least RDMA_RING_SLOT. @credit: 8 aligned bytes with value 0, best
- * on a cache line of their own. The producer registers them with REMOTE_WRITE and sends their
- * address and key to the consumer. @slots: the consumer's ring. Returns 0, or -EINVAL if
- * the size or alignment of @slots or @credit is invalid.
+ * @max_inline: that of @qp, at least RDMA_RING_SLOT, best RDMA_RING_INLINE. @credit: 8 aligned
+ * bytes with value 0, best on a cache line of their own. The producer registers them with
+ * REMOTE_WRITE and sends their address and key to the consumer. @slots: the consumer's ring.
+ * Returns 0, or -EINVAL if
+ * @max_inline is too small or the size or alignment of @slots or @credit is invalid.
  */
-int rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, const void *credit,
-		      const struct bb_region *slots);
+int rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, uint32_t max_inline,
+		      const void *credit, const struct bb_region *slots);
 
 /*
  * Initializes the consumer. @mem: memory of the ring, which rdma_ring_format() has initialized for
@@ -132,9 +153,9 @@ void rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error);
 void rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error);
 
 /*
- * Slow paths of rdma_ring_push() and rdma_ring_pop(). rdma_ring_tx_wait() reads the credit again;
- * rdma_ring_rx_wait() examines a slot without the expected number. Both return the ring's error, if
- * there is one.
+ * Slow paths of rdma_ring_push() and rdma_ring_pop(). rdma_ring_tx_wait() posts a complete WRITE
+ * and reads the credit again; rdma_ring_rx_wait() examines a slot without the expected number. Both
+ * return the ring's error, if there is one.
  */
 int rdma_ring_tx_wait(struct rdma_ring_tx *tx);
 int rdma_ring_rx_wait(struct rdma_ring_rx *rx);
@@ -147,6 +168,7 @@ rdma_ring_encode(uint64_t slot[RDMA_RING_UNITS], uint64_t n, const void *data)
 	uint64_t w;
 	unsigned int i;
 
+	RDMA_RING_UNROLL
 	for (i = 0; i < RDMA_RING_UNITS - 1; i++) {
 		memcpy(&w, from + i * 6, 8);
 		slot[i] = w << 16 | (uint16_t)n;
@@ -165,6 +187,7 @@ rdma_ring_load(const uint64_t slot[RDMA_RING_UNITS], uint64_t w[RDMA_RING_UNITS]
 	uint64_t any = 0, all = UINT64_MAX;
 	unsigned int i;
 
+	RDMA_RING_UNROLL
 	for (i = 0; i < RDMA_RING_UNITS; i++) {
 		w[i] = __atomic_load_n(&slot[i], __ATOMIC_RELAXED);
 		any |= w[i];
@@ -182,6 +205,7 @@ rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 	uint64_t v;
 
 	/* Each store writes 2 bytes too many. The next store overwrites them. */
+	RDMA_RING_UNROLL
 	for (i = 0; i < RDMA_RING_UNITS - 1; i++) {
 		v = w[i] >> 16;
 		memcpy(to + i * 6, &v, 8);
@@ -190,44 +214,90 @@ rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 	memcpy(to + i * 6, &v, 6);
 }
 
+/* Sets the value of head at which a WRITE is complete or the credit must be read. */
+static inline void
+rdma_ring_tx_plan(struct rdma_ring_tx *tx)
+{
+	/* A WRITE ends at the end of the ring. */
+	const uint32_t left = tx->slots - (uint32_t)(tx->posted & (tx->slots - 1));
+	const uint64_t end = tx->posted + (left < tx->per_write ? left : tx->per_write);
+
+	tx->stop = end < tx->limit ? end : tx->limit;
+}
+
+/*
+ * Posts one WRITE with the messages that no WRITE has yet; there must be at least one. Returns 0,
+ * or the error of bb_post_write_inline(), after which the messages wait for the next call.
+ */
+static inline int
+rdma_ring_tx_post(struct rdma_ring_tx *tx)
+{
+	const uint64_t to = tx->raddr + (tx->posted & (tx->slots - 1)) * RDMA_RING_SLOT;
+	const uint32_t n = (uint32_t)(tx->head - tx->posted);
+	int rc;
+
+	/* The constant length makes the common case shorter. */
+	if (n == 1)
+		rc = bb_post_write_inline(tx->qp, tx->posted, tx->next, RDMA_RING_SLOT, to,
+					  tx->rkey, 0);
+	else
+		rc = bb_post_write_inline(tx->qp, tx->posted, tx->next, n * RDMA_RING_SLOT, to,
+					  tx->rkey, 0);
+	if (bb_unlikely(rc != 0)) {
+		tx->full += rc == -EAGAIN;
+		return rc;
+	}
+	tx->posted = tx->head;
+	rdma_ring_tx_plan(tx);
+	return 0;
+}
+
 /*
  * Queues a message of RDMA_RING_DATA bytes. @data may be reused on return. rdma_ring_tx_flush()
- * sends the message. Returns 0. Returns -EAGAIN if the ring or the send queue is full: poll the CQ
- * and try again. Returns -EPROTO if the credit exceeds the pushed messages, the error of
+ * sends the message. Returns 0. Returns -EAGAIN if the ring or the send queue is full: flush, poll
+ * the CQ and try again. Returns -EPROTO if the credit exceeds the pushed messages, the error of
  * rdma_ring_tx_fail(), or -ENOTCONN and others of bb_post_write_inline().
  */
 static inline int
 rdma_ring_push(struct rdma_ring_tx *tx, const void *data)
 {
-	uint64_t slot[RDMA_RING_UNITS];
 	int rc;
 
-	if (bb_unlikely(tx->head == tx->limit)) {
+	if (bb_unlikely(tx->head == tx->stop)) {
 		rc = rdma_ring_tx_wait(tx);
 		if (rc != 0)
 			return rc;
 	}
-	rdma_ring_encode(slot, tx->head, data);
-	rc = bb_post_write_inline(tx->qp, tx->head, slot, sizeof(slot),
-				  tx->raddr + (tx->head & (tx->slots - 1)) * RDMA_RING_SLOT,
-				  tx->rkey, 0);
-	if (bb_unlikely(rc != 0)) {
-		tx->full += rc == -EAGAIN;
-		return rc;
-	}
+	rdma_ring_encode(tx->next[tx->head - tx->posted], tx->head, data);
 	tx->head++;
-	tx->pending = true;
 	return 0;
 }
 
-/* Rings one doorbell for all messages pushed since the last call. */
+/* Returns true if the doorbell of a pushed message was not rung yet. */
+static inline bool
+rdma_ring_tx_pending(const struct rdma_ring_tx *tx)
+{
+	return tx->head != tx->rung;
+}
+
+/*
+ * Posts the remaining messages and rings one doorbell for all messages pushed since the last call.
+ * If the send queue is full, the remaining messages wait for the next call. Call it again after a
+ * poll while rdma_ring_tx_pending() is true. If a post fails, the next push returns the error.
+ */
 static inline void
 rdma_ring_tx_flush(struct rdma_ring_tx *tx)
 {
-	if (tx->pending) {
-		bb_qp_ring(tx->qp);
-		tx->pending = false;
+	if (!rdma_ring_tx_pending(tx) || bb_unlikely(tx->error != 0))
+		return;
+	if (bb_likely(tx->head != tx->posted)) {
+		int rc = rdma_ring_tx_post(tx);
+
+		if (bb_unlikely(rc != 0 && rc != -EAGAIN))
+			rdma_ring_tx_fail(tx, rc);
 	}
+	bb_qp_ring(tx->qp);
+	tx->rung = tx->posted;
 }
 
 /*

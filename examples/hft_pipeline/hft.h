@@ -128,6 +128,7 @@ struct worker {
 	uint32_t index;
 	unsigned int lcore;
 	struct bb_dev *dev;
+	uint32_t max_inline;  /* inline data of the queue pairs, in bytes */
 	bool target_progress; /* value of target_progress in bb_dev_attr */
 	struct bb_pd *pd;
 	struct bb_cq *cq;

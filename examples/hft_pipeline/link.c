@@ -12,7 +12,7 @@
 
 #include "hft.h"
 
-#define SQ_DEPTH 256
+#define SQ_DEPTH 64
 #define RIGHTS   (BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE)
 
 /* Private data of a connection: the values that both processes must agree on. */
@@ -92,7 +92,7 @@ end_open(struct worker *p, struct end *e)
 	init.recv_cq = p->cq;
 	init.sq_depth = SQ_DEPTH;
 	init.rq_depth = 0;
-	init.max_inline = RDMA_RING_SLOT;
+	init.max_inline = p->max_inline;
 	rc = bb_qp_create(p->pd, &init, &e->qp);
 	if (rc != 0)
 		return worker_fail(p, rc, "a queue pair cannot be created: %s", strerror(-rc));
@@ -145,6 +145,8 @@ links_open(struct worker *p)
 	if (rc == 0)
 		rc = bb_pd_alloc(p->dev, &p->pd);
 	p->target_progress = rc == 0 && dev.target_progress;
+	/* Some devices of the verbs driver take less, down to one message. */
+	p->max_inline = rc == 0 ? RTE_MIN(dev.max_inline, RDMA_RING_INLINE) : 0;
 	bb_cq_attr_init(&cq);
 	cq.depth = LINKS * SQ_DEPTH;
 	if (rc == 0)
@@ -269,7 +271,7 @@ established(struct worker *p, struct end *e)
 	int rc = bb_conn_region(e->conn, "ring", &r);
 
 	if (rc == 0)
-		rc = e->producer ? rdma_ring_tx_init(&e->tx, e->qp, e->mem, &r)
+		rc = e->producer ? rdma_ring_tx_init(&e->tx, e->qp, p->max_inline, e->mem, &r)
 				 : rdma_ring_rx_init(&e->rx, e->qp, e->mem, p->o->slots, &r);
 	if (rc == 0 && e->link == STAGE_RISK && !e->producer)
 		rc = bb_conn_region(e->conn, "kill", &e->region[1]);

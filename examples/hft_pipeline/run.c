@@ -29,15 +29,10 @@ static int deliver(struct worker *p, enum stage s, const union hft_msg *m);
 static int
 false_number(struct rdma_ring_tx *tx, const union hft_msg *m)
 {
-	int rc = -EAGAIN;
+	int rc = rdma_ring_push(tx, m);
 
-	if (tx->head != tx->limit || rdma_ring_tx_wait(tx) == 0) {
-		tx->head += tx->slots;
-		tx->limit += tx->slots;
-		rc = rdma_ring_push(tx, m);
-		tx->head -= tx->slots;
-		tx->limit -= tx->slots;
-	}
+	if (rc == 0)
+		rdma_ring_encode(tx->next[tx->head - 1 - tx->posted], tx->head - 1 + tx->slots, m);
 	return rc;
 }
 
@@ -295,6 +290,11 @@ feed(struct worker *p)
 static bool
 finished(const struct worker *p)
 {
+	uint32_t i;
+
+	for (i = 0; i < p->nout; i++)
+		if (rdma_ring_tx_pending(&p->out[i]->tx))
+			return false;
 	return p->unended == 0 && p->n_backlog == 0 &&
 	       (!p->gateway.kill_posted || p->gateway.killed);
 }
@@ -325,7 +325,7 @@ ring(struct worker *p)
 
 	p->urgent = false;
 	for (i = 0; i < p->nout; i++) {
-		posted |= p->out[i]->tx.pending;
+		posted |= rdma_ring_tx_pending(&p->out[i]->tx);
 		rdma_ring_tx_flush(&p->out[i]->tx);
 	}
 	return posted;

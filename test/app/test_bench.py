@@ -25,7 +25,7 @@ TUNING = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'd
 INSTRUCTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'devtools',
                             'instructions')
 CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'pauses', 'mapped',
-         'memif', 'peers', 'wire', 'shm', 'loss', 'kernel', 'size', 'scale']
+         'memif', 'peers', 'wire', 'shm', 'loss', 'kernel', 'size', 'scale', 'ring']
 # Limits and goals of `devtools/instructions --check`, which the test instruction_goals runs.
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'app', 'bench',
                        'instructions.json')) as limits:

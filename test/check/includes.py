@@ -50,7 +50,7 @@ RULES = [
     ('app/perf', [PUBLIC, 'app/perf/*', 'app/common/*']),
     ('app/hca', [PUBLIC, 'app/hca/*', 'app/common/*', 'lib/format/*', 'lib/tel/bb_tel.h', 'drivers/front/front.h',
                  'drivers/mlx5/mlx5_cmd.h']),
-    ('app/bench', [PUBLIC, 'app/bench/*', 'app/common/*', 'drivers/front/uverbs/uverbs_cmd.h']),
+    ('app/bench', [PUBLIC, 'app/bench/*', 'app/common/*', 'examples/common/rdma_ring.h', 'drivers/front/uverbs/uverbs_cmd.h']),
     # Takes the place of a kernel, so it hosts the device.
     ('app/verbs', [PUBLIC, 'app/verbs/*', 'app/common/*', 'drivers/front/uverbs/uverbs.h',
                    'drivers/front/ucma/ucma.h', 'drivers/soft/core/soft_hooks.h', 'drivers/soft/core/soft_host.h',

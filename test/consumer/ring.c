@@ -109,7 +109,7 @@ main(int argc, char **argv)
 	init.send_cq = init.recv_cq = cq;
 	init.sq_depth = 32;
 	init.rq_depth = 0;
-	init.max_inline = RDMA_RING_SLOT;
+	init.max_inline = RDMA_RING_INLINE;
 	if (check(bb_qp_create(pd, &init, &from), "bb_qp_create") != 0 ||
 	    check(bb_qp_create(pd, &init, &to), "bb_qp_create") != 0 ||
 	    check(join(dev, from, to), "connect") != 0)
@@ -125,7 +125,8 @@ main(int argc, char **argv)
 		    0 ||
 	    check(bb_region_of(credit_mr, "credit", 0, 8, &credit), "credit") != 0)
 		return 1;
-	if (check(rdma_ring_tx_init(&tx, from, word, &slots), "rdma_ring_tx_init") != 0 ||
+	if (check(rdma_ring_tx_init(&tx, from, RDMA_RING_INLINE, word, &slots),
+		  "rdma_ring_tx_init") != 0 ||
 	    check(rdma_ring_rx_init(&rx, to, mem, SLOTS, &credit), "rdma_ring_rx_init") != 0 ||
 	    check(pass(cq, &tx, &rx), "pass") != 0)
 		return 1;

@@ -148,6 +148,7 @@ soft_reg_copied(const uint64_t *reg)
 	uint64_t any = 0;
 	uint32_t i;
 
+#pragma GCC unroll 8
 	for (i = 1; i < SOFT_BF_WORDS; i++)
 		any |= __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
 	return any != 0;

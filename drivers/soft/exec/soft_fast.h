@@ -3,7 +3,7 @@
  */
 /*
  * Fast path: decodes plain RDMA WRITEs and SENDs in the ring, without a copy. Such a WQE takes one
- * block and has one SGE or inline data. With inline data a WRITE may take two blocks. WRITEs are
+ * block and has one SGE or inline data. With inline data a WRITE may take more blocks. WRITEs are
  * executed here, too. The fast path makes every check of soft_req.c and soft_resp.c, several in one
  * comparison. It leaves the first WQE that fails a check to soft_req_decode(), which reports the
  * reason.
@@ -72,6 +72,22 @@ soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b
 }
 
 /*
+ * Returns the number of blocks of a WQE of @ds segments at index @idx, or 0 if the fast path cannot
+ * execute it. The ring has 2^@log_size blocks. A WQE of several blocks has only inline data, and
+ * its blocks must be adjacent in memory. Not inlined, so that WQEs of one block keep their
+ * registers.
+ */
+static __rte_noinline __attribute__((cold, const)) uint32_t
+soft_fast_blocks(uint32_t log_size, uint32_t idx, uint32_t ds, uint32_t left)
+{
+	const uint32_t size = 1u << log_size, blocks = (ds + 3) / 4;
+
+	return ds - 5 <= BB_WQE_MAX_DS - 5 && blocks <= left && blocks <= size - (idx & (size - 1))
+		       ? blocks
+		       : 0;
+}
+
+/*
  * Decodes the WRITE at index @idx, which begins with block @b. From @b on, @left blocks are posted.
  * Returns false if the fast path cannot execute the WQE.
  */
@@ -84,20 +100,16 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t 
 
 	/*
 	 * Checks that opmod is 0, the opcode is RDMA WRITE, index and QP number match, and the WQE
-	 * has 3 to 8 segments.
+	 * has 3 segments or more.
 	 */
 	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_RDMA_WRITE))
 		return false;
 	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
 	w->blocks = 1;
-	if (ds - 3 > 1) {
-		/*
-		 * A WQE of two blocks has only inline data, and its blocks must be adjacent in
-		 * memory.
-		 */
-		if (ds - 5 > 3 || left < 2 || ((idx + 1u) & ((1u << qp->log_sq) - 1)) == 0)
+	if (unlikely(ds - 3 > 1)) {
+		w->blocks = soft_fast_blocks(qp->log_sq, idx, ds, left);
+		if (w->blocks == 0)
 			return false;
-		w->blocks = 2;
 	}
 	if (unlikely(!soft_fast_data(e, qp, b, 32, ds, w)))
 		return false;

@@ -28,6 +28,8 @@ static struct {
 	uint64_t rng;
 } e;
 
+static uint32_t max_inline = RDMA_RING_INLINE;
+
 static uint32_t
 rnd(uint32_t n)
 {
@@ -66,7 +68,7 @@ ring_open(const char *device, uint32_t slots, uint32_t sq_depth)
 	init.send_cq = init.recv_cq = e.cq;
 	init.sq_depth = sq_depth;
 	init.rq_depth = 0;
-	init.max_inline = RDMA_RING_SLOT;
+	init.max_inline = max_inline;
 	OK(bb_qp_create(e.pd, &init, &e.qa));
 	OK(bb_qp_create(e.pd, &init, &e.qb));
 	bb_qp_attr_init(&attr);
@@ -87,7 +89,7 @@ ring_open(const char *device, uint32_t slots, uint32_t sq_depth)
 	OK(bb_mr_reg(e.pd, e.credit, 8, RIGHTS, &e.credit_mr));
 	OK(bb_region_of(e.slots_mr, "slots", 0, 0, &there));
 	OK(bb_region_of(e.credit_mr, "credit", 0, 0, &back));
-	assert_int_equal(rdma_ring_tx_init(&e.tx, e.qa, e.credit, &there), 0);
+	assert_int_equal(rdma_ring_tx_init(&e.tx, e.qa, max_inline, e.credit, &there), 0);
 	assert_int_equal(rdma_ring_rx_init(&e.rx, e.qb, e.slots, slots, &back), 0);
 }
 
@@ -207,6 +209,95 @@ TEST(test_messages_over_packets_keep_the_order)
 	run_random("soft0,wire=1", 16, 32, 2000);
 }
 
+TEST(test_random_traffic_keeps_the_order_for_any_inline_size)
+{
+	static const uint32_t most[] = {1, 2, 3, RDMA_RING_MAX_WRITE};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+		max_inline = most[i] * RDMA_RING_SLOT;
+		run_random("soft0", 32, 16, 70000);
+		run_random("soft0,shuffle=1", 8, 4, 5000);
+		run_random("soft0,wire=1", 16, 8, 2000);
+	}
+	max_inline = RDMA_RING_INLINE;
+}
+
+static uint64_t
+writes_posted(const struct bb_qp *qp)
+{
+	struct bb_qp_stats stats;
+
+	OK(bb_qp_stats(qp, &stats));
+	return stats.posted;
+}
+
+TEST(test_messages_pushed_together_share_a_write)
+{
+	const uint32_t slots = 16, most = RDMA_RING_INLINE / RDMA_RING_SLOT;
+	struct bb_qp_stats stats;
+	uint64_t in = 0, out = 0;
+
+	ring_open("soft0", slots, 64);
+	/* A single message leaves at the next flush. */
+	assert_int_equal(push(in++), 0);
+	turn();
+	assert_int_equal(writes_posted(e.qa), 1);
+	pop(out++);
+	/* Complete WRITEs are posted before the flush. The last one ends at the end of the ring. */
+	while (in < slots)
+		assert_int_equal(push(in++), 0);
+	turn();
+	assert_int_equal(writes_posted(e.qa), 1 + (slots - 1 + most - 1) / most);
+	OK(bb_qp_stats(e.qa, &stats));
+	assert_int_equal(stats.doorbells, 2);
+	while (out < in)
+		pop(out++);
+	turn();
+	/* The first slot of the next round needs another WRITE than the last of this round. */
+	while (in < 2 * slots - 1)
+		assert_int_equal(push(in++), 0);
+	turn();
+	while (out < in)
+		pop(out++);
+	turn();
+	assert_int_equal(push(in++), 0);
+	assert_int_equal(push(in++), 0);
+	OK(bb_qp_stats(e.qa, &stats));
+	turn();
+	assert_int_equal(writes_posted(e.qa), stats.posted + 1);
+	pop(out++);
+	pop(out++);
+	/* The consumer has no CQE and the producer one for several WRITEs. */
+	OK(bb_qp_stats(e.qa, &stats));
+	assert_true(stats.send_cqes < stats.posted);
+	ring_close();
+}
+
+/* Messages that found no room in the send queue leave at a later flush. */
+TEST(test_full_send_queue_keeps_pushed_messages)
+{
+	uint64_t in = 0, out = 0;
+	unsigned int i;
+
+	ring_open("soft0", 64, 2);
+	for (i = 0; i < 3; i++) {
+		/* Nothing is polled, so the queue pair takes two WRITEs. */
+		while (push(in) == 0) {
+			in++;
+			rdma_ring_tx_flush(&e.tx);
+		}
+		assert_true(rdma_ring_tx_pending(&e.tx));
+		assert_true(e.tx.full > 0);
+		turn();
+		turn();
+		assert_false(rdma_ring_tx_pending(&e.tx));
+		while (out < in)
+			pop(out++);
+	}
+	ring_close();
+}
+
 TEST(test_full_ring_waits_for_a_credit)
 {
 	const uint32_t slots = 64, batch = slots / 4;
@@ -259,6 +350,14 @@ TEST(test_full_ring_waits_for_a_credit)
 	ring_close();
 }
 
+/* Continues with message @n, as if the earlier messages had been sent. */
+static void
+skip_to(uint64_t n)
+{
+	e.tx.head = e.tx.posted = e.tx.rung = n;
+	rdma_ring_tx_plan(&e.tx);
+}
+
 TEST(test_errors_of_a_faulty_side_are_reported)
 {
 	uint8_t m[RDMA_RING_DATA] = {0};
@@ -280,12 +379,12 @@ TEST(test_errors_of_a_faulty_side_are_reported)
 	 * for it.
 	 */
 	ring_open("soft0", 8, 64);
-	e.tx.head++;
+	skip_to(1);
 	assert_int_equal(push(1), 0);
 	turn();
 	assert_int_equal(rdma_ring_pop(&e.rx, m), 0);
-	e.tx.head = 8;
 	e.tx.limit = 16;
+	skip_to(8);
 	assert_int_equal(push(8), 0);
 	turn();
 	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPROTO);
@@ -321,8 +420,11 @@ TEST(test_errors_of_a_faulty_side_are_reported)
 			bad.len = UINT64_C(1) << 40;
 		else
 			bad.addr += 8;
-		assert_int_equal(rdma_ring_tx_init(&e.tx, e.qa, e.credit, &bad), -EINVAL);
+		assert_int_equal(rdma_ring_tx_init(&e.tx, e.qa, RDMA_RING_INLINE, e.credit, &bad),
+				 -EINVAL);
 	}
+	assert_int_equal(rdma_ring_tx_init(&e.tx, e.qa, RDMA_RING_SLOT - 1, e.credit, &good),
+			 -EINVAL);
 	bad = good;
 	bad.len = 7;
 	assert_int_equal(rdma_ring_rx_init(&e.rx, e.qb, e.slots, 8, &bad), -EINVAL);
