@@ -123,6 +123,34 @@ class RdmacmOfNobody(Rdmacm):
         self.usable_by_nobody()
 
 
+class Many(Base):
+    """verbs_rdmacm: many connections, each with a queue pair."""
+
+    def many(self, count, *client):
+        out = self.both((self.hostile, 'serve', str(count)), (self.hostile, *client))
+        print('%s: %s' % (client[0], out.splitlines()[-1]), file=sys.stderr)
+        return out
+
+    def test_1000_connections_at_a_time(self):
+        self.assertIn('1000 connections, at most 1000 open', self.many(1000, 'open', SERVER, '1000'))
+
+    def test_5000_connections_one_after_another(self):
+        self.assertIn('5000 connections, at most', self.many(5000, 'cycle', SERVER, '5000', '8'))
+
+    def test_server_outlives_killed_clients(self):
+        server = self.listening(self.hostile, 'serve', '1000000')
+        for i in range(20):
+            address = '10.88.201.%d/16' % (i + 1)
+            client = self.start(self.command(self.hostile, 'cycle', SERVER, '1000000', '50', options=('--address', address)))
+            time.sleep(0.02 * i)
+            client.kill()
+            self.end(client)
+        rc, out = self.run_one(self.at(CLIENT, self.hostile, 'open', SERVER, '200'))
+        self.assertEqual(rc, 0, out)
+        self.assertIn('200 connections, at most 200 open', out)
+        self.assertIsNone(server.poll(), self.output(server))
+
+
 class Ends(Base):
     """The peer is not there, does not listen, or is killed."""
 
