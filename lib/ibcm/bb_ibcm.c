@@ -180,13 +180,11 @@ bb_ibcm_service_find(const struct bb_ibcm *cm, uint64_t service_id, bool datagra
 bool
 bb_ibcm_may_pend(struct bb_ibcm *cm, const uint8_t gid[16])
 {
-	const uint32_t limit = cm->attr.max_pending_per_gid;
-
 	if (cm->pending >= cm->attr.max_pending || cm->free_first == BB_IBCM_NONE) {
 		bb_ibcm_dropped(cm, BB_IBCM_DROP_PENDING);
 		return false;
 	}
-	if (bb_ibcm_count_gid(cm, gid, limit) >= limit) {
+	if (bb_ibcm_gid_is_full(cm, gid, cm->attr.max_pending_per_gid)) {
 		bb_ibcm_dropped(cm, BB_IBCM_DROP_PER_GID);
 		return false;
 	}

@@ -71,6 +71,11 @@ struct bb_ibcm {
 	struct bb_ibcm_conn *conns;
 	uint32_t *heap, heap_len;
 	uint32_t *buckets[BB_IBCM_TABLES], bucket_mask;
+	/*
+	 * for each bucket of the table BY_GID: a slot whose GID has reached max_pending_per_gid,
+	 * NONE if unknown
+	 */
+	uint32_t *full;
 	uint32_t id_bits; /* the lowest id_bits bits of id ^ id_xor are the index of the slot */
 	uint32_t id_xor;
 	uint32_t free_first, free_last, in_use;
@@ -144,8 +149,11 @@ struct bb_ibcm_conn *bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table ta
  * more than max_ended_per_gid, frees the oldest of them.
  */
 void bb_ibcm_limit_ended(struct bb_ibcm *cm, const uint8_t gid[16]);
-/* Returns the number of pending requests of the GID, at most @limit. */
-uint32_t bb_ibcm_count_gid(const struct bb_ibcm *cm, const uint8_t gid[16], uint32_t limit);
+/*
+ * Returns true if the GID has @limit pending requests. A flood of one GID costs one look-up for
+ * each request: the bucket remembers that the GID has reached the limit.
+ */
+bool bb_ibcm_gid_is_full(struct bb_ibcm *cm, const uint8_t gid[16], uint32_t limit);
 
 /* ---- bb_ibcm_clock.c: deadlines */
 void bb_ibcm_clock_set(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t deadline);

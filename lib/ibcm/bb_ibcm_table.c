@@ -61,6 +61,10 @@ bb_ibcm_tables_init(struct bb_ibcm *cm)
 	cm->services = calloc(cm->attr.max_services, sizeof(*cm->services));
 	if (cm->conns == NULL || cm->heap == NULL || cm->services == NULL)
 		return -ENOMEM;
+	cm->full = malloc(buckets * sizeof(*cm->full));
+	if (cm->full == NULL)
+		return -ENOMEM;
+	memset(cm->full, 0xff, buckets * sizeof(*cm->full));
 	for (int t = 0; t < BB_IBCM_TABLES; t++) {
 		cm->buckets[t] = malloc(buckets * sizeof(*cm->buckets[t]));
 		if (cm->buckets[t] == NULL)
@@ -83,6 +87,7 @@ bb_ibcm_tables_free(struct bb_ibcm *cm)
 {
 	for (int t = 0; t < BB_IBCM_TABLES; t++)
 		free(cm->buckets[t]);
+	free(cm->full);
 	free(cm->services);
 	free(cm->heap);
 	free(cm->conns);
@@ -179,8 +184,10 @@ bb_ibcm_remove(struct bb_ibcm *cm, struct bb_ibcm_conn *c, enum bb_ibcm_table ta
 		at = &cm->conns[*at].next[table];
 	*at = c->next[table];
 	c->in_tables &= (uint8_t) ~(1u << table);
-	if (table == BB_IBCM_BY_GID)
+	if (table == BB_IBCM_BY_GID) {
 		cm->pending--;
+		cm->full[bucket_of(cm, table, c->net.dst, 0)] = BB_IBCM_NONE;
+	}
 }
 
 static bool
@@ -225,13 +232,19 @@ bb_ibcm_limit_ended(struct bb_ibcm *cm, const uint8_t gid[16])
 		bb_ibcm_slot_free(cm, oldest);
 }
 
-uint32_t
-bb_ibcm_count_gid(const struct bb_ibcm *cm, const uint8_t gid[16], uint32_t limit)
+bool
+bb_ibcm_gid_is_full(struct bb_ibcm *cm, const uint8_t gid[16], uint32_t limit)
 {
-	uint32_t index = cm->buckets[BB_IBCM_BY_GID][bucket_of(cm, BB_IBCM_BY_GID, gid, 0)];
-	uint32_t n = 0;
+	const uint32_t bucket = bucket_of(cm, BB_IBCM_BY_GID, gid, 0);
+	uint32_t index = cm->buckets[BB_IBCM_BY_GID][bucket], n = 0, *full = &cm->full[bucket];
 
-	for (; index != BB_IBCM_NONE && n < limit; index = cm->conns[index].next[BB_IBCM_BY_GID])
-		n += bb_ibcm_same_gid(cm->conns[index].net.dst, gid) ? 1 : 0;
-	return n;
+	if (*full != BB_IBCM_NONE && bb_ibcm_same_gid(cm->conns[*full].net.dst, gid))
+		return true;
+	for (; index != BB_IBCM_NONE; index = cm->conns[index].next[BB_IBCM_BY_GID]) {
+		if (!bb_ibcm_same_gid(cm->conns[index].net.dst, gid) || ++n < limit)
+			continue;
+		*full = index;
+		return true;
+	}
+	return false;
 }
