@@ -208,10 +208,10 @@ node_open_cm(void)
 	return result(ret, fd);
 }
 
-void
+bool
 node_assist(void)
 {
-	soft_assist(base);
+	return soft_assist(base);
 }
 
 void
@@ -267,7 +267,7 @@ static void __attribute__((destructor)) stop(void)
 		return;
 	}
 	for (i = 0; i < LAST_TURNS; i++) {
-		node_assist();
+		(void)node_assist();
 		usleep(LAST_NAP_US);
 	}
 }

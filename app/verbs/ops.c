@@ -84,9 +84,8 @@ static any_fn start_poll_real[SLOTS], wr_complete_real[SLOTS];
 		const bool ran = node_assist_posted();                                             \
 		int got = real(cq, n, wc);                                                         \
                                                                                                    \
-		if (got != 0 || ran)                                                               \
+		if (got != 0 || ran || !node_assist())                                             \
 			return got;                                                                \
-		node_assist();                                                                     \
 		return real(cq, n, wc);                                                            \
 	}
 #define POST_SEND(i_)                                                                              \
@@ -106,7 +105,7 @@ static any_fn start_poll_real[SLOTS], wr_complete_real[SLOTS];
 		int (*real)(struct ibv_cq *, int) = (__typeof__(real))notify_real[NUMBER(i_)];     \
 		int rc = real(cq, solicited);                                                      \
                                                                                                    \
-		node_assist();                                                                     \
+		(void)node_assist();                                                               \
 		return rc;                                                                         \
 	}
 #define START_POLL(i_)                                                                             \
@@ -117,9 +116,8 @@ static any_fn start_poll_real[SLOTS], wr_complete_real[SLOTS];
 		const bool ran = node_assist_posted();                                             \
 		int rc = real(cq, attr);                                                           \
                                                                                                    \
-		if (rc != ENOENT || ran)                                                           \
+		if (rc != ENOENT || ran || !node_assist())                                         \
 			return rc;                                                                 \
-		node_assist();                                                                     \
 		return real(cq, attr);                                                             \
 	}
 #define WR_COMPLETE(i_)                                                                            \

@@ -82,7 +82,7 @@ const char *node_path(const char *path, char *to);
 /* Reads the device's clock, in ticks of 1/@khz ms. Returns 0 or a negative errno. */
 int node_clock(uint64_t *cycles, uint32_t *khz);
 /* Run the device in the calling thread, see soft_hooks.h. Valid while a context is open. */
-void node_assist(void);
+bool node_assist(void);
 void node_posted(void);
 bool node_assist_posted(void);
 

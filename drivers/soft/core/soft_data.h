@@ -225,7 +225,7 @@ struct soft_engine {
 	uint64_t counted;  /* value of "work" at the end of the previous poll */
 	uint32_t idle;     /* polls in a row without work, up to SOFT_IDLE_POLLS */
 	uint32_t assisted; /* turns run by soft_assist(), which makes the thread nap; __atomic */
-	uint32_t posted, late_posts;      /* of soft_engine_thread.c; __atomic */
+	uint32_t posted, late_posts;      /* of soft_assist() and the thread; __atomic */
 	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
 	TAILQ_HEAD(, soft_wire) storing;  /* QPs with out-of-order packets; longest wait first */
 	/* Counts of served requests, not yet added to the counter set. */

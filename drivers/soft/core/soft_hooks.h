@@ -36,9 +36,9 @@ uint64_t soft_mr_length(const struct mlx5_mr *mr);
 
 /*
  * Runs the device in the calling thread, with progress=thread. The device's own thread sleeps while
- * these calls are frequent. Never waits. Any thread.
+ * these calls are frequent. Never waits. Any thread. Returns false if the device had no work.
  */
-void soft_assist(struct mlx5_ctx *ctx);
+bool soft_assist(struct mlx5_ctx *ctx);
 /*
  * Reports that the program has rung a doorbell. The next soft_assist_posted() runs the device, so
  * that doorbells between two polls cost one turn. If the device's own thread had to execute such

@@ -253,6 +253,41 @@ soft_engine_awake(struct soft_engine *e)
 	return deadline != SOFT_NO_DEADLINE && soft_ticks(e->dev) >= deadline;
 }
 
+/*
+ * Returns true if an engine of several pages has work. Called with the lock held, because the list
+ * of pages may change.
+ */
+static inline bool
+soft_engine_due(struct soft_engine *e)
+{
+	const struct soft_link_ops *link = e->dev->link;
+	uint32_t i;
+
+	if (e->pending != 0 || __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
+		return true;
+	for (i = 0; i < e->n_watch; i++)
+		if (soft_page_rung(e->watch[i]->uar->base))
+			return true;
+	if (link != NULL && link->waiting != NULL && link->waiting(e))
+		return true;
+	return e->next_deadline != SOFT_NO_DEADLINE && soft_ticks(e->dev) >= e->next_deadline;
+}
+
+bool
+soft_engine_try(struct soft_engine *e)
+{
+	const bool locked = rte_ticketlock_trylock(&e->lock);
+	bool due;
+
+	if (!locked)
+		return true;
+	due = soft_engine_due(e);
+	if (due)
+		soft_engine_run(e);
+	rte_ticketlock_unlock(&e->lock);
+	return due;
+}
+
 void
 soft_engine_progress(void *engine)
 {

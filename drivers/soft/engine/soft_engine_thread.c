@@ -92,7 +92,7 @@ soft_engine_thread(void *arg)
 		if (napped)
 			soft_count_late(e);
 		napped = false;
-		soft_engine_progress(e);
+		(void)soft_engine_try(e);
 		if (__atomic_load_n(&e->work, __ATOMIC_RELAXED) != before || idle == 0) {
 			idle = 1;
 			naps = 0;
@@ -123,15 +123,16 @@ engine_of(const struct mlx5_ctx *ctx)
 	return ((const struct soft_ctx *)(const void *)ctx)->dev->engine;
 }
 
-void
+bool
 soft_assist(struct mlx5_ctx *ctx)
 {
 	struct soft_engine *e = engine_of(ctx);
+	bool ran;
 
 	__atomic_store_n(&e->posted, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->assisted, __atomic_load_n(&e->assisted, __ATOMIC_RELAXED) + 1,
 			 __ATOMIC_RELAXED);
-	soft_engine_progress(e);
+	ran = soft_engine_try(e);
 	/*
 	 * The program may block now, so wake the thread, which continues the work that this turn
 	 * has left.
@@ -140,6 +141,7 @@ soft_assist(struct mlx5_ctx *ctx)
 	    (__atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
 	     __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED) != SOFT_NO_DEADLINE))
 		soft_engine_rouse(e);
+	return ran;
 }
 
 void
@@ -148,7 +150,7 @@ soft_posted(struct mlx5_ctx *ctx)
 	struct soft_engine *e = engine_of(ctx);
 
 	if (unlikely(__atomic_load_n(&e->late_posts, __ATOMIC_RELAXED) == SOFT_LATE))
-		soft_assist(ctx);
+		(void)soft_assist(ctx);
 	else
 		__atomic_store_n(&e->posted, 1, __ATOMIC_RELAXED);
 }
@@ -158,7 +160,7 @@ soft_assist_posted(struct mlx5_ctx *ctx)
 {
 	if (__atomic_load_n(&engine_of(ctx)->posted, __ATOMIC_RELAXED) == 0)
 		return false;
-	soft_assist(ctx);
+	(void)soft_assist(ctx);
 	return true;
 }
 
