@@ -180,19 +180,30 @@ bb_roce_short_next(const struct bb_roce_qp *qp, uint32_t psn)
 	       r->fatal == 0 && !r->in_message && r->n_out_of_order == 0;
 }
 
-/* Returns true if the fast path may accept this packet, which was sent from @src to @dst. */
+/*
+ * Returns true if a packet of RC with P_Key @pkey, sent from @src to @dst, comes from the QP's peer
+ * and has no congestion mark.
+ */
 static inline bool
-bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *s,
-		       const uint8_t src[16], const uint8_t dst[16], uint8_t tclass)
+bb_roce_short_from_peer(const struct bb_roce_qp *qp, uint16_t pkey, const uint8_t src[16],
+			const uint8_t dst[16], uint8_t tclass)
 {
 	/*
 	 * Two P_Keys match only if at least one belongs to a full member (10.9.3). ECN 3 means
 	 * congestion (RFC 3168).
 	 */
-	return bb_roce_short_next(qp, s->psn) && qp->attr.type == BB_ROCE_RC &&
-	       !qp->resp.have_recv && s->pkey == qp->attr.pkey && (s->pkey & 0x8000) != 0 &&
-	       s->len <= qp->attr.mtu && (tclass & 3) != 3 &&
-	       bb_roce_same_gid(src, qp->attr.path.dst) && bb_roce_same_gid(dst, qp->attr.path.src);
+	return qp->attr.type == BB_ROCE_RC && pkey == qp->attr.pkey && (pkey & 0x8000) != 0 &&
+	       (tclass & 3) != 3 && bb_roce_same_gid(src, qp->attr.path.dst) &&
+	       bb_roce_same_gid(dst, qp->attr.path.src);
+}
+
+/* Returns true if the fast path may accept this packet, which was sent from @src to @dst. */
+static inline bool
+bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *s,
+		       const uint8_t src[16], const uint8_t dst[16], uint8_t tclass)
+{
+	return bb_roce_short_next(qp, s->psn) && !qp->resp.have_recv && s->len <= qp->attr.mtu &&
+	       bb_roce_short_from_peer(qp, s->pkey, src, dst, tclass);
 }
 
 /* Handles the cases of bb_roce_short_message() that are not common. */

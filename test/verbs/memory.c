@@ -58,15 +58,25 @@ receiver(void)
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
-/* The peer's queue is never empty, and it began with packets. */
+/* Messages of the peer, whose data comes in the CQE or, if it is long, in the buffer. */
 static void
-streamed(void)
+messages(void)
 {
-	uint8_t *p = pages(1, 1);
+	const uint32_t longest = 80;
+	uint8_t *p = pages(1, 0);
 	struct ibv_mr *mr = reg(p, PAGE);
-	uint64_t v = shared_file(p);
+	uint32_t len, i;
+	uint64_t v;
 
-	CHECK(order(OP_STREAM, true, mr, p, &v) == IBV_WC_SUCCESS);
+	for (len = 1; len <= longest; len++) {
+		memset(p, 0xee, longest + 1);
+		post_receive(mr, p, longest);
+		v = len;
+		CHECK(order(OP_SEND, false, NULL, (void *)(uintptr_t)len, &v) == IBV_WC_SUCCESS);
+		CHECK(wait_message() == len);
+		for (i = 0; i <= longest; i++)
+			CHECK(p[i] == (i < len ? len : 0xee));
+	}
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
@@ -545,7 +555,7 @@ main(int argc, char **argv)
 		void (*fn)(void);
 	} cases[] = {{"direct", direct},
 		     {"receiver", receiver},
-		     {"streamed", streamed},
+		     {"messages", messages},
 		     {"bounds", bounds},
 		     {"deregistered", deregistered},
 		     {"writers", writers},

@@ -35,9 +35,9 @@
 enum op {
 	OP_WRITE,
 	OP_READ,
-	OP_WAIT,   /* waits until it has mapped the file of the target that value names */
-	OP_STREAM, /* WRITEs with a queue that is never empty, until they are direct */
-	OP_FLOOD,  /* replies, then WRITEs until it is killed */
+	OP_WAIT,  /* waits until it has mapped the file of the target that value names */
+	OP_SEND,  /* SENDs a message of addr bytes, each with the value */
+	OP_FLOOD, /* replies, then WRITEs until it is killed */
 };
 
 struct order {
@@ -66,6 +66,11 @@ enum ibv_wc_status order(enum op op, bool stopped, const struct ibv_mr *mr, cons
 void check_direct(const struct ibv_mr *mr, void *addr, uint64_t value);
 /* WRITEs and READs of the peer succeed, by packets. */
 void check_access(const struct ibv_mr *mr, void *addr, uint64_t value);
+
+/* Posts a receive of @len bytes on the target's QP. */
+void post_receive(const struct ibv_mr *mr, void *addr, uint32_t len);
+/* Waits for a message. Returns its length. */
+uint32_t wait_message(void);
 
 /* Posts a WRITE without payload on the target's QP and waits for its completion. */
 enum ibv_wc_status post_empty(void);

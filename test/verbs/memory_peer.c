@@ -12,8 +12,7 @@
 
 #include "memory.h"
 
-#define GID   1
-#define DEPTH 4 /* requests in the queue of a stream */
+#define GID 1
 
 struct side {
 	union ibv_gid gid;
@@ -229,11 +228,14 @@ reg(void *addr, size_t len)
 static void
 post(const struct order *o, const struct ibv_mr *mr)
 {
-	struct ibv_sge sge = {(uintptr_t)mr->addr, 8, mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)mr->addr, o->op == OP_SEND ? (uint32_t)o->addr : 8,
+			      mr->lkey};
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
-		.opcode = o->op == OP_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+		.opcode = o->op == OP_READ   ? IBV_WR_RDMA_READ
+			  : o->op == OP_SEND ? IBV_WR_SEND
+					     : IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = {.remote_addr = o->addr, .rkey = o->rkey},
 	};
@@ -297,34 +299,25 @@ post_empty(void)
 	return completion();
 }
 
-/*
- * WRITEs with a queue that is never empty. Once the target's memory is mapped and all packets of
- * before are acknowledged, the target is stopped: only direct access goes on.
- */
-static enum ibv_wc_status
-stream(const struct side *target, const struct order *o, const struct ibv_mr *mr)
+void
+post_receive(const struct ibv_mr *mr, void *addr, uint32_t len)
 {
-	enum ibv_wc_status status = IBV_WC_SUCCESS;
-	unsigned int i, left = 2 * DEPTH;
-	bool stopped = false;
+	struct ibv_sge sge = {(uintptr_t)addr, len, mr->lkey};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
-	for (i = 0; i < DEPTH; i++)
-		post(o, mr);
-	while (status == IBV_WC_SUCCESS && (left != 0 || !stopped)) {
-		status = completion();
-		post(o, mr);
-		if (find_file(NULL, o->value) != 0 && left != 0)
-			left--;
-		if (left == 0 && !stopped) {
-			stop(target->pid);
-			stopped = true;
-			left = 2 * DEPTH;
-		}
-	}
-	CHECK(kill(target->pid, SIGCONT) == 0);
-	for (i = 0; i < DEPTH; i++)
-		(void)completion();
-	return status;
+	CHECK(ibv_post_recv(qp, &wr, &bad) == 0);
+}
+
+uint32_t
+wait_message(void)
+{
+	struct ibv_wc wc;
+	int n;
+
+	while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
+		;
+	CHECK(n == 1 && wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV);
+	return wc.byte_len;
 }
 
 static void
@@ -334,8 +327,9 @@ serve(const struct side *target, const struct ibv_mr *mr, const struct order *o)
 
 	if (o->op == OP_WAIT) {
 		wait_mapped(o->value);
-	} else if (o->op == OP_STREAM) {
-		r.status = stream(target, o, mr);
+	} else if (o->op == OP_SEND) {
+		memset(mr->addr, (int)o->value, o->addr);
+		r.status = access_memory(o, mr);
 	} else if (o->op == OP_FLOOD) {
 		send_all(1, &r, sizeof(r));
 		while (access_memory(o, mr) == IBV_WC_SUCCESS)

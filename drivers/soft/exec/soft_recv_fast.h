@@ -15,13 +15,14 @@
 
 /*
  * Returns the scatter list of the next receive, or NULL if the fast path cannot handle the message.
+ * The caller must handle a QP that gets short messages in the CQE (cs_res).
  */
 static inline const uint8_t *
-soft_recv_next(const struct soft_qp *qp)
+soft_recv_peek(const struct soft_qp *qp)
 {
 	uint16_t posted;
 
-	if (unlikely(!qp->has_rq || qp->rmp != NULL || qp->cs_res))
+	if (unlikely(!qp->has_rq || qp->rmp != NULL))
 		return NULL;
 	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[0])) - qp->rq_ci);
 	if (unlikely(posted == 0 || posted > 1u << qp->log_rq))
@@ -31,6 +32,13 @@ soft_recv_next(const struct soft_qp *qp)
 		     soft_cqe_slot(qp->rcq, false) == NULL))
 		return NULL;
 	return qp->rq + ((size_t)(qp->rq_ci & ((1u << qp->log_rq) - 1)) << qp->log_rq_stride);
+}
+
+/* Returns what soft_recv_peek() does, for a caller that always writes to the scatter list. */
+static inline const uint8_t *
+soft_recv_next(const struct soft_qp *qp)
+{
+	return unlikely(qp->cs_res != 0) ? NULL : soft_recv_peek(qp);
 }
 
 /*
@@ -50,22 +58,32 @@ soft_recv_addr(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *l
 }
 
 /*
- * Completes the receive of a message whose data is already written. @imm is in network byte order.
- * Returns false if the QP has failed.
+ * Completes the receive of a message. @imm is in network byte order. @data: 32 bytes that go into
+ * the CQE, NULL if the data is already written to the scatter list. Returns false if the QP has
+ * failed.
  */
 static inline bool
-soft_recv_complete(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
-		   uint32_t imm, uint32_t len)
+soft_recv_complete_data(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
+			uint32_t imm, uint32_t len, const uint8_t *data)
 {
 	bb_dma_wmb();
-	if (unlikely(!soft_cqe_write(e, qp, qp->rcq, soft_pair(bb_be32(qp->user_index), imm),
-				     soft_pair(0, bb_be32(len)), 0, 0, qp->rq_ci,
-				     (uint8_t)(opcode << 4 | (solicited ? SOFT_CQE_SE : 0))))) {
+	if (unlikely(!soft_cqe_write_data(e, qp, qp->rcq, soft_pair(bb_be32(qp->user_index), imm),
+					  soft_pair(0, bb_be32(len)), 0, 0, qp->rq_ci,
+					  (uint8_t)(opcode << 4 | (solicited ? SOFT_CQE_SE : 0) |
+						    (data != NULL ? BB_CQE_SCATTER_32 : 0)),
+					  data))) {
 		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
 		return false;
 	}
 	qp->rq_ci++;
 	return true;
+}
+
+static inline bool
+soft_recv_complete(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
+		   uint32_t imm, uint32_t len)
+{
+	return soft_recv_complete_data(e, qp, opcode, solicited, imm, len, NULL);
 }
 
 #endif

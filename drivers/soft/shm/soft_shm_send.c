@@ -2,18 +2,52 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Fast path of plain SENDs that fit one packet. The requester copies the WQE's payload into the
- * ring. The responder copies the packet from the ring into its receive. The packets are those that
- * lib/roce would build. Both QPs end in the state that lib/roce would leave (bb_roce_short_send(),
- * bb_roce_short_accepted()). So either peer may use the slow path at any time. A peer does so for
- * any other WQE or packet, if no receive is posted, and on any fault.
+ * Fast path of plain SENDs that fit one packet, and of ACKs. The requester copies the WQE's payload
+ * into the ring. The responder copies the packet from the ring into its receive. The packets are
+ * those that lib/roce would build. Both QPs end in the state that lib/roce would leave
+ * (bb_roce_short_send(), bb_roce_short_accepted()). So either peer may use the slow path at any
+ * time. A peer does so for any other WQE or packet, if no receive is posted, and on any fault.
  */
 #include "bb_roce_short.h"
 #include "soft_recv_fast.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
 
+#define ACK_LEN (BB_ROCE_BTH_LEN + BB_ROCE_AETH_LEN)
+
 /* ---- Sending */
+
+/* Fills in a record's header for a packet of @w. */
+static inline void
+set_header(struct soft_ring_rec *rec, const struct soft_wire *w, uint8_t sgid)
+{
+	const struct bb_roce_net *net = &w->path.net;
+
+	rec->flow_label = net->flow_label;
+	rec->sport = net->sport;
+	rec->tclass = net->tclass;
+	rec->hop_limit = net->hop_limit;
+	rec->sgid = sgid;
+}
+
+/* Sends the pending ACK. If the ring is full, the ACK stays pending. */
+static inline void
+send_ack(struct soft_wire *w, struct soft_shm_tx *tx, uint8_t sgid)
+{
+	struct soft_ring_rec *rec = soft_ring_reserve(&tx->ring, ACK_LEN);
+	struct bb_roce_qp *roce = &w->roce;
+	uint8_t *at;
+
+	if (unlikely(rec == NULL))
+		return;
+	set_header(rec, w, sgid);
+	at = (uint8_t *)(rec + 1);
+	bb_roce_bth_store(at, BB_ROCE_RC | BB_ROCE_ACK, BB_ROCE_MIGREQ, roce->attr.pkey,
+			  roce->attr.dqpn, bb_roce_ack_psn(&roce->resp), 0);
+	bb_roce_aeth_store(at + BB_ROCE_BTH_LEN, roce->resp.ack_syndrome, roce->resp.msn);
+	soft_ring_publish(&tx->ring, rec, ACK_LEN);
+	bb_roce_short_ack_sent(roce);
+}
 
 /* Sends the next WQE. Returns false if the WQE needs the slow path or the ring is full. */
 static inline bool
@@ -23,7 +57,6 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 	struct soft_qp *qp = w->qp;
 	const uint8_t *b = qp->sq + ((size_t)(w->sq_next & ((1u << qp->log_sq) - 1)) << 6);
 	const uint8_t fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
-	const struct bb_roce_net *net = &w->path.net;
 	struct soft_ring_rec *rec;
 	struct bb_roce_short s;
 	struct soft_write r;
@@ -41,11 +74,7 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 	bb_roce_short_send(&w->roce, soft_wire_record_msg(w, BB_WQE_SEND, 1, fm_ce_se, r.len),
 			   (uint32_t)r.len, (fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0,
 			   now, &s);
-	rec->flow_label = net->flow_label;
-	rec->sport = net->sport;
-	rec->tclass = net->tclass;
-	rec->hop_limit = net->hop_limit;
-	rec->sgid = sgid;
+	set_header(rec, w, sgid);
 	at = (uint8_t *)(rec + 1);
 	bb_roce_short_build(at, &s);
 	at += BB_ROCE_BTH_LEN;
@@ -63,34 +92,81 @@ void
 soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 {
 	const struct soft_qp *qp = w->qp;
+	const bool ack = bb_roce_short_ack_due(&w->roce);
 	struct soft_shm_tx *tx;
-	uint32_t room, posted;
+	uint32_t room = 0, posted;
 	uint8_t sgid;
 
-	/* WQEs after a UMR may have to wait for it; soft_req_decode() then handles them. */
-	if (qp->state != BB_PRM_QP_RTS || !soft_shm_wire(w)->direct.allowed ||
-	    w->sq_next == qp->sq_pi || unlikely(qp->umr_index != 0))
+	if (!soft_shm_wire(w)->direct.allowed)
 		return;
 	posted = (uint16_t)(qp->sq_pi - w->sq_next);
-	room = RTE_MIN(bb_roce_short_room(&w->roce), posted);
-	if (room == 0)
+	/* WQEs after a UMR may have to wait for it; soft_req_decode() then handles them. */
+	if (posted != 0 && qp->state == BB_PRM_QP_RTS && likely(qp->umr_index == 0))
+		room = RTE_MIN(bb_roce_short_room(&w->roce), posted);
+	if (room == 0 && !ack)
 		return;
 	tx = soft_shm_tx_lock(e, &w->path, &sgid);
 	if (unlikely(tx == NULL))
 		return;
 	while (room != 0 && send_one(e, w, tx, sgid, now))
 		room--;
+	if (ack)
+		send_ack(w, tx, sgid);
 	soft_shm_rouse(tx);
 	rte_ticketlock_unlock(&tx->lock);
 }
 
 /* ---- Receiving */
 
+/*
+ * Finds the QP for which this engine receives a packet on the fast path. Returns NULL if there is
+ * none.
+ */
+static inline struct soft_wire *
+receiver(const struct soft_engine *e, uint32_t dqpn)
+{
+	const struct soft_qp *qp = soft_qp_find(e->dev, dqpn);
+
+	return unlikely(qp == NULL || qp->wire == NULL || qp->engine != e ||
+			!soft_shm_wire(qp->wire)->direct.allowed)
+		       ? NULL
+		       : qp->wire;
+}
+
+/* Processes an ACK without credits. Returns false if the packet needs the full path. */
+static bool
+ack_in(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
+       const uint8_t *p)
+{
+	uint8_t ack[ACK_LEN];
+	struct soft_wire *w;
+	uint32_t bth[3], psn;
+
+	memcpy(ack, p, sizeof(ack));
+	bb_roce_bth_load(bth, ack);
+	if (bth[0] >> BB_ROCE_BTH0_OPCODE != ((uint32_t)BB_ROCE_RC | BB_ROCE_ACK) ||
+	    (bth[0] & (BB_ROCE_BTH0_TVER | 3u << BB_ROCE_BTH0_PAD)) != 0 ||
+	    (bth[1] & BB_ROCE_BTH1_MARKS) != 0)
+		return false;
+	w = receiver(e, bth[1] & BB_ROCE_QPN_MASK);
+	psn = bth[2] & BB_ROCE_PSN_MASK;
+	if (unlikely(w == NULL ||
+		     !bb_roce_short_from_peer(&w->roce, (uint16_t)bth[0], rx->gids[rec->sgid],
+					      rx->dst, rec->tclass) ||
+		     !bb_roce_short_ack_next(&w->roce, psn, ack[BB_ROCE_BTH_LEN])))
+		return false;
+	soft_wire_turn(e);
+	bb_roce_short_acked(&w->roce, psn, soft_engine_ns(e));
+	soft_keys_done(e);
+	soft_wire_received(e, w, false);
+	return true;
+}
+
 bool
 soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 		 const struct soft_ring_rec *rec, const uint8_t *p)
 {
-	uint8_t bth[BB_ROCE_BTH_LEN], *dst;
+	uint8_t bth[BB_ROCE_BTH_LEN], in_cqe[32] = {0}, *dst;
 	const uint8_t *list;
 	struct bb_roce_short s;
 	struct soft_wire *w;
@@ -105,22 +181,25 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 	 */
 	memcpy(bth, p, sizeof(bth));
 	if (!bb_roce_short_parse(&s, bth, rec->len))
+		return rec->len == ACK_LEN && ack_in(e, rx, rec, p);
+	w = receiver(e, s.dqpn);
+	if (unlikely(w == NULL || !bb_roce_short_expected(&w->roce, &s, rx->gids[rec->sgid],
+							  rx->dst, rec->tclass)))
 		return false;
-	qp = soft_qp_find(e->dev, s.dqpn);
-	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != e ||
-		     !soft_shm_wire(qp->wire)->direct.allowed))
+	qp = w->qp;
+	list = soft_recv_peek(qp);
+	if (unlikely(list == NULL))
 		return false;
-	w = qp->wire;
-	if (unlikely(!bb_roce_short_expected(&w->roce, &s, rx->gids[rec->sgid], rx->dst,
-					     rec->tclass)))
-		return false;
-	list = soft_recv_next(qp);
-	dst = list != NULL ? soft_recv_addr(e, qp, list, s.len) : NULL;
+	/* A short message goes into the CQE if the QP wants that, as libmlx5's QPs do. */
+	if (s.len > qp->cs_res)
+		dst = soft_recv_addr(e, qp, list, s.len);
+	else
+		dst = qp->cs_res <= sizeof(in_cqe) ? in_cqe : NULL;
 	if (unlikely(dst == NULL))
 		return false;
 	soft_mem_copy(e, dst, p + sizeof(bth), s.len);
-	if (unlikely(!soft_recv_complete(e, qp, BB_CQE_RESP_SEND, (s.flags & BB_ROCE_SE) != 0, 0,
-					 s.len)))
+	if (unlikely(!soft_recv_complete_data(e, qp, BB_CQE_RESP_SEND, (s.flags & BB_ROCE_SE) != 0,
+					      0, s.len, dst == in_cqe ? in_cqe : NULL)))
 		return true;
 	bb_roce_short_accepted(&w->roce, &s);
 	soft_wire_received(e, w, false);

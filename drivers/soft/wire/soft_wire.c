@@ -477,7 +477,7 @@ soft_wire_received(struct soft_engine *e, struct soft_wire *w, bool last)
 		if (last)
 			e->dev->link->plain(e, w);
 	}
-	if (w->shm_tx != NULL || unlikely(bb_roce_busy(&w->roce)))
+	if (unlikely(bb_roce_busy(&w->roce)))
 		soft_qp_queue(e, w->qp);
 	else
 		soft_wire_sleep(e, w, soft_engine_ns(e));
