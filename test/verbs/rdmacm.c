@@ -2,16 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Many connections by librdmacm, with a queue pair each:
+ * Many connections by librdmacm, with a queue pair each. Prints the number of connections, the most
+ * that were open at a time, and the rate. Arguments:
  *
- *	verbs_rdmacm serve COUNT                  accepts COUNT connections and waits for their ends
- *	verbs_rdmacm open ADDRESS COUNT           opens COUNT connections, then ends all
- *	verbs_rdmacm cycle ADDRESS COUNT WINDOW   opens and ends COUNT, at most WINDOW at a time
- *
- * Prints the number of connections, the most that were open at a time, and the rate.
+ * - serve COUNT: accept COUNT connections and wait for their ends;
+ * - open ADDRESS COUNT: open COUNT connections, then end all;
+ * - cycle ADDRESS COUNT WINDOW: open and end COUNT, at most WINDOW at a time.
  */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@ No verdict depends on speed.
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -149,6 +150,38 @@ class Many(Base):
         self.assertEqual(rc, 0, out)
         self.assertIn('200 connections, at most 200 open', out)
         self.assertIsNone(server.poll(), self.output(server))
+
+
+# Runs a server and a client in a network namespace whose loopback interface has both addresses.
+NAMESPACE = '''ip link set lo up && ip addr add {server_ip}/32 dev lo && ip addr add {client_ip}/32 dev lo || exit 1
+{server} > server.log 2>&1 & pid=$!
+until grep -q ':{port:04X} .* 0A ' /proc/net/tcp || ! kill -0 $pid; do sleep 0.1; done
+{client}; rc=$?
+[ $rc = 0 ] || kill $pid
+wait $pid && exit $rc
+cat server.log
+exit 1'''
+
+
+class Libfabric(Base):
+    """libfabric's provider verbs. fi_pingpong also opens a TCP connection to the address of its peer."""
+
+    PORT = 47592
+
+    def pingpong(self, *args):
+        self.need('fi_pingpong', 'libfabric-bin')
+        unshare = ['unshare', '--net', *([] if os.getuid() == 0 else ['--map-root-user'])]
+        if subprocess.run([*unshare, 'ip', 'link', 'set', 'lo', 'up'], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest('no network namespace here: needs root or user namespaces, and iproute2')
+        cmd = ('fi_pingpong', *args, '-I', '20', '-S', '1024')
+        script = NAMESPACE.format(server_ip=SERVER, client_ip=CLIENT, port=self.PORT,
+                                  server=shlex.join(self.at(SERVER, *cmd)), client=shlex.join(self.at(CLIENT, *cmd, SERVER)))
+        rc, out = self.run_one([*unshare, 'sh', '-c', script])
+        self.assertEqual(rc, 0, out)
+        self.assertRegex(out, re.compile(r'^1k +20 +=20 ', re.M))
+
+    def test_connections(self):
+        self.pingpong('-p', 'verbs', '-e', 'msg')
 
 
 class Ends(Base):
