@@ -180,7 +180,7 @@ bb_ibcm_service_find(const struct bb_ibcm *cm, uint64_t service_id, bool datagra
 bool
 bb_ibcm_may_pend(struct bb_ibcm *cm, const uint8_t gid[16])
 {
-	if (cm->pending >= cm->attr.max_pending || cm->free_first == BB_IBCM_NONE) {
+	if (cm->pending >= cm->attr.max_pending || cm->in_use == cm->attr.max_conns) {
 		bb_ibcm_dropped(cm, BB_IBCM_DROP_PENDING);
 		return false;
 	}

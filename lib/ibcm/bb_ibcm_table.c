@@ -71,14 +71,7 @@ bb_ibcm_tables_init(struct bb_ibcm *cm)
 			return -ENOMEM;
 		memset(cm->buckets[t], 0xff, buckets * sizeof(*cm->buckets[t]));
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		cm->conns[i].index = i;
-		cm->conns[i].heap_at = BB_IBCM_NONE;
-		cm->conns[i].next[0] = i + 1 < n ? i + 1 : BB_IBCM_NONE;
-		/* Starts IDs at a value that a peer cannot guess. */
-		cm->conns[i].generation = (uint32_t)mix(cm->attr.seed + i);
-	}
-	cm->free_last = n - 1;
+	cm->free_first = cm->free_last = BB_IBCM_NONE;
 	return 0;
 }
 
@@ -105,19 +98,31 @@ next_id(const struct bb_ibcm *cm, struct bb_ibcm_conn *c)
 	return id;
 }
 
+/*
+ * Takes slots that were never used first, so that the memory of a new engine is not touched before
+ * it is needed.
+ */
 struct bb_ibcm_conn *
 bb_ibcm_slot_take(struct bb_ibcm *cm)
 {
+	uint32_t index = cm->used, generation;
 	struct bb_ibcm_conn *c;
-	uint32_t index = cm->free_first, generation;
 
-	if (index == BB_IBCM_NONE)
-		return NULL;
-	c = &cm->conns[index];
-	cm->free_first = c->next[0];
-	if (cm->free_first == BB_IBCM_NONE)
-		cm->free_last = BB_IBCM_NONE;
-	generation = c->generation;
+	if (index < cm->attr.max_conns) {
+		cm->used++;
+		c = &cm->conns[index];
+		/* Starts IDs at a value that a peer cannot guess. */
+		generation = (uint32_t)mix(cm->attr.seed + index);
+	} else {
+		index = cm->free_first;
+		if (index == BB_IBCM_NONE)
+			return NULL;
+		c = &cm->conns[index];
+		cm->free_first = c->next[0];
+		if (cm->free_first == BB_IBCM_NONE)
+			cm->free_last = BB_IBCM_NONE;
+		generation = c->generation;
+	}
 	memset(c, 0, offsetof(struct bb_ibcm_conn, tx));
 	c->index = index;
 	c->generation = generation;
