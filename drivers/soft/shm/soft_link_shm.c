@@ -129,13 +129,20 @@ link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, const uint8
 }
 
 struct soft_shm_tx *
-soft_shm_tx_lock(struct soft_engine *e, const struct soft_wire_dest *to, uint8_t *sgid)
+soft_shm_tx_lock(struct soft_engine *e, struct soft_wire *w, uint8_t *sgid)
 {
-	struct soft_shm_tx *tx;
+	struct soft_shm_wire *sw = soft_shm_wire(w);
+	const struct bb_roce_net *net = &w->path.net;
+	struct soft_shm_tx *tx = w->shm_tx;
 
-	if (unlikely(link_shm_to(e, &to->net, to->mac, &tx) != SOFT_LINK_SENT ||
-		     !link_shm_source(e->dev, to->net.src, sgid)))
+	if (unlikely(__atomic_load_n(&tx->state, __ATOMIC_ACQUIRE) != SOFT_SHM_UP ||
+		     net->hop_limit == 0 || __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED) ||
+		     memcmp(w->path.mac, tx->mac, sizeof(tx->mac)) != 0))
 		return NULL;
+	if (unlikely(!bb_roce_same_gid(e->dev->gids[sw->sgid].raw, net->src)) &&
+	    !link_shm_source(e->dev, net->src, &sw->sgid))
+		return NULL;
+	*sgid = sw->sgid;
 	rte_ticketlock_lock(&tx->lock);
 	if (likely(tx->state == SOFT_SHM_UP))
 		return tx;
@@ -338,6 +345,7 @@ link_shm_connected(struct soft_wire *w)
 
 	w->shm_tx = NULL;
 	w->epsn_out = NULL;
+	sw->sgid = 0;
 	memset(&sw->direct, 0, sizeof(sw->direct));
 	memset(&sw->served, 0, sizeof(sw->served));
 	__atomic_store_n(&sw->established, false, __ATOMIC_RELAXED);

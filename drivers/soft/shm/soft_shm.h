@@ -185,6 +185,7 @@ struct soft_shm_wire {
 	 * RTR.
 	 */
 	uint32_t deaths;
+	uint8_t sgid; /* Index of the source address among the device's; checked at each use. */
 	struct soft_shm_direct direct;
 	/*
 	 * True after the first packet of the connection, which raises COMM_EST. The QP is then in
@@ -274,11 +275,11 @@ const char *soft_shm_user_hint(const struct soft_shm *shm, uid_t uid, char hint[
 /* ---- soft_link_shm.c */
 
 /*
- * Returns the connection to @to, locked, and sets *sgid to the index of the source among this
- * device's addresses. Returns NULL if the connection is not up or the destination is unreachable.
+ * Returns the connection to the QP's peer, locked, and sets *sgid to the index of the source among
+ * this device's addresses. Returns NULL if the connection is not up or the destination is
+ * unreachable. The QP's shm_tx must not be NULL.
  */
-struct soft_shm_tx *soft_shm_tx_lock(struct soft_engine *e, const struct soft_wire_dest *to,
-				     uint8_t *sgid);
+struct soft_shm_tx *soft_shm_tx_lock(struct soft_engine *e, struct soft_wire *w, uint8_t *sgid);
 
 /*
  * Processes a packet of @rec->len bytes at @p in the ring of @rx. Every packet from a peer enters

@@ -105,7 +105,7 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 		room = RTE_MIN(bb_roce_short_room(&w->roce), posted);
 	if (room == 0 && !ack)
 		return;
-	tx = soft_shm_tx_lock(e, &w->path, &sgid);
+	tx = soft_shm_tx_lock(e, w, &sgid);
 	if (unlikely(tx == NULL))
 		return;
 	while (room != 0 && send_one(e, w, tx, sgid, now))
