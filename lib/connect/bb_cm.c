@@ -49,6 +49,14 @@ check_attr(const struct bb_cm_attr *attr)
 	return 0;
 }
 
+static const struct bb_cm_ops *ib_ops;
+
+void
+bb_cm_ib_register(const struct bb_cm_ops *ops)
+{
+	ib_ops = ops;
+}
+
 static const struct bb_cm_ops *
 ops_of(enum bb_cm_transport transport)
 {
@@ -56,7 +64,7 @@ ops_of(enum bb_cm_transport transport)
 	case BB_CM_TCP:
 		return &bb_cm_tcp_ops;
 	case BB_CM_IB:
-		return &bb_cm_ib_ops;
+		return ib_ops;
 #ifdef HAVE_RDMACM
 	case BB_CM_RDMACM:
 		return &bb_cm_rdma_ops;
@@ -147,6 +155,8 @@ create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **out)
 	struct bb_cm *cm;
 	int ret;
 
+	if (attr->transport == BB_CM_IB && ib_ops == NULL)
+		return -ENOTSUP;
 	if (ops_of(attr->transport) == NULL) {
 		BB_LOG(ERR, "connect: BB_CM_RDMACM is not available: this library was built "
 			    "without librdmacm; use BB_CM_TCP");

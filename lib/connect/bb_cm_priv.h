@@ -68,7 +68,6 @@ struct bb_cm_ops {
 };
 
 extern const struct bb_cm_ops bb_cm_tcp_ops;
-extern const struct bb_cm_ops bb_cm_ib_ops;
 #ifdef HAVE_RDMACM
 extern const struct bb_cm_ops bb_cm_rdma_ops;
 #endif
@@ -209,6 +208,11 @@ struct bb_cm {
 };
 
 /* ---- bb_cm.c */
+/*
+ * Sets the functions of BB_CM_IB. A constructor of lib/connect/ib calls it, so lib/connect needs no
+ * symbol of lib/connect/ib.
+ */
+void bb_cm_ib_register(const struct bb_cm_ops *ops);
 struct bb_conn *bb_cm_conn_new(struct bb_cm *cm);
 /*
  * Removes a connection, whose transport connection is already closed, from all lists. The memory is

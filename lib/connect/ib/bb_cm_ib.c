@@ -386,7 +386,7 @@ ib_disconnect(struct bb_conn *c, bool abort)
 	bb_qp1_unlock(q);
 }
 
-const struct bb_cm_ops bb_cm_ib_ops = {
+static const struct bb_cm_ops ib_ops = {
 	.max_private_req = IB_PRIV_REQ,
 	.max_private_rep = BB_IBCM_PRIV_REP,
 	.max_private_rej = BB_IBCM_PRIV_REJ,
@@ -405,3 +405,8 @@ const struct bb_cm_ops bb_cm_ib_ops = {
 	.disconnect = ib_disconnect,
 	.poll = ib_poll,
 };
+
+static void __attribute__((constructor)) register_ops(void)
+{
+	bb_cm_ib_register(&ib_ops);
+}
