@@ -7,10 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_common.h>
+
 #include "bb_cm_ib.h"
 #include "bb_gid_priv.h"
 
 #define BATCH 64u /* events that a poll handles at most */
+/*
+ * Limit of the ack timeout that a peer requests: 17 s. With 31, the device would need hours to
+ * report a peer that has died.
+ */
+#define MAX_ACK_TIMEOUT 22u
 
 /* ---- In the thread that polls QP1, under its lock */
 
@@ -43,7 +50,7 @@ end_of_req(struct bb_cm_end *end, const struct bb_ibcm_req *r, const struct bb_i
 	end->retry_count = (uint8_t)r->retry_count;
 	end->rnr_retry_count = (uint8_t)r->rnr_retry;
 	end->flags = r->srq != 0 ? BB_CM_SRQ : 0;
-	end->ack_timeout = (uint8_t)r->primary.ack_timeout;
+	end->ack_timeout = (uint8_t)RTE_MIN(r->primary.ack_timeout, MAX_ACK_TIMEOUT);
 }
 
 /* Fills the peer's parameters from a REP. The type and the MTU of the QP are those of the REQ. */

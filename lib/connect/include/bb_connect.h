@@ -283,7 +283,8 @@ struct bb_conn_param {
 	/**
 	 * Ack timeout of this side's QP: 4.096 us << ack_timeout, up to 31; 0: no timeout. Not used
 	 * with librdmacm, which takes the timeout from the path; with RoCE it is 19 (2 s). With
-	 * BB_CM_IB the accepting side uses the connecting side's value unless that is 0.
+	 * BB_CM_IB the accepting side uses the connecting side's value, at most 22,
+	 * unless that value is 0.
 	 */
 	uint8_t ack_timeout;
 	/**

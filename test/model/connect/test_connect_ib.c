@@ -125,7 +125,7 @@ raw_connect(struct raw *r, uint32_t qpn, enum header header)
 		.pkey = 0xffff,
 		.mtu = 2,
 		.cm_retries = 3,
-		.primary = {.ack_timeout = 17},
+		.primary = {.ack_timeout = 31},
 	};
 	struct bb_ibcm_ip ip = {.version = 4, .sport = 4711};
 	struct bb_ibcm_net net = {.hop_limit = 64};
@@ -276,7 +276,7 @@ TEST(test_accepted_qp_has_the_parameters_of_the_request)
 	raw_expect(&r, BB_IBCM_EV_REP);
 	OK(bb_qp_query(qp, &attr));
 	assert_fields(attr, dest_qpn, 0x99, sq_psn, 0x123456, rnr_retry, 4, retry_cnt, 5, timeout,
-		      17, path_mtu, 512);
+		      22, path_mtu, 512);
 	assert_fields(r.msg.rep, qpn, qp->qpn, psn, attr.rq_psn, initiator_depth, 4,
 		      responder_resources, 2);
 	assert_fields(attr, max_rd_atomic, 4, max_dest_rd_atomic, 2);
