@@ -9,14 +9,17 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
+#include <rdma/rdma_user_cm.h>
 #include <rdma/rdma_user_ioctl.h>
 
 #define CHECK(condition_)                                                                          \
@@ -170,6 +173,78 @@ range(void)
 	CHECK(ibv_alloc_pd(ctx) == NULL);
 }
 
+#define CM_NODE "/dev/infiniband/rdma_cm"
+
+/* Creates an ID. Returns 0 or an errno. */
+static int
+create_id(int fd, uint32_t *id)
+{
+	struct rdma_ucm_create_id_resp resp = {0};
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_create_id create;
+	} c = {{RDMA_USER_CM_CMD_CREATE_ID, sizeof(c.create), sizeof(resp)},
+	       {.uid = 1, .response = (uintptr_t)&resp, .ps = RDMA_PS_TCP}};
+	ssize_t n = write(fd, &c, sizeof(c));
+
+	*id = resp.id;
+	return n == sizeof(c) ? 0 : errno;
+}
+
+static void *
+wait_for_event(void *fd)
+{
+	static struct rdma_ucm_event_resp resp;
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_get_event get;
+	} c = {{RDMA_USER_CM_CMD_GET_EVENT, sizeof(c.get), sizeof(resp)},
+	       {.response = (uintptr_t)&resp}};
+
+	return write(*(int *)fd, &c, sizeof(c)) < 0 ? fd : NULL;
+}
+
+/*
+ * The rdma_cm node: calls that it does not have, a thread that is cancelled while it waits for an
+ * event, duplicates, and a child of fork().
+ */
+static void
+rdma_cm(void)
+{
+	int fd = open(CM_NODE, O_RDWR | O_CLOEXEC), second, status;
+	const uint32_t garbage[64] = {99, 1};
+	uint32_t id, other;
+	struct stat st;
+	pthread_t thread;
+	char byte;
+	void *end;
+	pid_t pid;
+
+	CHECK(fd >= 0 && fstat(fd, &st) == 0 && S_ISCHR(st.st_mode));
+	CHECK(read(fd, &byte, 1) == -1 && errno == EINVAL);
+	CHECK(ioctl(fd, RDMA_VERBS_IOCTL, garbage) == -1 && errno == ENOTTY);
+	CHECK(write(fd, garbage, sizeof(garbage)) == -1 && errno == EINVAL);
+	CHECK(write(fd, garbage, 3) == -1 && errno == EINVAL);
+	CHECK(create_id(fd, &id) == 0 && create_id(fd, &other) == 0 && id != other);
+	CHECK(pthread_create(&thread, NULL, wait_for_event, &fd) == 0);
+	usleep(20000);
+	CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, &end) == 0);
+	CHECK(end == PTHREAD_CANCELED);
+	CHECK(create_id(fd, &id) == 0);
+	CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+	CHECK(wait_for_event(&fd) == &fd && errno == EAGAIN);
+	pid = fork();
+	if (pid == 0) {
+		CHECK(create_id(fd, &id) == ENODEV);
+		CHECK(close(fd) == 0);
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+	second = dup(fd);
+	CHECK(second >= 0 && close(fd) == 0 && create_id(second, &id) == 0);
+	CHECK(close(second) == 0 && create_id(second, &id) == EBADF);
+}
+
 /* Opens the device and waits for a signal. */
 static void
 hold(void)
@@ -189,7 +264,7 @@ main(int argc, char **argv)
 		void (*fn)(void);
 	} cases[] = {{"closed", closed},         {"lengths", lengths}, {"replaced", replaced},
 		     {"forked", forked},         {"vforked", vforked}, {"range", range},
-		     {"duplicated", duplicated}, {"hold", hold}};
+		     {"duplicated", duplicated}, {"rdma_cm", rdma_cm}, {"hold", hold}};
 	unsigned int i;
 
 	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++) {

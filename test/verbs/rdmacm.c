@@ -9,6 +9,7 @@
  * - open ADDRESS COUNT: open COUNT connections, then end all;
  * - cycle ADDRESS COUNT WINDOW: open and end COUNT, at most WINDOW at a time.
  */
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -77,10 +78,9 @@ end(struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->id;
 
-	if (id->context != NULL) {
-		ended++;
-		open_now--;
-	}
+	/* A server may learn of the end before it learns that the connection was established. */
+	ended += ev->event == RDMA_CM_EVENT_DISCONNECTED;
+	open_now -= id->context != NULL;
 	rdma_ack_cm_event(ev);
 	rdma_destroy_qp(id);
 	if (rdma_destroy_id(id) != 0)
@@ -250,5 +250,5 @@ main(int argc, char **argv)
 	ibv_destroy_cq(cq);
 	ibv_dealloc_pd(pd);
 	rdma_destroy_event_channel(channel);
-	return opened == total ? 0 : 1;
+	return ended == total ? 0 : 1;
 }

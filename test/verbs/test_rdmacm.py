@@ -22,8 +22,11 @@ SERVER, CLIENT, NOT_THERE = '10.88.200.1', '10.88.200.2', '10.88.200.9'
 class Base(VerbsTest):
     uid = None
 
+    device = ''      # further options of the device
+
     def at(self, address, *args):
-        return self.command(*args, options=('--address', address + '/16'))
+        return self.command(*args, options=('--device', 'soft0,shm=%s%s' % (self.network, self.device),
+                                            '--address', address + '/16'))
 
     def listening(self, *args):
         """Starts a server, and returns it when it listens: the list of its calls says so."""
@@ -137,6 +140,10 @@ class Many(Base):
 
     def test_5000_connections_one_after_another(self):
         self.assertIn('5000 connections, at most', self.many(5000, 'cycle', SERVER, '5000', '8'))
+
+    def test_connections_over_a_network_that_loses_packets(self):
+        self.device = ',tx_drop=5'
+        self.assertIn('100 connections, at most 100 open', self.many(100, 'open', SERVER, '100'))
 
     def test_server_outlives_killed_clients(self):
         server = self.listening(self.hostile, 'serve', '1000000')
