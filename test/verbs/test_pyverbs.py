@@ -69,8 +69,6 @@ KINDS = {
 # Failures, and their causes.
 FAILURES = {
     'test_device.DMTest.test_multi_process_alloc_dm': 'a child of fork() uses a context of its parent',
-    'test_odp.OdpTestCase.test_odp_rc_rdma_read': 'a request has an ON_DEMAND region as its own buffer',
-    'test_odp.OdpTestCase.test_odp_rc_rdma_write': 'a request has an ON_DEMAND region as its own buffer',
 }
 
 

@@ -64,7 +64,7 @@ struct soft_indirect {
  */
 enum soft_detour {
 	SOFT_DETOUR_NONE,
-	SOFT_DETOUR_PAGED,   /* ON_DEMAND: any page may be missing; only peers use the key */
+	SOFT_DETOUR_PAGED,   /* ON_DEMAND: any page may be missing */
 	SOFT_DETOUR_RELAXED, /* RELAXED_ORDERING: writes of peers become visible in any order */
 };
 

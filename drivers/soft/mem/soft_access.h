@@ -131,6 +131,11 @@ soft_keys_done(struct soft_engine *e)
  * ---- soft_paged.c: each function returns false if a part of the paged memory is not mapped for
  * the access
  */
+/*
+ * Makes the kernel map the pages of local memory, as it resolves the page faults of a card. The
+ * caller then accesses the memory directly, so the program must not unmap it meanwhile.
+ */
+bool soft_paged_populate(uint8_t *at, uint64_t len, bool write);
 bool soft_paged_write(uint8_t *dst, const struct soft_frag *src, uint32_t n);
 bool soft_paged_read(uint8_t *dst, uint8_t *src, uint64_t len);
 /*

@@ -51,12 +51,18 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 	if (m->detour == SOFT_DETOUR_PAGED &&
 	    (right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_LOCAL_WRITE)) {
 		/*
-		 * The kernel cannot resolve a page fault of a local key:
-		 * mlx5_ib_mr_wqe_pfault_handler() knows only QPs that the kernel created
-		 * (assumption [A]).
+		 * The kernel resolves page faults of a local key only for QPs that it created:
+		 * mlx5_ib_mr_wqe_pfault_handler() does not know others (assumption [A]). Such QPs
+		 * exist with the option mmap, for programs of libmlx5.
 		 */
-		*why = "the key is ON_DEMAND, and the kernel resolves no page faults of local "
-		       "keys in a DEVX queue";
+		if (e->dev->opts.mmap &&
+		    soft_paged_populate(at, len, right == SOFT_RIGHT_LOCAL_WRITE))
+			return at;
+		*why = e->dev->opts.mmap
+			       ? "the memory of the ON_DEMAND key is not fully mapped with the "
+				 "right that the access needs"
+			       : "the key is ON_DEMAND, and the kernel resolves no page faults of "
+				 "local keys in a DEVX queue";
 		e->key_fault = SOFT_KEY_RIGHT;
 		return NULL;
 	}

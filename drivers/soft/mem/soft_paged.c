@@ -2,18 +2,20 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Access by peers to memory that is paged on demand (ODP).
+ * Access to memory that is paged on demand (ODP).
  *
- * The memory may be unmapped at any moment, so the device never touches it directly. Instead the
- * kernel copies, by process_vm_writev() and process_vm_readv() on this process, and reports ranges
- * that it could not access. To check /proc/self/maps or populate the pages first would not be
- * enough, because the memory may be unmapped before the access.
+ * A peer's access: the memory may be unmapped at any moment, so the device never touches it
+ * directly. Instead the kernel copies, by process_vm_writev() and process_vm_readv() on this
+ * process, and reports ranges that it could not access. To check /proc/self/maps or populate the
+ * pages first would not be enough, because the memory may be unmapped before the access.
  *
  * Each copy costs one system call. The kernel's copy may write an aligned 8-byte unit in several
  * stores, so a reader may see the unit half written. Atomics are not supported (rc_odp_caps.atomic
  * is 0), because they need CPU instructions on the memory.
  */
 #define _GNU_SOURCE /* process_vm_writev() */
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -52,6 +54,16 @@ soft_paged_works(void)
 	uint8_t from = 0x5a, to = 0;
 
 	return copy(&to, &from, 1, false) && to == 0x5a && copy(&to, &from, 1, true);
+}
+
+bool
+soft_paged_populate(uint8_t *at, uint64_t len, bool write)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at & ~(page - 1);
+
+	/* The system call itself: a program's library may replace madvise(). */
+	return syscall(SYS_madvise, from, (uintptr_t)at + len - from,
+		       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
 }
 
 bool
