@@ -188,12 +188,14 @@ int
 front_poll(struct front *f)
 {
 	struct front_obj *o;
+	bool more;
 
 	LIST_FOREACH(o, &f->kinds[FRONT_UAR], of_kind)
 		if (o->progress != NULL)
 			o->progress(o->progress_arg);
+	more = f->eth != NULL && f->eth_poll(f->eth);
 	front_events(f);
-	if (front_now() < f->busy_until)
+	if (more || front_now() < f->busy_until)
 		return 0;
 	return LIST_EMPTY(&f->kinds[FRONT_QP]) ? -1 : POLL_MS;
 }

@@ -34,8 +34,7 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 		return;
 	if (off < BELLS ? off != ARM_REG || len != DOORBELL : len > REG - off % REG)
 		return;
-	if (off >= BELLS && f->eth != NULL &&
-	    f->eth_doorbell(f->eth, uar, bb_prm_dword(data, 4) >> 8)) {
+	if (off >= BELLS && f->eth != NULL && f->eth_doorbell(f->eth, uar, data, len)) {
 		f->busy_until = front_now() + BUSY_NS;
 		return;
 	}

@@ -103,7 +103,9 @@ struct front {
 	/* Valid with eth. Executes a command of eth; returns false if the opcode is none of them.
 	 */
 	bool (*eth_command)(struct front_cmd *cmd);
-	bool (*eth_doorbell)(struct front_eth *e, uint32_t uar, uint32_t number);
+	/* Runs queues whose doorbell asked for more than one turn. Returns true if work is left. */
+	bool (*eth_poll)(struct front_eth *e);
+	bool (*eth_doorbell)(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t len);
 };
 
 /* A command during its execution. */

@@ -25,6 +25,7 @@ front_ethernet(struct front *f)
 	f->eth = e;
 	f->eth_command = eth_command;
 	f->eth_doorbell = eth_doorbell;
+	f->eth_poll = eth_poll;
 	eth_link_add(e);
 	return 0;
 }
@@ -88,8 +89,9 @@ eth_cqe(struct eth_queue *q, uint8_t cqe[64])
 }
 
 bool
-eth_doorbell(struct front_eth *e, uint32_t uar, uint32_t number)
+eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t len)
 {
+	uint32_t number = bb_prm_dword(store, 4) >> 8;
 	struct front_obj *o = front_obj_find(e->f, FRONT_SQ, number);
 	struct eth_queue *q;
 
@@ -97,12 +99,28 @@ eth_doorbell(struct front_eth *e, uint32_t uar, uint32_t number)
 		return false;
 	q = o->eth;
 	if (q->uar != uar) {
-		FRONT_LOG(WARNING, "SQ 0x%x: ignored a doorbell on UAR page 0x%x (0x%x)\n", number,
+		FRONT_LOG(DEBUG, "SQ 0x%x: ignored a doorbell on UAR page 0x%x (0x%x)\n", number,
 			  uar, q->uar);
 		return true;
 	}
-	eth_sq_run(q);
+	eth_sq_run(q, store, len);
 	return true;
+}
+
+bool
+eth_poll(struct front_eth *e)
+{
+	struct front_obj *o;
+	bool more = false;
+
+	LIST_FOREACH(o, &e->f->kinds[FRONT_SQ], of_kind) {
+		struct eth_queue *q = o->eth;
+
+		if (q->pending)
+			eth_sq_run(q, NULL, 0);
+		more |= q->pending;
+	}
+	return more;
 }
 
 /* ---- Objects */

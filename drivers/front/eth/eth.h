@@ -32,19 +32,20 @@
 
 #define ETH_WQEBB   64u
 #define ETH_MAX_WQE 1024u /* bytes of a send WQE, in whole blocks */
-#define ETH_MAX_FRAME                                                                              \
-	10018u /* bytes of the longest frame: MTU 9978, Ethernet header, two VLAN tags and room */
-#define ETH_LOG_LSO  16u /* log2 of the longest message of a WQE, bytes */
-#define ETH_MAX_SEND ((1u << ETH_LOG_LSO) + 256u)
+/* Bytes of the longest frame: MTU 9978, Ethernet header, two VLAN tags, and room. */
+#define ETH_MAX_FRAME 10018u
+#define ETH_LOG_LSO   16u /* log2 of the longest message of a WQE, bytes */
+#define ETH_MAX_SEND  ((1u << ETH_LOG_LSO) + 256u)
 
 #define ETH_LOG_MAX_WQ     15u /* log2 of the blocks of an SQ, or WQEs of an RQ */
 #define ETH_LOG_MAX_STRIDE 11u /* log2 of the bytes of a receive WQE */
 #define ETH_LOG_MAX_RQT    8u  /* log2 of the entries of an RQT */
 #define ETH_LOG_MAX_TABLE  20u /* log2 of the indices of a flow table */
-#define ETH_MAX_LEVEL      64u
-#define ETH_MAX_ENTRIES    8192u /* entries of all flow tables */
-#define ETH_MAX_GROUPS     1024u /* groups of all flow tables */
-#define ETH_MAX_DESTS      8u    /* destinations of an entry */
+/* Linux 6.12 makes a table at level 66 without a look at the capability. */
+#define ETH_MAX_LEVEL   127u
+#define ETH_MAX_ENTRIES 4096u /* entries of all flow tables */
+#define ETH_MAX_GROUPS  1024u /* groups of all flow tables */
+#define ETH_MAX_DESTS   8u    /* destinations of an entry */
 
 /* States of SQs and RQs (Linux include/linux/mlx5/mlx5_ifc.h: MLX5_SQC_STATE_*). */
 enum eth_state {
@@ -67,6 +68,7 @@ struct eth_queue {
 	uint16_t ci;  /* index of the next block or WQE */
 	struct front_obj *cq;
 	struct front_obj *tis; /* valid for an SQ */
+	bool pending;          /* WQEs of an SQ wait for the next turn */
 	uint8_t ctx[ETH_CTX_BYTES];
 	uint32_t n_pages;
 	uint64_t pages[]; /* guest addresses */
@@ -107,8 +109,13 @@ struct front_eth {
  * Executes a command of a queue or of steering. Returns false if the opcode is none of them.
  */
 bool eth_command(struct front_cmd *cmd);
-/* Executes the new WQEs of SQ @number, if there is one with this register page. */
-bool eth_doorbell(struct front_eth *e, uint32_t uar, uint32_t number);
+/*
+ * Executes the new WQEs of the SQ that a doorbell of @len bytes names, 8 or more. Returns false if
+ * it names no SQ.
+ */
+bool eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t len);
+/* Executes WQEs that wait for a turn. Returns true if more wait. */
+bool eth_poll(struct front_eth *e);
 /* Copies @len bytes of the guest. Return false if they are not RAM. */
 bool eth_read(struct front_eth *e, uint64_t pa, void *to, uint32_t len);
 /*
@@ -152,7 +159,8 @@ void eth_receive(struct front_eth *e, const uint8_t *frame, uint32_t len);
 /* ---- eth_rq.c */
 void eth_rq_put(struct eth_queue *q, const uint8_t *frame, uint32_t len, uint32_t tag);
 /* ---- eth_sq.c */
-void eth_sq_run(struct eth_queue *q);
+/* Executes the new WQEs. @store: the @len bytes of the doorbell. */
+void eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len);
 /* ---- eth_link.c: the link between the functions of this process, a learning bridge. */
 void eth_link_add(struct front_eth *e);
 void eth_link_remove(struct front_eth *e);

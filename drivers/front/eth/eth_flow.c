@@ -12,6 +12,7 @@ struct walk {
 	struct front_eth *eth;
 	const uint8_t *frame;
 	uint32_t len;
+	uint32_t entries; /* entries that may still be compared */
 	uint32_t tables; /* tables that may still be entered: a guest may link tables in a circle */
 	bool delivered;
 	uint8_t match[ETH_MATCH_BYTES];
@@ -115,9 +116,13 @@ enter(struct walk *w, uint32_t number)
 		if (o == NULL)
 			return;
 		t = o->eth;
-		LIST_FOREACH(e, &t->entries, next)
+		LIST_FOREACH(e, &t->entries, next) {
+			if (w->entries == 0)
+				return;
+			w->entries--;
 			if (matches(e, w->match))
 				break;
+		}
 		next = t->miss;
 		if (e == NULL)
 			continue;
@@ -138,7 +143,11 @@ enter(struct walk *w, uint32_t number)
 void
 eth_receive(struct front_eth *e, const uint8_t *frame, uint32_t len)
 {
-	struct walk w = {.eth = e, .frame = frame, .len = len, .tables = ETH_MAX_LEVEL};
+	struct walk w = {.eth = e,
+			 .frame = frame,
+			 .len = len,
+			 .tables = ETH_MAX_LEVEL,
+			 .entries = ETH_MAX_ENTRIES};
 
 	eth_match_of(frame, len, w.match);
 	enter(&w, e->root);

@@ -116,7 +116,7 @@ eth_create_table(struct front_cmd *cmd)
 
 	if (foreign(cmd) || !read_miss(cmd, ctx, &miss))
 		return;
-	if (log_size > ETH_LOG_MAX_TABLE || level >= ETH_MAX_LEVEL) {
+	if (log_size > ETH_LOG_MAX_TABLE || level > ETH_MAX_LEVEL) {
 		FRONT_REFUSE(cmd, BAD_PARAM);
 		return;
 	}

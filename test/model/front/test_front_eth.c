@@ -86,6 +86,19 @@ test_long_message_is_cut_into_segments(void **state)
 	assert_true(no_cqe(ports[1], &ports[1]->rcq));
 }
 
+/* A message may not become thousands of frames. */
+static void
+test_tiny_segments_are_refused(void **state)
+{
+	uint8_t f[HEADERS + 3000];
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	post_frame(ports[0], OP_LSO, f, sizeof(f), HEADERS, CS_ALL, 1);
+	assert_sent(ports[0], 0x01);
+	assert_true(no_cqe(ports[1], &ports[1]->rcq));
+}
+
 static void
 test_vlan_tag_is_inserted(void **state)
 {
@@ -188,6 +201,26 @@ test_wrong_wqe_completes_with_error(void **state)
 	}
 	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
 	assert_received(ports[1], sizeof(f));
+}
+
+/* Only the copy asks for a CQE, as in Linux's test of write combining. */
+static void
+test_blueflame_copy_takes_the_place_of_the_wqe(void **state)
+{
+	struct port *a = ports[0];
+	uint8_t w[64] = {0};
+
+	(void)state;
+	wqe_head(&a->sq, w, 0, 1, 0);
+	g_post(&a->g, &a->sq, w, sizeof(w));
+	w[11] = G_CQE_UPDATE;
+	g_ring(&a->g, &a->sq, w, 8);
+	assert_true(no_cqe(a, &a->scq));
+	wqe_head(&a->sq, w, 0, 1, 0);
+	g_post(&a->g, &a->sq, w, sizeof(w));
+	w[11] = G_CQE_UPDATE;
+	g_ring(&a->g, &a->sq, w, sizeof(w));
+	assert_sent(a, 0);
 }
 
 static void
@@ -307,10 +340,12 @@ main(void)
 		T(test_short_frame_is_padded),
 		T(test_checksums_are_computed),
 		T(test_long_message_is_cut_into_segments),
+		T(test_tiny_segments_are_refused),
 		T(test_vlan_tag_is_inserted),
 		T(test_frame_without_a_receive_is_dropped),
 		T(test_frame_longer_than_the_receive_is_dropped),
 		T(test_wrong_wqe_completes_with_error),
+		T(test_blueflame_copy_takes_the_place_of_the_wqe),
 		T(test_record_beyond_the_ring_stops_the_queue),
 		T(test_tables_match_and_miss),
 		T(test_objects_in_use_stay),
