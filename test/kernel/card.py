@@ -125,8 +125,10 @@ class Card(machine.Machine):
     # The driver in the guest.
 
     def load(self):
-        """Loads the driver, and waits for an active port."""
+        """Loads the driver, and waits for an active port. A port with a netdev is active if the netdev is up."""
         self.run('modprobe mlx5_ib && modprobe ib_uverbs', SECONDS)
+        self.run('for n in /sys/class/infiniband/mlx5_0/device/net/*; do '
+                 '[ ! -e $n ] || ip link set $(basename $n) up || exit; done', SECONDS)
         self.wait_active()
 
     def wait_active(self):
