@@ -62,10 +62,9 @@ receiver(void)
 static void
 messages(void)
 {
-	const uint32_t longest = 80;
+	uint32_t longest = 80, len, i;
 	uint8_t *p = pages(1, 0);
 	struct ibv_mr *mr = reg(p, PAGE);
-	uint32_t len, i;
 	uint64_t v;
 
 	for (len = 1; len <= longest; len++) {
@@ -78,6 +77,16 @@ messages(void)
 			CHECK(p[i] == (i < len ? len : 0xee));
 	}
 	CHECK(ibv_dereg_mr(mr) == 0);
+}
+
+/* The program's own request reads a region, a page of which was unmapped after the registration. */
+static void
+on_demand(void)
+{
+	uint8_t *p = pages(2, 1);
+	struct ibv_mr *mr = ibv_reg_mr(pd, p, 2 * PAGE, IBV_ACCESS_ON_DEMAND);
+
+	CHECK(munmap(p + PAGE, PAGE) == 0 && post_from(mr, p, 2 * PAGE) == IBV_WC_LOC_PROT_ERR);
 }
 
 /* Peers reach only what was registered, and only while it is. */
@@ -556,6 +565,7 @@ main(int argc, char **argv)
 	} cases[] = {{"direct", direct},
 		     {"receiver", receiver},
 		     {"messages", messages},
+		     {"on_demand", on_demand},
 		     {"bounds", bounds},
 		     {"deregistered", deregistered},
 		     {"writers", writers},

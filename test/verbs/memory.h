@@ -72,6 +72,8 @@ void post_receive(const struct ibv_mr *mr, void *addr, uint32_t len);
 /* Waits for a message. Returns its length. */
 uint32_t wait_message(void);
 
+/* Posts a WRITE from own memory. Returns the status of its completion; the rkey is invalid. */
+enum ibv_wc_status post_from(const struct ibv_mr *mr, void *addr, uint32_t len);
 /* Posts a WRITE without payload on the target's QP and waits for its completion. */
 enum ibv_wc_status post_empty(void);
 

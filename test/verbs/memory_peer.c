@@ -290,6 +290,22 @@ stop(pid_t pid)
 }
 
 enum ibv_wc_status
+post_from(const struct ibv_mr *mr, void *addr, uint32_t len)
+{
+	struct ibv_sge sge = {(uintptr_t)addr, len, mr->lkey};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_send_wr *bad;
+
+	CHECK(ibv_post_send(qp, &wr, &bad) == 0);
+	return completion();
+}
+
+enum ibv_wc_status
 post_empty(void)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};

@@ -8,7 +8,7 @@ import sys
 
 from verbstest import NOBODY, VerbsTest, main
 
-CASES = ('direct', 'receiver', 'messages', 'bounds', 'deregistered', 'writers', 'system_calls', 'forked', 'vforked', 'cloned', 'unmapped',
+CASES = ('direct', 'receiver', 'messages', 'on_demand', 'bounds', 'deregistered', 'writers', 'system_calls', 'forked', 'vforked', 'cloned', 'unmapped',
          'remapped', 'advised', 'descriptors', 'killed', 'by_packets', 'heap')
 
 
