@@ -51,15 +51,15 @@ ends(void)
 	return stop_signal != 0 || __atomic_load_n(&target_failed, __ATOMIC_RELAXED) != 0;
 }
 
-/*
- * Rings the doorbells of all clients that have new requests, and starts all new requests to the
- * backing by one system call. Returns 0 or a negative errno.
- */
-static int
-flush(struct worker *w)
+/* Rings the doorbells of all clients that have new requests. */
+static void
+ring(struct worker *w)
 {
 	uint32_t i;
 
+	if (!w->ring)
+		return;
+	w->ring = false;
 	for (i = 0; i < w->o->clients; i++) {
 		struct client *c = &w->clients[i];
 
@@ -71,23 +71,32 @@ flush(struct worker *w)
 			bb_qp_ring(c->qp);
 		c->ring_recv = c->ring_send = false;
 	}
-	return io_submit(w->io);
 }
 
-static uint32_t
+/*
+ * Sends what the backing has completed, takes new commands, and starts their requests to the
+ * backing by one system call. The completions go first: the system call may take tens of
+ * microseconds, and a software device sends during the poll. Returns the number of completions and
+ * commands, or the negative errno of the system call.
+ */
+static int
 turn(struct worker *w)
 {
 	struct io_done done[BURST];
 	struct bb_wc wc[BURST];
 	uint32_t i, n, m;
+	int rc;
 
-	n = bb_cq_poll(w->cq, wc, BURST);
-	for (i = 0; i < n; i++)
-		worker_wc(w, &wc[i]);
 	m = io_reap(w->io, done, BURST);
 	for (i = 0; i < m; i++)
 		worker_done(w, &done[i]);
-	return n + m;
+	ring(w);
+	n = bb_cq_poll(w->cq, wc, BURST);
+	for (i = 0; i < n; i++)
+		worker_wc(w, &wc[i]);
+	ring(w);
+	rc = io_submit(w->io);
+	return rc < 0 ? rc : (int)(n + m);
 }
 
 /* Waits until the kernel has ended all requests, because they use memory that is freed next. */
@@ -112,6 +121,7 @@ worker_main(void *arg)
 {
 	struct worker *w = arg;
 	uint32_t idle = 0;
+	int n;
 
 	w->rc = clients_open(w);
 	if (w->rc == 0) {
@@ -121,10 +131,12 @@ worker_main(void *arg)
 		fflush(stdout);
 	}
 	while (w->rc == 0 && !ends()) {
-		idle = turn(w) == 0 ? idle + 1 : 0;
-		w->rc = flush(w);
-		if (w->rc != 0)
-			say("io_uring accepts no more requests: %s", strerror(-w->rc));
+		n = turn(w);
+		idle = n == 0 ? idle + 1 : 0;
+		if (n < 0) {
+			w->rc = n;
+			say("io_uring accepts no more requests: %s", strerror(-n));
+		}
 		/* bb_cm_poll() itself limits how often it checks the sockets (poll_us). */
 		if (idle % 16 == 0)
 			clients_watch(w);

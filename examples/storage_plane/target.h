@@ -97,6 +97,7 @@ struct worker {
 	struct io_queue *io;
 	struct bb_blk_shape shape;
 	struct client *clients;
+	bool ring; /* a client may have new requests whose doorbell was not rung */
 	uint8_t *mem;
 	size_t slice; /* bytes of mem for each client */
 	uint64_t reads, writes, flushes, fuas, refused, served;

@@ -115,7 +115,7 @@ client_post_receive(struct client *c, uint32_t i)
 {
 	struct bb_sge sge = {(uintptr_t)(c->capsules + i * CAPSULE), CAPSULE, c->capsule_mr->lkey};
 
-	c->ring_recv = true;
+	c->ring_recv = c->w->ring = true;
 	return bb_post_recv(c->qp, i, &sge, 1);
 }
 

@@ -28,7 +28,7 @@ slot_mem(const struct client *c, uint32_t i)
 static void
 posted(struct client *c, int rc)
 {
-	c->ring_send = true;
+	c->ring_send = c->w->ring = true;
 	/* The send queue has room for the requests of all slots, so the post does not fail. */
 	if (rc != 0)
 		client_drop(c, "the send queue for the client accepts no request (%d)", rc);
