@@ -10,6 +10,7 @@
  * - cycle ADDRESS COUNT WINDOW: open and end COUNT, at most WINDOW at a time.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -36,8 +36,8 @@ struct ucma_ops {
 	/* Reads entry @index of the port's GID table. Returns 0 or a negative errno. */
 	int (*gid)(void *ctx, uint32_t index, struct bb_gid *gid);
 	/*
-	 * Finds the way to a GID. Returns 0; -EAGAIN if the answer is not known yet; another
-	 * negative errno if no host has the GID.
+	 * Finds the way to a GID. Returns 0; -EAGAIN if the answer is not known yet; -EHOSTUNREACH
+	 * if no host has the GID; or another negative errno.
 	 */
 	int (*reach)(void *ctx, uint32_t sgid_index, const uint8_t dgid[16]);
 	/* Reports that the event queue of a file got its first event, or lost its last one. */

@@ -238,7 +238,8 @@ ucma_peers_check(struct ucma *u)
 		if (id == NULL || !id->has_cm)
 			continue;
 		ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid);
-		if (ret == 0 || ret == -EAGAIN)
+		/* Another error is one of this host, such as a lack of descriptors. */
+		if (ret != -EHOSTUNREACH)
 			continue;
 		if (id->established)
 			end(id, UCMA_EV_DISCONNECTED, 0, true, NULL);
