@@ -209,11 +209,11 @@ class Storage(StorageTest):
         with open(empty, 'w'):
             pass
         self.addCleanup(os.unlink, empty)
-        for args, words in ((['--file', folder], 'give --size to create it'),
+        for args, words in ((['--file', folder], 'give its size to create it'),
                             (['--file', folder, '--size', '1M'], 'the folder of the file does not exist'),
                             (['--file', folder, '--size', '1M', '--read-only'], 'does not create a file'),
                             (['--file', '/proc/version', '--size', '1M'], 'cannot be made 1048576 bytes long'),
-                            (['--file', empty], 'is empty: give --size')):
+                            (['--file', empty], 'is empty: give its size')):
             rc, out, err = self.run_target(args).end()
             self.assertEqual(rc, 1, out + err)
             said = [line for line in err.splitlines() if line.startswith('storage_target: ')]

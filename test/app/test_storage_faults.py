@@ -276,7 +276,7 @@ class Faults(StorageTest):
         self.stop(target)
 
     def test_file_is_none(self):
-        for size, args, words in ((0, [], 'give --size'), (BS - 1, [], 'give --size'),
+        for size, args, words in ((0, [], 'give its size'), (BS - 1, [], 'give its size'),
                                   (BS, ['--read-only', '--size', str(2 * BS)], 'asks for more')):
             with open(self.disk, 'wb') as f:
                 f.truncate(size)

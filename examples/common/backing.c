@@ -51,11 +51,11 @@ check_owner(int fd, const struct backing_attr *attr)
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (st.st_uid != geteuid() || fchmod(fd, st.st_mode & 07777) != 0) {
-		say("%s belongs to another user: chown it, or give --read-only", attr->path);
+		say("%s belongs to another user: chown it, or serve it read-only", attr->path);
 		return -EINVAL;
 	}
 	if (st.st_nlink != 1) {
-		say("%s has several names (hard links): serve a copy, or give --read-only",
+		say("%s has several names (hard links): serve a copy, or serve it read-only",
 		    attr->path);
 		return -EINVAL;
 	}
@@ -133,14 +133,14 @@ find_size(struct backing *b, const struct backing_attr *attr)
 		size = attr->size;
 	}
 	if (attr->size > size) {
-		say("%s has %" PRIu64 " bytes, and --size asks for more", attr->path, size);
+		say("%s has %" PRIu64 " bytes, and the options ask for more", attr->path, size);
 		return -EINVAL;
 	}
 	if (attr->size != 0)
 		size = attr->size;
 	b->capacity = size - size % b->block;
 	if (b->capacity == 0) {
-		say("%s is empty: give --size", attr->path);
+		say("%s is empty: give its size", attr->path);
 		return -EINVAL;
 	}
 	return 0;
@@ -179,8 +179,8 @@ backing_open(struct backing *b, const struct backing_attr *attr)
 		say("%s: cannot be opened: %s%s", attr->path, strerror(-rc),
 		    rc == -ELOOP      ? "; a symbolic link may lead to a block device only"
 		    : rc != -ENOENT   ? ""
-		    : attr->read_only ? "; --read-only does not create a file"
-		    : attr->size == 0 ? "; give --size to create it"
+		    : attr->read_only ? "; a target that only reads does not create a file"
+		    : attr->size == 0 ? "; give its size to create it"
 				      : "; the folder of the file does not exist");
 		return rc;
 	}

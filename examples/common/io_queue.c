@@ -3,6 +3,7 @@
  */
 /* Requests to a backing: by io_uring, or one at a time by preadv2() and pwritev2(). */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ struct request {
 	uint8_t *buf;
 	uint64_t offset;
 	uint64_t tag;
-	uint32_t left; /* bytes not yet transferred; the kernel may execute a request in parts */
+	uint64_t left; /* bytes not yet transferred; the kernel may execute a request in parts */
 	uint32_t next; /* index of the next free request */
 	enum io_op op;
 };
@@ -162,9 +163,9 @@ static bool
 account(struct request *r, int res, int *result)
 {
 	*result = res < 0 ? res : 0;
-	if (r->op == IO_SYNC || res < 0)
+	if (res < 0 || (r->op != IO_READ && r->op != IO_WRITE && r->op != IO_WRITE_SYNC))
 		return res != -EINTR && res != -EAGAIN;
-	if (res == 0 || (uint32_t)res > r->left) {
+	if (res == 0 || (uint64_t)res > r->left) {
 		*result = -EIO;
 		return true;
 	}
@@ -174,9 +175,22 @@ account(struct request *r, int res, int *result)
 	return r->left == 0;
 }
 
+/*
+ * Returns the mode of fallocate() for a request. A hole of a file reads as zeros. On a block device
+ * FALLOC_FL_ZERO_RANGE writes zeros if the device has no faster way, and FALLOC_FL_PUNCH_HOLE
+ * fails.
+ */
+static int
+mode_of(const struct io_queue *q, const struct request *r)
+{
+	return FALLOC_FL_KEEP_SIZE |
+	       (r->op == IO_ZERO && q->b->device ? FALLOC_FL_ZERO_RANGE : FALLOC_FL_PUNCH_HOLE);
+}
+
 static void
 queue(struct io_queue *q, struct request *r)
 {
+	uint32_t len = (uint32_t)r->left; /* of a transfer */
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
 	int fd = q->fixed_file ? 0 : q->b->fd;
 
@@ -184,21 +198,25 @@ queue(struct io_queue *q, struct request *r)
 	switch (r->op) {
 	case IO_READ:
 		if (q->fixed_mem)
-			io_uring_prep_read_fixed(sqe, fd, r->buf, r->left, r->offset, 0);
+			io_uring_prep_read_fixed(sqe, fd, r->buf, len, r->offset, 0);
 		else
-			io_uring_prep_read(sqe, fd, r->buf, r->left, r->offset);
+			io_uring_prep_read(sqe, fd, r->buf, len, r->offset);
 		break;
 	case IO_WRITE:
 	case IO_WRITE_SYNC:
 		if (q->fixed_mem)
-			io_uring_prep_write_fixed(sqe, fd, r->buf, r->left, r->offset, 0);
+			io_uring_prep_write_fixed(sqe, fd, r->buf, len, r->offset, 0);
 		else
-			io_uring_prep_write(sqe, fd, r->buf, r->left, r->offset);
+			io_uring_prep_write(sqe, fd, r->buf, len, r->offset);
 		if (r->op == IO_WRITE_SYNC)
 			sqe->rw_flags = RWF_DSYNC;
 		break;
 	case IO_SYNC:
 		io_uring_prep_fsync(sqe, fd, IORING_FSYNC_DATASYNC);
+		break;
+	case IO_ZERO:
+	case IO_DISCARD:
+		io_uring_prep_fallocate(sqe, fd, mode_of(q, r), (off_t)r->offset, (off_t)r->left);
 		break;
 	}
 	if (q->fixed_file)
@@ -215,6 +233,8 @@ call(struct io_queue *q, struct request *r)
 
 	if (r->op == IO_SYNC)
 		n = fdatasync(q->b->fd);
+	else if (r->op == IO_ZERO || r->op == IO_DISCARD)
+		n = fallocate(q->b->fd, mode_of(q, r), (off_t)r->offset, (off_t)r->left);
 	else if (r->op == IO_READ)
 		n = preadv2(q->b->fd, &iov, 1, (off_t)r->offset, 0);
 	else
@@ -224,7 +244,7 @@ call(struct io_queue *q, struct request *r)
 }
 
 void
-io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint32_t len, uint64_t offset)
+io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint64_t len, uint64_t offset)
 {
 	struct request *r = &q->req[q->free];
 	int result;

@@ -50,6 +50,8 @@ enum io_op {
 	IO_WRITE,
 	IO_WRITE_SYNC, /* completes when the data is on the medium: FUA */
 	IO_SYNC,
+	IO_ZERO,    /* makes a range read as zeros */
+	IO_DISCARD, /* frees the space of a range, if the file system or device can */
 };
 
 /* A completed request. */
@@ -80,7 +82,7 @@ const char *io_queue_way(const struct io_queue *q);
 /*
  * Starts a request, which io_submit() passes to the kernel. The caller must not exceed the depth.
  */
-void io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint32_t len,
+void io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint64_t len,
 	      uint64_t offset);
 /* Passes all started requests to the kernel by one system call. Returns 0 or a negative errno. */
 int io_submit(struct io_queue *q);
