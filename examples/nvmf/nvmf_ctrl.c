@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The target and its controllers: creation, keep-alive timers, events, errors. */
+/* The target and its controllers: creation, keep-alive timers, events. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,22 +173,6 @@ nvmf_host_allowed(const struct nvmf_subsys *s, const char *hostnqn)
 		if (strcmp(s->hosts[i], hostnqn) == 0)
 			return true;
 	return false;
-}
-
-void
-nvmf_ctrl_error(struct nvmf_ctrl *c, const struct nvmf_req *r, uint32_t status)
-{
-	struct nvmf_error *e = &c->error[c->errors++ % NVMF_ERRORS];
-	bool nvm = r->q->qid != 0 && r->cmd[AT_OPCODE] != OPC_FABRICS;
-
-	e->count = c->errors;
-	e->sqid = r->q->qid;
-	e->cid = r->cid;
-	e->status = (uint16_t)(status << 1);
-	e->nsid = r->cmd[AT_OPCODE] == OPC_FABRICS ? 0 : get32(r->cmd + AT_NSID);
-	e->lba = nvm && r->cmd[AT_OPCODE] != NVM_FLUSH && r->cmd[AT_OPCODE] != NVM_DSM
-			 ? get64(r->cmd + AT_SLBA)
-			 : 0;
 }
 
 /* ---- Asynchronous events */

@@ -7,7 +7,7 @@
 
 #include "nvmf.h"
 
-/* nvmf_queue.c */
+/* nvmf_req.c */
 
 /* Ends a request. @result is the first 8 bytes of the completion. */
 void nvmf_end(struct nvmf_req *r, uint32_t status, uint64_t result);
@@ -29,12 +29,11 @@ void nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struc
 /* nvmf_connect.c */
 void nvmf_fabrics(struct nvmf_req *r);
 
-/* nvmf_ctrl.c: controllers, their events and errors */
+/* nvmf_ctrl.c: controllers and their events */
 struct nvmf_ctrl *nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s);
 void nvmf_ctrl_end(struct nvmf_ctrl *c);
 void nvmf_ctrl_alive(struct nvmf_ctrl *c);
 void nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms);
-void nvmf_ctrl_error(struct nvmf_ctrl *c, const struct nvmf_req *r, uint32_t status);
 void nvmf_ctrl_event(struct nvmf_ctrl *c, uint32_t bit);
 void nvmf_ctrl_events_send(struct nvmf_ctrl *c);
 struct nvmf_ns *nvmf_ctrl_ns(const struct nvmf_ctrl *c, uint32_t nsid);

@@ -95,10 +95,11 @@ bool nvmf_rdma_idle(struct nvmf_rdma *r);
 void nvmf_rdma_close(struct nvmf_rdma *r);
 
 /* nvmf_rdma_conn.c */
-void nvmf_rdma_drop(struct nvmf_conn *c, const char *why);
 void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
 void nvmf_rdma_release(struct nvmf_conn *c);
 /* nvmf_rdma_io.c */
+/* Disconnects a host for the reason @why, and prints it. BB_CM_DISCONNECTED follows. */
+void nvmf_rdma_drop(struct nvmf_conn *c, const char *why);
 void nvmf_rdma_wc(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg);
 int nvmf_rdma_receive(struct nvmf_conn *c, uint32_t index);
 

@@ -37,17 +37,6 @@ nvmf_rdma_memory(const struct nvmf_target_attr *t, uint32_t conns)
 
 /* ---- Ends of connections */
 
-void
-nvmf_rdma_drop(struct nvmf_conn *c, const char *why)
-{
-	if (c->ending)
-		return;
-	say("host %s, queue %u: %s; it is disconnected", c->name, c->queue->qid, why);
-	c->ending = true;
-	if (c->conn != NULL)
-		(void)bb_conn_disconnect(c->conn, NULL, 0);
-}
-
 /* Frees a connection that has ended, unless a namespace still uses its memory. */
 void
 nvmf_rdma_release(struct nvmf_conn *c)

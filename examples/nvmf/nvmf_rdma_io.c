@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Transfers, responses and receives. */
+/* Transfers, responses and receives, and the first step of a disconnection. */
 #include "nvmf_rdma.h"
 #include "program.h"
 
@@ -11,6 +11,17 @@
 #define WR_DONE 0x30000u /* SEND */
 #define WR_KIND 0xf0000u
 #define WR_REQ  0x0ffffu
+
+void
+nvmf_rdma_drop(struct nvmf_conn *c, const char *why)
+{
+	if (c->ending)
+		return;
+	say("host %s, queue %u: %s; it is disconnected", c->name, c->queue->qid, why);
+	c->ending = true;
+	if (c->conn != NULL)
+		(void)bb_conn_disconnect(c->conn, NULL, 0);
+}
 
 static void
 posted(struct nvmf_conn *c, int rc)

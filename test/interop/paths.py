@@ -76,3 +76,10 @@ def siw(suite):
     if version is None or read_text(os.path.join(folder, 'siw-key')) != version:
         return None
     return path if os.path.exists(path) else None
+
+
+def nvme(suite):
+    """Returns the archive of an NVMe over Fabrics host for a suite; None if vm/build made none."""
+    folder = os.path.join(CACHE, suite)
+    path = os.path.join(folder, 'nvme.tar.gz')
+    return path if read_text(os.path.join(folder, 'nvme-key')) is not None and os.path.exists(path) else None

@@ -59,8 +59,8 @@ def kernel_image(root):
     return (glob.glob(root + '/boot/vmlinuz-*') + [os.path.join(kernel_folder(root), 'vmlinuz')])[0]
 
 
-def stage_modules(top, version, stage):
-    """Copies MODULES with their dependencies from a folder of modules. Returns their number."""
+def stage_modules(top, version, stage, wanted=None):
+    """Copies modules (MODULES) with their dependencies from a folder of modules. Returns their number."""
     index = {}
     for path, _, files in os.walk(top):
         for name in files:
@@ -70,7 +70,7 @@ def stage_modules(top, version, stage):
     with open(os.path.join(top, 'modules.builtin')) as f:
         done = {module_name(os.path.basename(line.strip())[:-3]) for line in f}
     builtin = len(done)
-    todo = list(MODULES)
+    todo = list(wanted or MODULES)
     while todo:
         name = todo.pop()
         if name in done:

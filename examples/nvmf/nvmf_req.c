@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Steps of a request that all commands share: data of the host, the namespace, the response. */
+#include <errno.h>
+
+#include "nvmf_priv.h"
+
+/* ---- End of a request */
+
+/* Adds a command that failed to the error log of its controller. */
+static void
+log_error(struct nvmf_ctrl *c, const struct nvmf_req *r, uint32_t status)
+{
+	struct nvmf_error *e = &c->error[c->errors++ % NVMF_ERRORS];
+	bool nvm = r->q->qid != 0 && r->cmd[AT_OPCODE] != OPC_FABRICS;
+
+	e->count = c->errors;
+	e->sqid = r->q->qid;
+	e->cid = r->cid;
+	e->status = (uint16_t)(status << 1);
+	e->nsid = r->cmd[AT_OPCODE] == OPC_FABRICS ? 0 : get32(r->cmd + AT_NSID);
+	e->lba = nvm && r->cmd[AT_OPCODE] != NVM_FLUSH && r->cmd[AT_OPCODE] != NVM_DSM
+			 ? get64(r->cmd + AT_SLBA)
+			 : 0;
+}
+
+void
+nvmf_end(struct nvmf_req *r, uint32_t status, uint64_t result)
+{
+	struct nvmf_queue *q = r->q;
+	uint32_t code = status & ~(uint32_t)SC_DNR;
+
+	if (q->closed)
+		return;
+	if (code != SC_OK && q->ctrl != NULL)
+		log_error(q->ctrl, r, status);
+	put64(r->cqe + AT_CQE_RESULT, result);
+	put16(r->cqe + AT_CQE_SQHD, q->no_flow ? 0xffff : q->sqhd);
+	put16(r->cqe + AT_CQE_SQID, q->qid);
+	put16(r->cqe + AT_CQE_CID, r->cid);
+	put16(r->cqe + AT_CQE_STATUS, status << 1);
+	/* A conflict of ids leaves the id to the command that had it before. */
+	if (code != SC_CID_CONFLICT)
+		q->cids[r->cid / 64] &= ~(1ull << (r->cid & 63));
+	r->state = REQ_SENDING;
+	q->t->attr.ops->respond(q, r);
+}
+
+void
+nvmf_refuse(struct nvmf_req *r, uint32_t status)
+{
+	nvmf_end(r, status | SC_DNR, 0);
+}
+
+bool
+nvmf_exact(struct nvmf_req *r, uint32_t want)
+{
+	if (r->len == want)
+		return true;
+	nvmf_refuse(r, SC_SGL_LENGTH);
+	return false;
+}
+
+/* ---- Data of the host */
+
+void
+nvmf_pull(struct nvmf_req *r, uint32_t want, void (*next)(struct nvmf_req *r))
+{
+	uint32_t from = r->step;
+
+	if (r->in_capsule) {
+		next(r);
+		return;
+	}
+	r->data = r->mem;
+	r->want = want;
+	r->pulled = next;
+	r->state = REQ_PULLING;
+	r->q->t->attr.ops->pull(r->q, r, r->mem, from, want);
+}
+
+void
+nvmf_req_pulled(struct nvmf_req *r, bool ok)
+{
+	if (r->q->closed)
+		return;
+	if (ok)
+		r->pulled(r);
+	else
+		nvmf_end(r, SC_DATA_TRANSFER, 0);
+}
+
+/* ---- Requests to a namespace */
+
+void
+nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struct nvmf_req *, int))
+{
+	int rc;
+
+	r->state = REQ_IO;
+	r->done = next;
+	r->q->in_ns++;
+	rc = r->ns->ops->start(r->ns, r, io);
+	if (rc == -EINPROGRESS)
+		return;
+	r->q->in_ns--;
+	r->res = rc;
+	r->again = true;
+	if (r->looping)
+		return;
+	/* A loop, since @next may start the next part of the command: no recursion. */
+	r->looping = true;
+	while (r->again) {
+		r->again = false;
+		r->done(r, r->res);
+	}
+	r->looping = false;
+}
+
+void
+nvmf_req_done(struct nvmf_req *r, int res)
+{
+	r->q->in_ns--;
+	if (!r->q->closed)
+		r->done(r, res);
+}

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""examples/nvmf against Linux's nvme-rdma: nvme-cli, dd and ext4 in a guest, on rxe0.
+
+nvmf_target runs at the host's end of the guest's tap, on DPDK's af_packet.
+
+usage: test_nvmf.py NVMF_TARGET [--only PATTERN]
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+
+import guest  # noqa: E402
+import namespace  # noqa: E402
+import paths  # noqa: E402
+from apptest import own_cpu  # noqa: E402
+
+SECONDS = 200
+HERE = '192.0.2.9'
+DISK, OWN = 'nqn.2026-01.org.example:disk', 'nqn.2026-01.org.example:own'
+HOST, OTHER = 'nqn.2026-01.org.example:guest', 'nqn.2026-01.org.example:other'
+AT = '-t rdma -a %s -s 4420 --hostnqn=%s ' % (HERE, HOST)
+# Lines of Linux's log that say that something went wrong in a run without faults.
+TROUBLE = re.compile(r'WARNING|BUG:|Call Trace|nvme.*(error|fail|timeout|bogus|not supported|invalid|warn)|I/O error', re.I)
+
+
+class Target:
+    """An nvmf_target on the tap."""
+
+    def __init__(self, program, there, file):
+        self.out = tempfile.TemporaryFile(mode='w+')
+        self.process = subprocess.Popen([
+            program, '-l', str(own_cpu()), '--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry',
+            '--log-level=lib.eal:4', '--vdev=net_af_packet0,iface=' + there.tap, '--',
+            '--device', 'soft0,port=net_af_packet0,ip=%s/24' % HERE, '--queues', '16', '--depth', '32',
+            '--subsystem', DISK, '--namespace', 'file:%s,size=32M' % file, '--namespace', 'null:1G', '--namespace', 'malloc:1M,ro',
+            '--subsystem', OWN, '--host', OTHER, '--namespace', 'malloc:1M'],
+            stdout=self.out, stderr=subprocess.STDOUT)
+        end = time.monotonic() + SECONDS
+        while 'port 4420' not in self.text():
+            assert self.process.poll() is None and time.monotonic() < end, self.text()
+            time.sleep(0.05)
+
+    def text(self):
+        self.out.seek(0)
+        return self.out.read()
+
+    def stop(self):
+        """Returns the output after a regular end."""
+        self.process.terminate()
+        status = self.process.wait(SECONDS)
+        assert status == 0, 'nvmf_target: status %s\n%s' % (status, self.text())
+        return self.text()
+
+
+class Both:
+    def __init__(self, program, there):
+        self.program, self.there = program, there
+        self.folder = tempfile.TemporaryDirectory()
+        self.start()
+
+    def start(self):
+        self.target = Target(self.program, self.there, self.folder.name + '/disk')
+
+    def run(self, script, seconds=SECONDS):
+        return self.there.run('set -e; ' + script, seconds)
+
+    def connect(self, options=''):
+        self.run('nvme connect %s -n %s -i 2 %s' % (AT, DISK, options))
+        self.there.wait_for('test -b /dev/nvme0n1 -a -b /dev/nvme0n2 -a -b /dev/nvme0n3', SECONDS)
+
+    def disconnect(self):
+        assert '1 controller' in self.run('nvme disconnect -n ' + DISK)
+        self.there.wait_for('test ! -e /dev/nvme0', SECONDS)
+
+
+def discovers(both):
+    """nvme discover lists the subsystems of this host"""
+    text = both.run('nvme discover ' + AT)
+    assert DISK in text and OWN not in text, text
+    assert HERE in text and '4420' in text and 'rdma' in text, text
+    return text
+
+
+def refuses(both):
+    """a host that is not in the list is refused"""
+    done = both.there.begin('nvme connect %s -n %s' % (AT, OWN), SECONDS)
+    assert done.wait() != 0, done.output
+    return done.output
+
+
+def describes(both):
+    """nvme list, id-ctrl, id-ns, and all log pages and features"""
+    both.connect()
+    text = both.run('nvme list; nvme id-ctrl /dev/nvme0 | head -20; cat /sys/class/nvme/nvme0/queue_count; '
+                    'for n in 1 2 3; do nvme id-ns /dev/nvme0n$n | grep nsze; nvme ns-descs /dev/nvme0n$n; done; '
+                    'nvme list-ns /dev/nvme0; nvme smart-log /dev/nvme0; nvme error-log /dev/nvme0 -e 2; '
+                    'nvme fw-log /dev/nvme0; nvme effects-log /dev/nvme0; nvme changed-ns-list-log /dev/nvme0; '
+                    'for f in 1 2 4 5 6 7 0xa 0xb 0xf; do nvme get-feature /dev/nvme0 -f $f; done; '
+                    'nvme show-regs /dev/nvme0 || true; blockdev --getro /dev/nvme0n3')
+    assert 'Bluebell NVMe-oF' in text, text
+    both.disconnect()
+    return text
+
+
+def keeps_data(both):
+    """dd of random data, and the commands of nvme-cli"""
+    both.connect()
+    text = both.run('''
+        dd if=/dev/urandom of=/tmp/data bs=1M count=8 2>/dev/null
+        for form in 4k:2048 64k:128 1M:8; do
+            bs=${form%:*} count=${form#*:}
+            dd if=/tmp/data of=/dev/nvme0n1 bs=$bs seek=$((count / 8)) oflag=direct conv=fsync 2>/dev/null
+            echo 3 >/proc/sys/vm/drop_caches
+            dd if=/dev/nvme0n1 bs=$bs skip=$((count / 8)) count=$count iflag=direct 2>/dev/null | cmp - /tmp/data
+            echo same $bs
+        done
+        nvme flush /dev/nvme0n1 -n 1
+        head -c 8192 /tmp/data >/tmp/two
+        nvme write /dev/nvme0n1 -s 4000 -c 1 -z 8192 -d /tmp/two
+        nvme compare /dev/nvme0n1 -s 4000 -c 1 -z 8192 -d /tmp/two
+        nvme write-zeroes /dev/nvme0n1 -s 4001 -c 0
+        if nvme compare /dev/nvme0n1 -s 4000 -c 1 -z 8192 -d /tmp/two; then exit 1; fi
+        dd if=/dev/nvme0n1 bs=4096 skip=4001 count=1 iflag=direct 2>/dev/null | tr -d '\\0' | wc -c
+        nvme dsm /dev/nvme0n1 -n 1 -d -s 4000,4008 -b 2,1
+        if dd if=/dev/zero of=/dev/nvme0n3 bs=4096 count=1 oflag=direct; then exit 1; fi
+        dd if=/dev/zero of=/dev/nvme0n2 bs=128k count=64 oflag=direct 2>/dev/null''')
+    assert text.count('same') == 3 and re.search(r'^0$', text, re.M), text
+    both.disconnect()
+    return text
+
+
+def makes_a_file_system(both):
+    """mkfs.ext4, files, e2fsck"""
+    both.connect()
+    text = both.run('''
+        mke2fs -q -t ext4 /dev/nvme0n1
+        mkdir -p /mnt
+        for round in 1 2 3; do
+            mount -t ext4 -o discard /dev/nvme0n1 /mnt
+            if test $round -gt 1; then (cd /mnt; sha256sum -c sums); rm /mnt/file4; fi
+            for i in 1 2 3 4; do dd if=/dev/urandom of=/mnt/file$i bs=1M count=2 2>/dev/null; done
+            (cd /mnt; sha256sum file* >sums)
+            umount /mnt
+            e2fsck -fn /dev/nvme0n1
+        done''')
+    both.disconnect()
+    return text
+
+
+def reconnects(both):
+    """kill -9 of the target: the host connects again by itself, and finds the data"""
+    both.connect('-c 1 -l 600')
+    for _ in range(2):
+        both.run('dd if=/dev/urandom of=/tmp/data bs=64k count=32 2>/dev/null; '
+                 'dd if=/tmp/data of=/dev/nvme0n1 bs=64k oflag=direct 2>/dev/null')
+        both.target.process.kill()
+        both.target.process.wait(SECONDS)
+        both.start()
+        # The read waits in the guest until the host has connected again.
+        both.run('dd if=/dev/nvme0n1 bs=64k count=32 iflag=direct 2>/dev/null | cmp - /tmp/data')
+        both.there.wait_for('grep -q live /sys/class/nvme/nvme0/state', SECONDS)
+    both.disconnect()
+    return both.run('dmesg | grep -i nvme | tail -20')
+
+
+CASES = [discovers, refuses, describes, keeps_data, makes_a_file_system, reconnects]
+# Their faults are reported in the log.
+FAULTS = [refuses, keeps_data, reconnects]
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('nvmf_target')
+    p.add_argument('--only', default='', help='cases whose name this pattern matches')
+    args = p.parse_args()
+    reason = guest.missing()
+    if not reason and paths.nvme('bookworm') is None:
+        reason = 'no nvme-cli for the guest: run test/interop/vm/build'
+    if reason:
+        namespace.skip(reason)
+    namespace.enter()
+    cases = [case for case in CASES if re.search(args.only, case.__name__)]
+    assert cases, 'no such case'
+    with guest.Guest() as there:
+        guest.host_address(there.tap)
+        there.put(paths.nvme('bookworm'), '/tmp/nvme.tar.gz')
+        there.run('set -e; tar -xzf /tmp/nvme.tar.gz -C /; rm /tmp/nvme.tar.gz; depmod; modprobe nvme_rdma; modprobe ext4; '
+                  'mkdir -p /etc/nvme', SECONDS)
+        both = Both(args.nvmf_target, there)
+        try:
+            for case in cases:
+                began = time.monotonic()
+                there.run('dmesg -c >/dev/null')
+                text = case(both)
+                print('%s, %.1f s:' % (case.__doc__, time.monotonic() - began), flush=True)
+                for line in text.split('\n'):
+                    print('   ', line, flush=True)
+                log = there.run('dmesg')
+                wrong = [line for line in log.split('\n') if TROUBLE.search(line)]
+                if case in FAULTS:
+                    wrong = [line for line in wrong if re.search('WARNING|BUG:|Call Trace', line)]
+                assert not wrong, '\n'.join(wrong)
+            print(both.target.stop())
+        except BaseException:
+            print(there.run('dmesg | tail -60'))
+            print(both.target.text())
+            both.target.process.kill()
+            raise
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
