@@ -35,6 +35,32 @@ bb_roce_comp_waits(struct bb_roce_qp *qp, uint64_t now)
 		bb_roce_rto_start(qp, now);
 }
 
+/* Completes the messages whose packets all have a PSN before @una. */
+static void
+complete_acked(struct bb_roce_qp *qp, uint32_t una)
+{
+	struct bb_roce_req *req = &qp->req;
+	const uint32_t left = req->unassigned - req->tail;
+	uint32_t n = 0;
+
+	while (n != left) {
+		const struct bb_roce_msg *msg = &req->ring[(req->tail + n) & req->mask];
+
+		if (bb_roce_psn_distance(msg->psn, una) < msg->packets)
+			break;
+		n++;
+	}
+	if (n == 0)
+		return;
+	if (qp->ops->complete_run == NULL) {
+		while (n-- != 0)
+			bb_roce_req_done(qp, 0);
+		return;
+	}
+	qp->ops->complete_run(qp->ctx, qp, n);
+	req->tail += n;
+}
+
 /*
  * Records that all PSNs before @una are acknowledged. Completes the messages whose last PSN is
  * before @una.
@@ -59,9 +85,7 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	req->rnr_retries = qp->attr.rnr_retry;
 	req->going_back = false;
 	req->rnr_wait = false;
-	while (req->tail != req->unassigned &&
-	       bb_roce_psn_distance(oldest(qp)->psn, una) >= oldest(qp)->packets)
-		bb_roce_req_done(qp, 0);
+	complete_acked(qp, una);
 	/* The callback could not report a completion and has moved the QP to ERR. */
 	if (qp->state != BB_ROCE_RTS)
 		return;

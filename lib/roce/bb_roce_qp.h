@@ -167,6 +167,8 @@ struct bb_roce_ops {
 	 */
 	void (*complete)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
 			 uint8_t status);
+	/* Completes the @n oldest messages, as @n calls of complete() would. May be NULL. */
+	void (*complete_run)(void *ctx, struct bb_roce_qp *qp, uint32_t n);
 
 	/*
 	 * Responder: takes a receive for the message that begins. That receive is the current
@@ -338,8 +340,7 @@ struct bb_roce_rto {
 	/* Packet whose round trip is being measured: the time at which it was sent, and its PSN. */
 	uint64_t timed_at;
 	uint32_t timed_psn;
-	uint32_t ack_req_psn; /* newest PSN that requests an ACK; valid if una <= ack_req_psn < nxt
-			       */
+	uint32_t ack_req_psn; /* newest PSN that requests an ACK; valid from una to nxt - 1 */
 	uint32_t shift;       /* current number of doublings of the adaptive interval */
 	/* value of bb_roce_req.sent when the adaptive interval was last doubled */
 	uint32_t doubling_end;
@@ -403,8 +404,7 @@ struct bb_roce_req {
 	uint8_t failed_synd; /* syndrome of message failed_msg if that message cannot be sent, else
 				0 */
 	uint32_t failed_msg;
-	uint64_t deadline; /* end of the ack timeout or of the RNR wait; UINT64_MAX if neither runs
-			    */
+	uint64_t deadline; /* end of the ack timeout or RNR wait; UINT64_MAX if neither runs */
 	struct bb_roce_rto rto;
 };
 

@@ -133,7 +133,10 @@ bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint6
 	qp->stats.tx_packets++;
 	if (!ask) {
 		req->no_ack_req++;
-		bb_roce_short_no_ack_req(qp, now);
+		/* Only a packet with AckReq starts the adaptive interval. */
+		if (!req->rto.waiting ||
+		    (req->deadline == UINT64_MAX && qp->attr.ack_timeout != 0))
+			bb_roce_short_no_ack_req(qp, now);
 		return;
 	}
 	req->no_ack_req = 0;

@@ -76,6 +76,7 @@ static const struct bb_roce_ops soft_wire_ops = {
 	.place = soft_wire_place,
 	.atomic_result = soft_wire_atomic_result,
 	.complete = soft_wire_complete,
+	.complete_run = soft_wire_complete_run,
 	.recv_take = soft_wire_recv_take,
 	.recv_place = soft_wire_recv_place,
 	.recv_done = soft_wire_recv_done,

@@ -233,6 +233,7 @@ uint8_t soft_wire_atomic_result(void *ctx, struct bb_roce_qp *roce, const struct
 				uint64_t orig);
 void soft_wire_complete(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *msg,
 			uint8_t status);
+void soft_wire_complete_run(void *ctx, struct bb_roce_qp *roce, uint32_t n);
 
 /* ---- soft_wire_resp.c */
 enum bb_roce_take soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce);

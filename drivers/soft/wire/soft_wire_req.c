@@ -293,3 +293,30 @@ soft_wire_complete(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg 
 		soft_req_fail(w->qp->engine, w->qp, d, status,
 			      soft_wire_text(w->qp->engine, status));
 }
+
+/*
+ * Advances the queue only at the WQEs with a CQE and at the last WQE, because the completion of
+ * other WQEs is not visible.
+ */
+void
+soft_wire_complete_run(void *ctx, struct bb_roce_qp *roce, uint32_t n)
+{
+	const struct bb_roce_req *req = &roce->req;
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_qp *qp = w->qp;
+	uint32_t i;
+
+	(void)ctx;
+	for (i = 0; i < n; i++) {
+		const struct soft_done *d =
+			&w->done[req->ring[(req->tail + i) & req->mask].cookie];
+
+		if (i + 1 != n && (d->fm_ce_se & BB_WQE_CE_CQE) == 0)
+			continue;
+		/* If the QP has failed meanwhile, the flush completes this WQE and all later ones. */
+		if (qp->state != BB_PRM_QP_RTS)
+			return;
+		qp->sq_ci = d->idx;
+		soft_req_done(qp->engine, qp, d);
+	}
+}
