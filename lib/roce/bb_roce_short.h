@@ -68,7 +68,7 @@ void bb_roce_short_no_ack_req(struct bb_roce_qp *qp, uint64_t now);
 void bb_roce_short_repeat(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
 
 /*
- * Returns how many messages bb_roce_short_sent() accepts now. If the result is 0, the caller must
+ * Returns how many messages bb_roce_short_assign() accepts now. If the result is 0, the caller must
  * use bb_roce_post().
  */
 static inline uint32_t
@@ -91,14 +91,23 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 }
 
 /*
- * Returns true if the next packet must request an ACK. @more: another packet is sent right after
- * this one, so the ACK of that packet covers this one as well.
+ * Returns how many packets may be sent before one must request an ACK, if others follow them. The
+ * first is that of the last bb_roce_short_assign(), before bb_roce_short_timers().
  */
-static inline bool
-bb_roce_short_needs_ack(const struct bb_roce_qp *qp, bool more)
+static inline uint32_t
+bb_roce_short_quiet(const struct bb_roce_qp *qp)
 {
-	return !more || qp->req.no_ack_req + 1 >= BB_ROCE_MAX_NO_ACK_REQ ||
-	       bb_roce_window_needs_ack(qp);
+	const struct bb_roce_req *req = &qp->req;
+	const uint32_t flight = (req->nxt - req->una - 1) & BB_ROCE_PSN_MASK;
+	const uint32_t quarter = qp->attr.window / 4;
+	const int32_t room = (int32_t)(qp->attr.window - flight);
+	int32_t most = quarter < BB_ROCE_MAX_NO_ACK_REQ ? (int32_t)quarter
+							: (int32_t)BB_ROCE_MAX_NO_ACK_REQ;
+
+	most -= (int32_t)req->no_ack_req;
+	if (most > room)
+		most = room;
+	return most > 1 ? (uint32_t)most - 1 : 0;
 }
 
 /*
@@ -113,11 +122,12 @@ bb_roce_short_msg(const struct bb_roce_qp *qp)
 }
 
 /*
- * Posts the message @m and records that it was sent in a packet of PSN req.nxt. @ask: that packet
- * requests an ACK. bb_roce_short_room() must have returned at least 1 before the call.
+ * Posts the message @m, whose packet the caller is about to send. bb_roce_short_room() must have
+ * returned at least 1 before the call. The next call for the queue pair must be
+ * bb_roce_short_timers().
  */
 static inline void
-bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint64_t now)
+bb_roce_short_assign(struct bb_roce_qp *qp, struct bb_roce_msg *m)
 {
 	struct bb_roce_req *req = &qp->req;
 	const uint32_t psn = req->nxt;
@@ -127,28 +137,44 @@ bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint6
 	m->psn = psn;
 	m->packets = 1;
 	req->psn = req->nxt = req->sent = (psn + 1) & BB_ROCE_PSN_MASK;
-	req->head++;
-	req->unassigned++;
-	req->next++;
+	/* bb_roce_short_room() requires that the three are equal. */
+	req->unassigned = req->next = ++req->head;
 	qp->stats.tx_packets++;
+}
+
+/* Returns the PSN of the last message of bb_roce_short_assign(). */
+static inline uint32_t
+bb_roce_short_last_psn(const struct bb_roce_qp *qp)
+{
+	return (qp->req.nxt - 1) & BB_ROCE_PSN_MASK;
+}
+
+/*
+ * Updates the timers after the packet of bb_roce_short_assign() was sent. @ask: that packet
+ * requests an ACK.
+ */
+static inline void
+bb_roce_short_timers(struct bb_roce_qp *qp, bool ask, uint64_t now)
+{
+	struct bb_roce_req *req = &qp->req;
+
 	if (!ask) {
 		req->no_ack_req++;
 		/* Only a packet with AckReq starts the adaptive interval. */
-		if (!req->rto.waiting ||
-		    (req->deadline == UINT64_MAX && qp->attr.ack_timeout != 0))
+		if (!req->rto.waiting || (req->deadline == UINT64_MAX && qp->attr.ack_timeout != 0))
 			bb_roce_short_no_ack_req(qp, now);
 		return;
 	}
 	req->no_ack_req = 0;
 	/* The timers already run if other packets are in flight. */
 	if (req->rto.timing && req->deadline != UINT64_MAX && req->rto.deadline != UINT64_MAX)
-		req->rto.ack_req_psn = psn;
+		req->rto.ack_req_psn = bb_roce_short_last_psn(qp);
 	else
-		bb_roce_short_ack_req(qp, psn, now);
+		bb_roce_short_ack_req(qp, bb_roce_short_last_psn(qp), now);
 }
 
 /*
- * Posts a SEND as bb_roce_short_sent() does, and sets *s to the packet that the caller must send,
+ * Posts a SEND as bb_roce_short_assign() does, and sets *s to the packet that the caller must send,
  * which has AckReq. @flags: 0 or BB_ROCE_SOLICITED.
  */
 static inline void
@@ -162,7 +188,8 @@ bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t
 	m->kind = BB_ROCE_MSG_SEND;
 	m->flags = flags;
 	m->len = len;
-	bb_roce_short_sent(qp, m, true, now);
+	bb_roce_short_assign(qp, m);
+	bb_roce_short_timers(qp, true, now);
 	s->dqpn = qp->attr.dqpn;
 	s->psn = psn;
 	s->len = len;

@@ -16,6 +16,8 @@
 
 #include <rte_log.h>
 
+#include <rte_mbuf.h>
+
 #include "../fakes/roce_frame.h"
 #include "../model/soft/exec/soft_umr_env.h"
 #include "bb_roce_op.h"
@@ -143,11 +145,16 @@ no_room(void *arg, uint32_t len)
 static void
 take(struct world *w, struct soft_engine *e, const uint8_t *p, uint32_t len)
 {
+	struct rte_mbuf mbuf = {.buf_addr = (void *)(uintptr_t)p,
+				.nb_segs = 1,
+				.data_len = (uint16_t)len,
+				.pkt_len = len},
+			*m = &mbuf;
 	static const struct soft_port_hw hw;
 	struct soft_port_rx rx;
 	struct soft_packet packet;
 
-	if (soft_wire_expected(e->dev, e, p, len, true) ||
+	if (soft_wire_expected(e->dev, e, &m, 1) != 0 ||
 	    soft_port_input(&w->stack, p, len, &hw, &rx, 0) != SOFT_PORT_IN_ROCE)
 		return;
 	packet = (struct soft_packet){

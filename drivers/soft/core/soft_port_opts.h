@@ -62,10 +62,9 @@ struct soft_port_path {
  */
 struct soft_port_begin {
 	uint32_t gen;
-	/* UDP length of the packet whose first bytes are cached; 0 if nothing is cached */
-	uint32_t udp_len;
+	uint32_t key; /* properties of the packet on which the bytes depend; 0: nothing is cached */
 	uint32_t crc; /* ICRC state after the cached bytes */
-	uint32_t bth; /* first word of the BTH, in host order */
+	uint32_t len; /* bytes from the BTH to the padding */
 	uint64_t ol_flags, tx_offload;
 	uint8_t head[SOFT_PORT_HEAD + SOFT_PORT_BTH];
 	uint16_t frame_len; /* bytes of the frame without the ICRC */

@@ -65,7 +65,7 @@ void
 soft_port_close(struct soft_port *p)
 {
 	drop_queue(p);
-	rte_pktmbuf_free_bulk(p->spare, p->spares);
+	rte_mempool_put_bulk(p->eth.pool, (void **)p->spare, p->spares);
 	soft_port_eth_stop(&p->eth);
 	free(p);
 }
@@ -176,29 +176,29 @@ hw_of(const struct rte_mbuf *m)
 #define RX_REPORTS                                                                                 \
 	(RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK)
 
+/*
+ * Copies a chain of mbufs into its first segment. net_ring, and PMDs with small buffers, deliver
+ * chains. Returns false if the chain is longer than the port's frames, so that its first segment
+ * has too little room.
+ */
+static __rte_noinline bool
+make_linear(struct soft_port *p, struct rte_mbuf *m)
+{
+	if (rte_pktmbuf_linearize(m) == 0)
+		return true;
+	p->stack.stats.frames++;
+	p->stack.stats.drop[SOFT_DROP_SEGMENTS]++;
+	return false;
+}
+
 static inline void
-receive(struct soft_port *p, struct rte_mbuf *m, bool last, uint64_t now)
+receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
 {
 	static const struct soft_port_hw nothing;
 	const struct soft_port_hw *rx_hw = &nothing;
 	struct soft_port_hw hw;
 	struct soft_port_rx rx;
 
-	/*
-	 * net_ring, and PMDs with small buffers, deliver chains of mbufs. A chain longer than the
-	 * port's frames cannot be linearized, because its first segment has too little room.
-	 */
-	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0) {
-		p->stack.stats.frames++;
-		p->stack.stats.drop[SOFT_DROP_SEGMENTS]++;
-		return;
-	}
-	if (likely(p->ops->on_frame != NULL && soft_port_plain_rx(m)) &&
-	    p->ops->on_frame(p->arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, last)) {
-		p->stack.stats.frames++;
-		p->stack.stats.roce++;
-		return;
-	}
 	if ((m->ol_flags & RX_REPORTS) != 0) {
 		hw = hw_of(m);
 		rx_hw = &hw;
@@ -208,29 +208,54 @@ receive(struct soft_port *p, struct rte_mbuf *m, bool last, uint64_t now)
 		p->ops->on_roce(p->arg, m, &rx);
 }
 
+/*
+ * Stores mbufs as spares as long as there is room, and frees the others by one call of the pool.
+ * Returns the bytes of the frames.
+ */
+static inline uint32_t
+free_received(struct soft_port *p, struct rte_mbuf **m, uint32_t n)
+{
+	uint32_t i, left = 0, bytes = 0;
+
+	for (i = 0; i < n; i++) {
+		bytes += m[i]->pkt_len;
+		if (unlikely(!soft_port_is_single(p, m[i])))
+			rte_pktmbuf_free(m[i]);
+		else if (p->spares != SOFT_PORT_SPARES)
+			p->spare[p->spares++] = m[i];
+		else
+			m[left++] = m[i];
+	}
+	if (left != 0)
+		rte_mempool_put_bulk(p->eth.pool, (void **)m, left);
+	return bytes;
+}
+
 static __rte_noinline void
 receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 {
-	uint32_t bytes = 0, i;
+	uint32_t i = 0, taken;
 
-	for (i = 0; i < n; i++) {
-		const bool last = i + 1 == n;
-
-		if (!last)
-			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const void *));
-		bytes += m[i]->pkt_len;
-		receive(p, m[i], last, now);
+	while (i < n) {
+		if (unlikely(m[i]->nb_segs != 1) && !make_linear(p, m[i])) {
+			i++;
+			continue;
+		}
+		if (likely(p->ops->on_frames != NULL)) {
+			taken = p->ops->on_frames(p->arg, &m[i], n - i);
+			p->stack.stats.frames += taken;
+			p->stack.stats.roce += taken;
+			i += taken;
+		}
+		if (unlikely(i < n && m[i]->nb_segs == 1))
+			receive(p, m[i++], now);
 	}
-	if (n > SOFT_PORT_FEW)
-		rte_pktmbuf_free_bulk(m, n);
-	else
-		for (i = 0; i < n; i++)
-			soft_port_give_back(p, m[i]);
 	/*
 	 * After a burst of long frames the next burst has fewer frames, so that replies leave
 	 * earlier while the peer continues.
 	 */
-	p->burst = bytes >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS : SOFT_PORT_BURST;
+	p->burst = free_received(p, m, n) >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS
+									  : SOFT_PORT_BURST;
 	p->stats.rx_frames += n;
 }
 

@@ -52,11 +52,11 @@ soft_port_plain_rx(const struct rte_mbuf *m)
 
 struct soft_port_ops {
 	/*
-	 * Offers a frame to the device before the stack parses it. Called only if
-	 * soft_port_plain_rx() is true for the frame. @last: the frame is the last of its burst.
-	 * Returns true if the frame is a RoCE datagram for on_roce() and was consumed. May be NULL.
+	 * Offers the @n last frames of a burst to the device before the stack parses them. Returns
+	 * how many of them, from the first on, were RoCE datagrams for on_roce() and were consumed.
+	 * May be NULL.
 	 */
-	bool (*on_frame)(void *arg, const uint8_t *frame, uint32_t len, bool last);
+	uint32_t (*on_frames)(void *arg, struct rte_mbuf **m, uint32_t n);
 	/*
 	 * Processes a RoCE datagram for one of the port's addresses. @m has one segment; *rx holds
 	 * the offsets of the headers in it. IP and UDP are checked, the ICRC is not. The port frees

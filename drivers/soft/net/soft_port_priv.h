@@ -29,8 +29,6 @@ struct soft_port_eth {
 };
 
 #define SOFT_PORT_SPARES 32
-/* Up to this number of mbufs, one call for each is cheaper than one call for all. */
-#define SOFT_PORT_FEW    4
 #define SOFT_PORT_REFILL 16 /* Mbufs per call of the pool. */
 
 struct soft_port {
@@ -45,7 +43,8 @@ struct soft_port {
 	uint32_t txq_bytes;                  /* Bytes queued since the last flush. */
 	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* Ring of packets that wait for the PMD. */
 	uint32_t spares;
-	struct rte_mbuf *spare[SOFT_PORT_SPARES]; /* Free mbufs for the next frames to send. */
+	/* Free mbufs for the next frames to send, as the pool returns them: fields not reset. */
+	struct rte_mbuf *spare[SOFT_PORT_SPARES];
 	struct soft_port_stats stats;
 	const struct soft_flap *flap; /* Flap schedule, NULL if none. */
 };
@@ -61,28 +60,45 @@ void soft_port_eth_stop(struct soft_port_eth *eth);
 struct rte_mbuf *soft_port_refill(struct soft_port *p);
 
 /*
- * Returns an mbuf for a frame to send, or NULL if none is free. Prefers the newest spare mbuf: it
- * was just received, so it is in the cache. Using spares also saves calls of the pool.
+ * Returns an mbuf of one segment for a frame to send, or NULL if none is free. The caller must set
+ * data_off, data_len, pkt_len, ol_flags and tx_offload. Prefers the newest spare mbuf: it was just
+ * received, so it is in the cache. Using spares also saves calls of the pool.
  */
 static inline struct rte_mbuf *
-soft_port_mbuf(struct soft_port *p)
+soft_port_raw_mbuf(struct soft_port *p)
 {
 	if (unlikely(p->spares == 0))
 		return soft_port_refill(p);
 	return p->spare[--p->spares];
 }
 
+/* Returns an empty mbuf for a frame to send, or NULL if none is free. */
+static inline struct rte_mbuf *
+soft_port_mbuf(struct soft_port *p)
+{
+	struct rte_mbuf *m = soft_port_raw_mbuf(p);
+
+	if (likely(m != NULL))
+		rte_pktmbuf_reset(m);
+	return m;
+}
+
+/* Returns true if an mbuf has one segment with its own memory, and no other user. */
+static inline bool
+soft_port_is_single(const struct soft_port *p, const struct rte_mbuf *m)
+{
+	return m->pool == p->eth.pool && RTE_MBUF_DIRECT(m) && m->nb_segs == 1 && m->next == NULL &&
+	       rte_mbuf_refcnt_read(m) == 1;
+}
+
 /* Frees an mbuf, or stores it as a spare. */
 static inline void
 soft_port_give_back(struct soft_port *p, struct rte_mbuf *m)
 {
-	if (likely(p->spares != SOFT_PORT_SPARES && m->pool == p->eth.pool && RTE_MBUF_DIRECT(m) &&
-		   m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1)) {
-		rte_pktmbuf_reset(m);
+	if (likely(p->spares != SOFT_PORT_SPARES && soft_port_is_single(p, m)))
 		p->spare[p->spares++] = m;
-	} else {
+	else
 		rte_pktmbuf_free(m);
-	}
 }
 
 /* ---- soft_port_tx.c */

@@ -89,8 +89,8 @@ soft_port_settle(struct soft_port *p)
 struct rte_mbuf *
 soft_port_refill(struct soft_port *p)
 {
-	if (unlikely(rte_pktmbuf_alloc_bulk(p->eth.pool, p->spare, SOFT_PORT_REFILL) != 0))
-		return rte_pktmbuf_alloc(p->eth.pool);
+	if (unlikely(rte_mempool_get_bulk(p->eth.pool, (void **)p->spare, SOFT_PORT_REFILL) != 0))
+		return rte_mbuf_raw_alloc(p->eth.pool);
 	p->spares = SOFT_PORT_REFILL - 1;
 	return p->spare[p->spares];
 }

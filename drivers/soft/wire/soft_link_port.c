@@ -37,12 +37,12 @@ on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
 	soft_wire_deliver(nif->dev, nif->poller, &p);
 }
 
-static bool
-on_frame(void *arg, const uint8_t *frame, uint32_t len, bool last)
+static uint32_t
+on_frames(void *arg, struct rte_mbuf **m, uint32_t n)
 {
 	struct soft_netif *nif = arg;
 
-	return soft_wire_expected(nif->dev, nif->poller, frame, len, last);
+	return soft_wire_expected(nif->dev, nif->poller, m, n);
 }
 
 static void
@@ -54,7 +54,7 @@ on_lost(void *arg)
 }
 
 const struct soft_port_ops soft_link_port_rx = {
-	.on_frame = on_frame, .on_roce = on_roce, .on_link = on_link, .on_lost = on_lost};
+	.on_frames = on_frames, .on_roce = on_roce, .on_link = on_link, .on_lost = on_lost};
 
 /* ---- Turns of the engine */
 

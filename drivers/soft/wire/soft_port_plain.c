@@ -25,38 +25,45 @@ enum {
 	PLAIN_ACK,
 };
 
+/* Key of an ACK in struct soft_port_begin. All ACKs of a queue pair have equal first bytes. */
+#define ACK_KEY 1u
+
 /* ---- Frames */
 
+/* Caches the first bytes of frames with @len bytes from the BTH to the padding. */
 static __rte_noinline void
 begin_anew(const struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b,
-	   uint32_t bth, uint32_t udp_len)
+	   uint32_t key, uint32_t bth, uint32_t len)
 {
 	const struct soft_port_path *path = &w->path.path;
 	uint8_t *ip = b->head + path->l2_len, *at = b->head + path->len;
 	const uint32_t word[2] = {bb_be32(bth), bb_be32(w->roce.attr.dqpn)};
+	const uint32_t udp_len = SOFT_UDP_HDR + len + BB_ROCE_ICRC_LEN;
 	struct rte_mbuf m = {.ol_flags = 0};
 
 	memcpy(b->head, path->head, SOFT_PORT_HEAD);
 	soft_port_put_lengths(p, path, &m, b->head, udp_len);
 	memcpy(at, word, SOFT_PORT_BTH);
 	b->gen = path->gen;
-	b->udp_len = udp_len;
+	b->key = key;
+	b->len = len;
 	b->frame_len = (uint16_t)(path->len - SOFT_UDP_HDR + udp_len);
-	b->bth = bth;
 	b->crc = bb_roce_icrc_begin(ip, path->l3_len, ip + path->l3_len, at, SOFT_PORT_BTH);
 	b->ol_flags = m.ol_flags;
 	b->tx_offload = m.tx_offload;
 }
 
-/*
- * Starts a frame. @bth: first word of the BTH. @len: bytes from the BTH to the padding. Returns
- * NULL if the port has no room or no mbuf.
- */
-static inline struct rte_mbuf *
-frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b, uint32_t bth,
-	   uint32_t len)
+/* Returns true if the cached bytes are those of frames with the key @key. */
+static inline bool
+begins_with(const struct soft_wire *w, const struct soft_port_begin *b, uint32_t key)
 {
-	uint32_t udp_len = SOFT_UDP_HDR + len + BB_ROCE_ICRC_LEN;
+	return likely(b->key == key && b->gen == w->path.path.gen);
+}
+
+/* Starts a frame with the cached bytes. Returns NULL if the port has no room or no mbuf. */
+static inline struct rte_mbuf *
+frame_open(struct soft_port *p, const struct soft_port_begin *b)
+{
 	struct rte_mbuf *m;
 
 	if (unlikely(p->txq_n == SOFT_PORT_TXQ)) {
@@ -64,11 +71,10 @@ frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begi
 		if (p->txq_n == SOFT_PORT_TXQ)
 			return NULL;
 	}
-	m = soft_port_mbuf(p);
+	m = soft_port_raw_mbuf(p);
 	if (unlikely(m == NULL))
 		return NULL;
-	if (unlikely(b->bth != bth || b->udp_len != udp_len || b->gen != w->path.path.gen))
-		begin_anew(p, w, b, bth, udp_len);
+	m->data_off = RTE_PKTMBUF_HEADROOM;
 	m->data_len = b->frame_len;
 	m->pkt_len = b->frame_len;
 	m->ol_flags = b->ol_flags;
@@ -83,12 +89,12 @@ frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begi
  */
 static inline void
 frame_close(struct soft_engine *e, struct soft_port *p, struct rte_mbuf *m,
-	    const struct soft_port_begin *b, uint8_t *bth, uint32_t last, uint32_t len)
+	    const struct soft_port_begin *b, uint8_t *bth, uint32_t last)
 {
 	last = bb_be32(last);
 	memcpy(bth + SOFT_PORT_BTH, &last, sizeof(last));
-	bb_roce_icrc_end(bb_roce_icrc_more(b->crc, bth + SOFT_PORT_BTH, len - SOFT_PORT_BTH),
-			 bth + len);
+	bb_roce_icrc_end(bb_roce_icrc_more(b->crc, bth + SOFT_PORT_BTH, b->len - SOFT_PORT_BTH),
+			 bth + b->len);
 	if (unlikely(e->net.loses) && soft_net_loses(e))
 		soft_port_give_back(p, m);
 	else
@@ -100,21 +106,22 @@ frame_close(struct soft_engine *e, struct soft_port *p, struct rte_mbuf *m,
 static inline bool
 plain_ack(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 {
-	const uint32_t len = BB_ROCE_BTH_LEN + BB_ROCE_AETH_LEN;
 	struct soft_port_begin *b = &w->begin[PLAIN_ACK];
 	struct bb_roce_qp *roce = &w->roce;
 	struct rte_mbuf *m;
 	uint8_t *bth;
 
-	m = frame_open(
-		p, w, b,
-		bb_roce_bth_first(BB_ROCE_RC | BB_ROCE_ACK, BB_ROCE_MIGREQ, roce->attr.pkey, 0),
-		len);
+	if (unlikely(!begins_with(w, b, ACK_KEY)))
+		begin_anew(p, w, b, ACK_KEY,
+			   bb_roce_bth_first(BB_ROCE_RC | BB_ROCE_ACK, BB_ROCE_MIGREQ,
+					     roce->attr.pkey, 0),
+			   BB_ROCE_BTH_LEN + BB_ROCE_AETH_LEN);
+	m = frame_open(p, b);
 	if (unlikely(m == NULL))
 		return false;
 	bth = rte_pktmbuf_mtod_offset(m, uint8_t *, w->path.path.len);
 	bb_roce_aeth_store(bth + BB_ROCE_BTH_LEN, roce->resp.ack_syndrome, roce->resp.msn);
-	frame_close(e, p, m, b, bth, bb_roce_bth_last(0, bb_roce_ack_psn(&roce->resp)), len);
+	frame_close(e, p, m, b, bth, bb_roce_bth_last(0, bb_roce_ack_psn(&roce->resp)));
 	bb_roce_short_ack_sent(roce);
 	return true;
 }
@@ -152,49 +159,69 @@ plain_payload(uint8_t *at, const struct soft_write *r)
 	memset(at + r->len, 0, bb_roce_pad((uint32_t)r->len));
 }
 
-/* Sends a request packet. If the port has no room, changes nothing and returns false. */
-static inline bool
-plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
-	      const struct soft_plain *r, bool more)
+/*
+ * Returns the key of a request in struct soft_port_begin. It has all fields of the request on which
+ * the first bytes depend. It is not 0, because the opcode is not.
+ */
+static inline uint32_t
+request_key(const struct soft_plain *r)
 {
-	const uint32_t bytes = (uint32_t)r->w.len, pad = bb_roce_pad(bytes);
-	struct soft_port_begin *b = &w->begin[PLAIN_REQUEST];
-	struct bb_roce_qp *roce = &w->roce;
+	static_assert(PLAIN_MAX < 1u << 16, "length and opcode overlap in the key");
+	return (uint32_t)r->w.len << 16 | (uint32_t)(r->fm_ce_se & BB_WQE_SE) << 8 | r->opcode;
+}
+
+static __rte_noinline void
+begin_request(const struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b,
+	      const struct soft_plain *r)
+{
 	const struct plain_kind *kind = &plain_kinds[r->opcode];
-	const uint32_t len = kind->hdr_len + bytes + pad, psn = roce->req.nxt;
+	const uint32_t bytes = (uint32_t)r->w.len, pad = bb_roce_pad(bytes);
 	uint32_t flags = BB_ROCE_MIGREQ;
-	struct bb_roce_msg *msg;
-	uint8_t *bth, *at;
-	struct rte_mbuf *m;
 
 	if ((r->fm_ce_se & BB_WQE_SE) != 0 && kind->kind != BB_ROCE_MSG_WRITE)
 		flags |= BB_ROCE_SE;
-	m = frame_open(p, w, b, bb_roce_bth_first(kind->opcode, flags, roce->attr.pkey, pad), len);
-	if (unlikely(m == NULL))
+	begin_anew(p, w, b, request_key(r),
+		   bb_roce_bth_first(kind->opcode, flags, w->roce.attr.pkey, pad),
+		   kind->hdr_len + bytes + pad);
+}
+
+/* A request packet that lacks only its PSN, the request of an ACK, and the ICRC. */
+struct plain_open {
+	struct rte_mbuf *m; /* NULL if no packet is open */
+	uint8_t *bth;
+};
+
+/*
+ * Begins the packet of a request, and posts its message. If the port has no room, changes nothing
+ * and returns false.
+ */
+static inline bool
+open_request(struct soft_wire *w, struct soft_port *p, const struct soft_plain *r,
+	     struct plain_open *o)
+{
+	const struct plain_kind *kind = &plain_kinds[r->opcode];
+	struct soft_port_begin *b = &w->begin[PLAIN_REQUEST];
+	const uint32_t bytes = (uint32_t)r->w.len;
+	struct bb_roce_msg *msg;
+	uint8_t *at;
+
+	if (unlikely(!begins_with(w, b, request_key(r))))
+		begin_request(p, w, b, r);
+	o->m = frame_open(p, b);
+	if (unlikely(o->m == NULL))
 		return false;
-	if (bb_roce_short_needs_ack(roce, more))
-		flags |= BB_ROCE_ACKREQ;
-	bth = rte_pktmbuf_mtod_offset(m, uint8_t *, w->path.path.len);
-	at = bth + BB_ROCE_BTH_LEN;
-	if (kind->write) {
+	o->bth = rte_pktmbuf_mtod_offset(o->m, uint8_t *, w->path.path.len);
+	at = o->bth + BB_ROCE_BTH_LEN;
+	if (likely(kind->write)) {
 		bb_roce_reth_store(at, r->w.raddr, r->w.rkey, bytes);
 		at += BB_ROCE_RETH_LEN;
 	}
-	if (kind->imm) {
+	if (unlikely(kind->imm)) {
 		memcpy(at, &r->imm, BB_ROCE_IMM_LEN);
 		at += BB_ROCE_IMM_LEN;
 	}
 	plain_payload(at, &r->w);
-	frame_close(e, p, m, b, bth, bb_roce_bth_last(flags, psn), len);
-	/*
-	 * In a conversation (each message is answered by a message, see SOFT_WIRE_CONVERSATION) the
-	 * peer waits for this packet. So the port sends it now, before the engine updates its state
-	 * and reads the clock.
-	 */
-	if (w->n_answered == SOFT_WIRE_CONVERSATION && !more)
-		soft_port_flush(p);
-	p->stats.tx_copied++;
-	msg = bb_roce_short_msg(roce);
+	msg = bb_roce_short_msg(&w->roce);
 	msg->cookie = soft_wire_record_msg(w, r->opcode, r->w.blocks, r->fm_ce_se, r->w.len);
 	msg->kind = kind->kind;
 	msg->flags = (r->fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0;
@@ -202,46 +229,80 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	msg->imm = r->imm;
 	msg->rkey = r->w.rkey;
 	msg->raddr = r->w.raddr;
-	bb_roce_short_sent(roce, msg, (flags & BB_ROCE_ACKREQ) != 0, soft_engine_ns(e));
+	bb_roce_short_assign(&w->roce, msg);
 	return true;
 }
 
-/* Returns true if the request fits into one packet and its payload is short enough to be copied. */
-static inline bool
-plain_fits(const struct soft_qp *qp, const struct soft_plain *r)
+/* Completes and sends the open packet, which is the last one that was begun. */
+static inline void
+close_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
+	      const struct plain_open *o, bool ask)
 {
-	return r->w.len <= PLAIN_MAX && r->w.len <= qp->mtu;
+	const uint32_t psn = bb_roce_short_last_psn(&w->roce);
+
+	frame_close(e, p, o->m, &w->begin[PLAIN_REQUEST], o->bth,
+		    bb_roce_bth_last(ask ? BB_ROCE_ACKREQ : 0, psn));
+	p->stats.tx_copied++;
+}
+
+#define QUIET_UNKNOWN UINT32_MAX
+
+/*
+ * Returns true if the open packet must request an ACK although another packet follows. @quiet:
+ * value for the next call; QUIET_UNKNOWN before the first.
+ */
+static inline bool
+must_ask(const struct soft_wire *w, uint32_t *quiet)
+{
+	if (unlikely(*quiet == QUIET_UNKNOWN))
+		*quiet = bb_roce_short_quiet(&w->roce);
+	return (*quiet)-- == 0; /* from 0 to QUIET_UNKNOWN */
 }
 
 /*
- * Sends request packets for the WQEs of a queue. Decodes the next WQE before it sends one, because
- * the packet depends on whether another follows.
+ * Sends request packets for the WQEs of a queue. Completes a packet after the next WQE is decoded,
+ * because the packet depends on whether another follows.
  */
 static inline void
 plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 {
 	const struct soft_qp *qp = w->qp;
+	const uint32_t most = RTE_MIN(PLAIN_MAX, qp->mtu);
 	uint32_t left = (uint16_t)(qp->sq_pi - w->sq_next), room = bb_roce_short_room(&w->roce);
-	struct soft_plain r[2];
-	uint32_t at = 0;
-	bool more;
+	uint32_t quiet = QUIET_UNKNOWN;
+	struct plain_open o = {.m = NULL};
+	struct soft_plain r = {.opcode = 0};
+	bool more, ask;
 
 	/* WQEs that must wait for a UMR go to soft_req_decode(), which detects them. */
 	if (room == 0 || qp->state != BB_PRM_QP_RTS || unlikely(qp->umr_index != 0))
 		return;
-	more = soft_fast_decode_plain(e, qp, w->sq_next, left, &r[0]);
-	while (more && plain_fits(qp, &r[at])) {
-		const struct soft_plain *this = &r[at];
-
-		left -= this->w.blocks;
-		at ^= 1;
-		room--;
-		more = left != 0 && room != 0 &&
-		       soft_fast_decode_plain(e, qp, (uint16_t)(w->sq_next + this->w.blocks), left,
-					      &r[at]);
-		if (unlikely(!plain_request(e, w, p, this, more)))
+	for (; room != 0; room--) {
+		/* A longer request follows, too, but lib/roce sends it. */
+		more = soft_fast_decode_plain(e, qp, w->sq_next, left, &r);
+		if (!more || unlikely(r.w.len > most))
+			break;
+		if (likely(o.m != NULL)) {
+			ask = must_ask(w, &quiet);
+			close_request(e, w, p, &o, ask);
+			bb_roce_short_timers(&w->roce, ask, soft_engine_ns(e));
+		}
+		if (unlikely(!open_request(w, p, &r, &o)))
 			return;
+		left -= r.w.blocks;
 	}
+	if (unlikely(o.m == NULL))
+		return;
+	more = room != 0 && more;
+	ask = !more || must_ask(w, &quiet);
+	close_request(e, w, p, &o, ask);
+	/*
+	 * In a conversation (each message is answered by a message, see SOFT_WIRE_CONVERSATION) the
+	 * peer waits for this packet. So the port sends it now, before the engine reads the clock.
+	 */
+	if (!more && w->n_answered == SOFT_WIRE_CONVERSATION)
+		soft_port_flush(p);
+	bb_roce_short_timers(&w->roce, ask, soft_engine_ns(e));
 }
 
 void

@@ -80,6 +80,7 @@ enum soft_wire_kind {
 #define SOFT_WIRE_HEAD     48u /* Compared bytes: Ethernet, IPv4, UDP and BTH headers. */
 #define SOFT_WIRE_HEAD_MAX 72u /* Compared bytes of a frame with IPv6 and a VLAN tag. */
 
+struct rte_mbuf;
 struct soft_shm_tx;
 
 /*
@@ -109,9 +110,12 @@ struct soft_wire {
 	 */
 	struct soft_wire_expect {
 		uint8_t head[SOFT_WIRE_HEAD_MAX]; /* First bytes of the predicted frame. */
-		uint32_t crc; /* State of the ICRC after the bytes up to the QP number. */
-		uint32_t end; /* Length of the frame, bytes; 0 if no frame is predicted. */
-		uint32_t len; /* Length of the payload, bytes. */
+		uint8_t qpn[2];                   /* Lower bytes of the QP number. */
+		uint32_t bth;                     /* Offset of the BTH. */
+		uint32_t crc;     /* State of the ICRC after the bytes up to the QP number. */
+		uint32_t covered; /* Length of the other bytes that the ICRC covers. */
+		uint32_t end;     /* Length of the frame, bytes; 0 if no frame is predicted. */
+		uint32_t len;     /* Length of the payload, bytes. */
 	} expect[SOFT_WIRE_KINDS];
 	uint32_t expect_met; /* Number of frames that matched since the last frame was learnt. */
 	uint32_t expect_missed;
@@ -320,13 +324,13 @@ bool soft_packet_forward(struct soft_engine *e, struct soft_packet_msg *m);
 
 /* ---- soft_wire_expect.c */
 /*
- * Fast path: processes a received frame of @len bytes if it matches the predicted headers. No byte
- * of the frame has been checked before. @e is the polling engine, NULL if no engine polls. @last is
- * true for the last packet of a burst from the port. Returns false, with no state changed, if the
- * frame needs all checks.
+ * Fast path: processes received frames as long as they match the predicted headers. No byte of them
+ * has been checked before. @e is the polling engine, NULL if no engine polls. The burst ends with
+ * the last frame. Returns the number of processed frames. The next frame, if any, needs all checks;
+ * no state has changed for it.
  */
-bool soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *frame,
-			uint32_t len, bool last);
+uint32_t soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, struct rte_mbuf **m,
+			    uint32_t n);
 /* Predicts the headers of the next packet from @p. Does nothing if @p failed a check. */
 void soft_wire_learn(struct soft_wire *w, const struct soft_packet *p);
 /* Drops the predicted headers of a queue pair. */

@@ -18,7 +18,7 @@
 #include "soft_wire.h"
 
 #include "bb_roce_short.h"
-#include "soft_port_stack.h"
+#include "soft_port.h"
 #include "soft_recv_fast.h"
 
 #define ETH     14u
@@ -110,15 +110,16 @@ struct frame {
 	struct soft_engine *e;
 	struct soft_wire *w;
 	const struct soft_wire_expect *x;
+	enum soft_wire_kind kind;
 	const uint8_t *p, *bth;
 };
 
 static __rte_noinline void
-capture(const struct frame *f)
+capture(struct frame f)
 {
-	uint32_t l2 = f->p[ETH - 2] == 0x81 ? ETH + TAG : ETH;
+	uint32_t l2 = f.p[ETH - 2] == 0x81 ? ETH + TAG : ETH;
 
-	soft_packet_capture(f->e, SOFT_CAPTURE_IN, f->p + l2, f->x->end - l2, 0);
+	soft_packet_capture(f.e, SOFT_CAPTURE_IN, f.p + l2, f.x->end - l2, 0);
 }
 
 /*
@@ -129,7 +130,7 @@ static inline void
 begin_frame(const struct frame *f)
 {
 	if (unlikely(f->e->dev->capture != NULL))
-		capture(f);
+		capture(*f);
 	soft_wire_turn(f->e);
 }
 
@@ -138,16 +139,16 @@ begin_frame(const struct frame *f)
  * needs all checks.
  */
 static __rte_noinline bool
-expect_out_of_order(const struct frame *f, uint32_t psn)
+expect_out_of_order(struct frame f, uint32_t psn)
 {
 	struct bb_roce_pkt pkt;
 
-	if (!bb_roce_short_is_out_of_order(&f->w->roce, psn) ||
-	    bb_roce_parse(&pkt, f->bth, (size_t)(f->p + f->x->end - BB_ROCE_ICRC_LEN - f->bth)) !=
+	if (!bb_roce_short_is_out_of_order(&f.w->roce, psn) ||
+	    bb_roce_parse(&pkt, f.bth, (size_t)(f.p + f.x->end - BB_ROCE_ICRC_LEN - f.bth)) !=
 		    BB_ROCE_OK)
 		return false;
-	begin_frame(f);
-	bb_roce_short_out_of_order(&f->w->roce, &pkt);
+	begin_frame(&f);
+	bb_roce_short_out_of_order(&f.w->roce, &pkt);
 	return true;
 }
 
@@ -163,7 +164,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 	uint8_t *dst;
 
 	if (unlikely(!bb_roce_short_next(&w->roce, psn & BB_ROCE_PSN_MASK)))
-		return expect_out_of_order(f, psn & BB_ROCE_PSN_MASK);
+		return expect_out_of_order(*f, psn & BB_ROCE_PSN_MASK);
 	if (!write || imm) {
 		list = bb_roce_short_receives(&w->roce) ? soft_recv_next(qp) : NULL;
 		if (unlikely(list == NULL))
@@ -241,43 +242,86 @@ expect(const struct frame *f, enum soft_wire_kind kind)
 	}
 }
 
-bool
-soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p, uint32_t len,
-		   bool last)
+/*
+ * Selects the predicted headers of a frame of @len bytes. Returns false if the frame is not for a
+ * QP of the engine.
+ */
+static inline bool
+find_expect(struct frame *f, uint32_t len)
 {
-	struct frame f = {.e = e, .p = p};
-	enum soft_wire_kind kind;
+	const uint8_t *bth;
 	struct soft_qp *qp;
 	uint32_t at;
 
-	if (unlikely(len < SHORT || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)))
+	if (unlikely(len < SHORT))
 		return false;
-	at = bth_at(p);
+	at = bth_at(f->p);
 	if (unlikely(len < at + NEXT))
 		return false;
-	f.bth = p + at;
-	qp = soft_qp_find(dev, soft_be32(f.bth + 4) & BB_ROCE_QPN_MASK);
-	/* @e is NULL if the control path polls the port, and not an engine. */
-	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != e))
+	bth = f->p + at;
+	qp = soft_qp_find(f->e->dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
+	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != f->e))
 		return false;
-	f.w = qp->wire;
-	kind = kind_of(f.bth[0]);
-	f.x = &f.w->expect[kind];
+	f->w = qp->wire;
+	f->kind = kind_of(bth[0]);
+	f->x = &f->w->expect[f->kind];
+	return true;
+}
+
+/*
+ * Returns true if the first bytes of the frame of @len bytes, and the number of its QP, are those
+ * of @f->x, and its ICRC is right.
+ */
+static inline bool
+matches(const struct frame *f, uint32_t len)
+{
+	const struct soft_wire_expect *x = f->x;
+	const uint8_t *bth = f->p + x->bth;
+
 	/*
 	 * If no frame is predicted, x->end is 0. The subtraction then wraps to a value above every
 	 * frame length, so the function returns false.
 	 */
-	if (unlikely(f.x->end - 1 >= len || !same_head(p, f.x->head, at + COMPARED)))
+	if (unlikely(x->end - 1 >= len || !same_head(f->p, x->head, x->bth + COMPARED) ||
+		     memcmp(bth + COMPARED, x->qpn, sizeof(x->qpn)) != 0))
 		return false;
-	if (unlikely(bb_roce_icrc_more(f.x->crc, f.bth + PSN,
-				       f.x->end - BB_ROCE_ICRC_LEN - at - PSN) !=
-		     le32(p + f.x->end - BB_ROCE_ICRC_LEN)))
-		return false;
-	if (!expect(&f, kind))
-		return false;
-	f.w->expect_met++;
-	soft_wire_received(e, f.w, last);
-	return true;
+	return likely(bb_roce_icrc_more(x->crc, bth + PSN, x->covered) ==
+		      le32(f->p + x->end - BB_ROCE_ICRC_LEN));
+}
+
+uint32_t
+soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, struct rte_mbuf **m, uint32_t n)
+{
+	struct soft_wire *last = NULL; /* QP of the last processed frame */
+	struct frame f = {.e = e};
+	uint32_t i;
+
+	/* @e is NULL if the control path polls the port, and not an engine. */
+	if (unlikely(e == NULL || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)))
+		return 0;
+	for (i = 0; i < n; i++) {
+		const uint32_t len = m[i]->data_len;
+
+		if (i + 1 != n)
+			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const void *));
+		if (unlikely(m[i]->nb_segs != 1 || !soft_port_plain_rx(m[i])))
+			break;
+		f.p = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		/* Most frames are for the same QP, and of the same type, as the frame before. */
+		if ((f.x == NULL || unlikely(!matches(&f, len))) &&
+		    (unlikely(!find_expect(&f, len)) || unlikely(!matches(&f, len))))
+			break;
+		f.bth = f.p + f.x->bth;
+		if (unlikely(!expect(&f, f.kind)))
+			break;
+		f.w->expect_met++;
+		if (unlikely(f.w != last) && last != NULL)
+			soft_wire_received(e, last, false);
+		last = f.w;
+	}
+	if (likely(last != NULL))
+		soft_wire_received(e, last, i == n);
+	return i;
 }
 
 /*
@@ -319,6 +363,9 @@ learn(struct soft_wire *w, const struct soft_packet *p, struct soft_wire_expect 
 	w->expect_met = 0;
 	memcpy(x->head, p->ip - p->l2_len, p->l2_len + p->ip_len + UDP_LEN + COMPARED);
 	x->crc = bb_roce_icrc_begin(p->ip, p->ip_len, udp, bth, PSN);
+	x->bth = p->l2_len + p->ip_len + UDP_LEN;
+	memcpy(x->qpn, bth + COMPARED, sizeof(x->qpn));
+	x->covered = len - PSN;
 	x->end = p->l2_len + p->len;
 	x->len = pkt.len;
 }

@@ -308,12 +308,12 @@ soft_wire_complete_run(void *ctx, struct bb_roce_qp *roce, uint32_t n)
 
 	(void)ctx;
 	for (i = 0; i < n; i++) {
-		const struct soft_done *d =
-			&w->done[req->ring[(req->tail + i) & req->mask].cookie];
+		const struct soft_done *d = &w->done[req->ring[(req->tail + i) & req->mask].cookie];
 
 		if (i + 1 != n && (d->fm_ce_se & BB_WQE_CE_CQE) == 0)
 			continue;
-		/* If the QP has failed meanwhile, the flush completes this WQE and all later ones. */
+		/* If the QP has failed meanwhile, the flush completes this WQE and all later ones.
+		 */
 		if (qp->state != BB_PRM_QP_RTS)
 			return;
 		qp->sq_ci = d->idx;

@@ -153,6 +153,15 @@ rf_op_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, 
 	f->done[f->ndone++ % RF_LOG] = (struct rf_done){msg->cookie, status};
 }
 
+static inline void
+rf_op_complete_run(void *ctx, struct bb_roce_qp *qp, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		rf_op_complete(ctx, qp, &qp->req.ring[(qp->req.tail + i) & qp->req.mask], 0);
+}
+
 static void
 rf_op_failed(void *ctx, struct bb_roce_qp *qp, bool responder, uint8_t synd)
 {

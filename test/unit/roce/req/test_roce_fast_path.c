@@ -83,6 +83,7 @@ TEST(test_fast_path_accepts_only_what_parses_alike)
 /* ---- Two queue pairs in the same state */
 
 static struct rf one, two;
+static struct bb_roce_ops run_ops; /* callbacks of one; two completes one message at a time */
 
 static void
 same(void)
@@ -98,6 +99,7 @@ same(void)
 		assert_fields(*m, psn, n->psn, packets, n->packets, ssn, n->ssn);
 	}
 	a.ctx = b.ctx = NULL;
+	a.ops = b.ops = NULL;
 	a.req.ring = b.req.ring = NULL;
 	a.resp.replay = b.resp.replay = NULL;
 	assert_memory_equal(&a, &b, sizeof(a));
@@ -115,7 +117,10 @@ start_both(const struct bb_roce_ops *ops)
 	one.attr.rq_psn = two.attr.rq_psn = 0xffffe0;
 	rf_start(&one);
 	rf_start(&two);
-	one.qp.ops = two.qp.ops = ops;
+	two.qp.ops = ops;
+	run_ops = *ops;
+	run_ops.complete_run = rf_op_complete_run;
+	one.qp.ops = &run_ops;
 }
 
 /* ---- Requester */
@@ -168,8 +173,9 @@ plain_both(uint32_t n)
 		op[i] = dice(sizeof(ops) / sizeof(ops[0]));
 		*m = rf_msg(&one, ops[op[i]].kind, len, flags);
 		psn[i] = one.qp.req.nxt;
-		ask[i] = bb_roce_short_needs_ack(&one.qp, i + 1 < n);
-		bb_roce_short_sent(&one.qp, m, ask[i], one.now);
+		bb_roce_short_assign(&one.qp, m);
+		ask[i] = i + 1 == n || bb_roce_short_quiet(&one.qp) == 0;
+		bb_roce_short_timers(&one.qp, ask[i], one.now);
 		one.posted++;
 		rf_post(&two, ops[op[i]].kind, len, flags);
 	}
