@@ -41,6 +41,8 @@
 
 #define SOFT_RUNG_READS 64
 
+#define SOFT_FEW_QPS 4
+
 void
 soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -186,9 +188,9 @@ soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint32_t half,
 }
 
 static inline void
-soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t half)
+soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint8_t *page, uint32_t half)
 {
-	uint64_t *reg = soft_page_half(w->uar->base, half);
+	uint64_t *reg = soft_page_half(page, half);
 
 	if (likely(__atomic_load_n(reg, __ATOMIC_RELAXED) == 0))
 		return;
@@ -331,6 +333,22 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 }
 
 /*
+ * Scans a page with at most SOFT_FEW_QPS QPs: reads all doorbell records, which costs less than to
+ * read the lists of QPs whose stores may be hidden. The place in those lists stays behind. After
+ * more QPs were created on the page, soft_rung_read() reads old entries once, which is harmless.
+ */
+static inline void
+soft_watch_scan_few(struct soft_engine *e, struct soft_watch *w)
+{
+	uint32_t i;
+
+	w->left = 0;
+	for (i = 0; i < w->n; i++)
+		if (unlikely(bb_dbrec_load(w->rec[i]) != w->last[i]))
+			soft_qp_look(e, w->qp[i]);
+}
+
+/*
  * Prefetches the WQE of the next doorbell, on a device that runs on another core than its software.
  * Software writes the doorbell record before the register, so the record announces the WQE early.
  * This is only a hint: the device executes the WQE only after it has read the register, or the
@@ -358,13 +376,15 @@ soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 	if (unlikely(w->cq_left != 0))
 		soft_arm_scan(e, w);
 	/* The page has two registers with two halves each. */
-	soft_reg_poll(e, w, 0);
-	soft_reg_poll(e, w, 1);
-	soft_reg_poll(e, w, 2);
-	soft_reg_poll(e, w, 3);
+	soft_reg_poll(e, w, page, 0);
+	soft_reg_poll(e, w, page, 1);
+	soft_reg_poll(e, w, page, 2);
+	soft_reg_poll(e, w, page, 3);
 	if (unlikely(e->always != 0))
 		w->left = w->n;
-	if (w->left != 0)
+	if (w->left != 0 && w->n <= SOFT_FEW_QPS && 2 * w->n <= e->scan)
+		soft_watch_scan_few(e, w);
+	else if (w->left != 0)
 		soft_watch_scan(e, w);
 	else if (e->page == NULL)
 		soft_watch_warm(w);

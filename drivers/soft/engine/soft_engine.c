@@ -135,6 +135,21 @@ soft_page_rung(const uint8_t *page)
 				__ATOMIC_RELAXED)) != 0;
 }
 
+/* Polls all pages as soft_engine_watch() does. */
+static __rte_noinline uint32_t
+soft_engine_watch_all(struct soft_engine *e)
+{
+	uint32_t i, left = 0;
+
+	for (i = 0; i < e->n_watch; i++) {
+		struct soft_watch *w = e->watch[i];
+
+		soft_watch_poll(e, w);
+		left |= w->left | w->cq_left;
+	}
+	return left;
+}
+
 /*
  * Checks the registers and doorbell records of all pages. Returns a value other than 0 if the next
  * poll must continue the scan.
@@ -142,19 +157,16 @@ soft_page_rung(const uint8_t *page)
 static inline uint32_t
 soft_engine_watch(struct soft_engine *e)
 {
-	uint32_t i, left = 0;
+	struct soft_watch *w;
 
-	for (i = 0; i < e->n_watch; i++) {
-		struct soft_watch *w = e->watch[i];
-
-		/* Fast path: in most polls the page of an engine with one page has not changed. */
-		if (e->page != NULL && (w->left | w->cq_left | e->always) == 0 &&
-		    !soft_page_rung(e->page))
-			continue;
-		soft_watch_poll(e, w);
-		left |= w->left | w->cq_left;
-	}
-	return left;
+	if (unlikely(e->page == NULL))
+		return soft_engine_watch_all(e);
+	w = e->watch[0];
+	/* Fast path: in most polls the page has not changed. */
+	if ((w->left | w->cq_left | e->always) == 0 && !soft_page_rung(e->page))
+		return 0;
+	soft_watch_poll(e, w);
+	return w->left | w->cq_left;
 }
 
 /*
@@ -180,24 +192,78 @@ soft_engine_lists(struct soft_engine *e)
 }
 
 /*
- * Reads the clock at the start of a turn that will need the time. On a port every turn needs it;
- * otherwise only a turn after a doorbell of this thread. The TSC is read before the lock is taken,
- * because reading it here is nearly free. The lock waits until the stores of the post are visible.
- * A read after the lock would wait for them, too, and cost a sixth of a WRITE.
+ * Reads the clock at the start of a turn after a doorbell of this thread. Other turns of an engine
+ * without a port need no clock. The TSC is read before the lock is taken, because reading it here
+ * is nearly free. The lock waits until the stores of the post are visible. A read after the lock
+ * would wait for them, too, and cost a sixth of a WRITE.
  */
 static inline void
-soft_engine_stamp(struct soft_engine *e, const struct soft_link_ops *link)
+soft_engine_stamp(struct soft_engine *e)
 {
-	e->timed = false;
-	e->stamped = false;
-	if (unlikely(link != NULL)) {
-		if (link->polled)
-			soft_engine_clock(e);
-	} else if (soft_engine_alone(e) && soft_page_rung(e->page) &&
-		   likely(!e->dev->opts.no_clock)) {
+	if (soft_engine_alone(e) && soft_page_rung(e->page) && likely(!e->dev->opts.no_clock)) {
 		e->now = rte_rdtsc();
 		e->stamped = true;
 	}
+}
+
+/* Begins a turn of an engine with a link. The link's turns need the time if it is polled. */
+static inline void
+soft_engine_begin(struct soft_engine *e, const struct soft_link_ops *link)
+{
+	e->timed = false;
+	e->stamped = false;
+	if (link->polled)
+		soft_engine_clock(e);
+	if (link->begin != NULL)
+		link->begin(e);
+}
+
+/* Turn of an engine whose link receives packets by a call, after the doorbells. */
+static inline uint32_t
+soft_engine_run_port(struct soft_engine *e, const struct soft_link_ops *link)
+{
+	uint32_t pending;
+
+	soft_engine_begin(e, link);
+	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
+		soft_inbox_drain(e);
+	e->early = true;
+	pending = e->turns | soft_engine_watch(e);
+	e->early = false;
+	while (unlikely(!TAILQ_EMPTY(&e->late)))
+		soft_qp_queue(e, TAILQ_FIRST(&e->late));
+	link->receive(e);
+	soft_engine_lists(e);
+	pending |= TAILQ_FIRST(&e->late) != NULL;
+	if (unlikely(soft_engine_has_chores(e)))
+		pending |= soft_engine_chores(e);
+	if (link->end != NULL)
+		link->end(e);
+	return pending;
+}
+
+/* Turn of any other engine. */
+static inline uint32_t
+soft_engine_run_memory(struct soft_engine *e, const struct soft_link_ops *link)
+{
+	uint32_t pending;
+
+	if (likely(link == NULL)) {
+		e->timed = false;
+		e->stamped = false;
+		soft_engine_stamp(e);
+	} else {
+		soft_engine_begin(e, link);
+	}
+	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
+		soft_inbox_drain(e);
+	soft_engine_lists(e);
+	pending = e->turns | soft_engine_watch(e);
+	if (unlikely(soft_engine_has_chores(e)))
+		pending |= soft_engine_chores(e);
+	if (unlikely(link != NULL && link->end != NULL))
+		link->end(e);
+	return pending;
 }
 
 static void
@@ -206,28 +272,10 @@ soft_engine_run(struct soft_engine *e)
 	const struct soft_link_ops *link = e->dev->link;
 	uint32_t pending;
 
-	soft_engine_stamp(e, link);
-	if (link != NULL && link->begin != NULL)
-		link->begin(e);
-	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
-		soft_inbox_drain(e);
-	if (link != NULL && link->receive != NULL) {
-		e->early = true;
-		pending = e->turns | soft_engine_watch(e);
-		e->early = false;
-		while (unlikely(!TAILQ_EMPTY(&e->late)))
-			soft_qp_queue(e, TAILQ_FIRST(&e->late));
-		link->receive(e);
-		soft_engine_lists(e);
-		pending |= TAILQ_FIRST(&e->late) != NULL;
-	} else {
-		soft_engine_lists(e);
-		pending = e->turns | soft_engine_watch(e);
-	}
-	if (unlikely(soft_engine_has_chores(e)))
-		pending |= soft_engine_chores(e);
-	if (unlikely(link != NULL && link->end != NULL))
-		link->end(e);
+	if (link != NULL && link->receive != NULL)
+		pending = soft_engine_run_port(e, link);
+	else
+		pending = soft_engine_run_memory(e, link);
 	if (unlikely(e->served != NULL || !LIST_EMPTY(&e->uncounted)))
 		pending |= soft_engine_counts(e);
 	pending |= e->n_run;
