@@ -68,7 +68,7 @@ struct io_queue;
  * @param uring use io_uring; if false, each request is a blocking system call
  * @param depth maximum number of outstanding requests
  * @param mem, @param len memory of all requests; registered with io_uring if the limit of locked
- * memory permits that
+ * memory permits that; @len 0: the requests may be anywhere
  * @return 0; -ENOMEM; or a negative errno of io_uring_queue_init(), and prints what to do
  */
 int io_queue_create(struct backing *b, bool uring, uint32_t depth, void *mem, size_t len,

@@ -78,7 +78,7 @@ open_ring(struct io_queue *q, void *mem, size_t len)
 	 * memory.
 	 */
 	q->fixed_file = io_uring_register_files(&q->ring, &q->b->fd, 1) == 0;
-	q->fixed_mem = io_uring_register_buffers(&q->ring, &iov, 1) == 0;
+	q->fixed_mem = len != 0 && io_uring_register_buffers(&q->ring, &iov, 1) == 0;
 	return 0;
 }
 
