@@ -457,6 +457,19 @@ soft_peer_gave_up(struct soft_engine *e, struct soft_qp *qp)
 	return false;
 }
 
+/*
+ * Extends the time limit of the request by the time in which this engine did not run. A stopped or
+ * suspended process stops the peer's thread, too.
+ */
+static void
+soft_peer_late(const struct soft_engine *e, struct soft_qp *qp)
+{
+	const uint64_t now = soft_ticks(e->dev);
+
+	if (qp->peer_until != SOFT_NO_DEADLINE && now > qp->deadline)
+		qp->peer_until += now - qp->deadline;
+}
+
 /* Handles the expired timer of a request that another engine has not yet executed. */
 static void
 soft_peer_check(struct soft_engine *e, struct soft_qp *qp)
@@ -464,6 +477,7 @@ soft_peer_check(struct soft_engine *e, struct soft_qp *qp)
 	const bool lives = soft_msg_target_lives(qp);
 	struct soft_done d = qp->msg->d;
 
+	soft_peer_late(e, qp);
 	if ((lives && !soft_peer_gave_up(e, qp)) || !soft_msg_cancel(qp)) {
 		soft_qp_timer(e, qp, SOFT_PEER_CHECK_NS);
 		return;

@@ -5,6 +5,8 @@
  * QPs on different engines, in one thread: one end is destroyed or reset while requests are in
  * flight.
  */
+#include <unistd.h>
+
 #include "../soft_rig.h"
 
 #define FLUSH     MLX5_CQE_SYNDROME_WR_FLUSH_ERR
@@ -360,6 +362,30 @@ RIG_TEST_TWO(test_uc_message_to_an_engine_that_does_not_run_is_lost, NULL)
 	rig_polls(p->u[1], 2);
 	rig_expect_ok(&x, MLX5_OPCODE_SEND, 1);
 	assert_memory_equal(p->mb.p + 4096, p->ma.p + 7, 64);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+}
+
+/* Time in which the requester does not run either does not count: the process was suspended. */
+RIG_TEST_TWO(test_uc_message_waits_while_nobody_runs, NULL)
+{
+	struct rig_qp_attr uc = attr;
+	struct rig_qp x, y;
+	struct rig_link l = rig_link_default();
+
+	uc.st = BB_PRM_QP_ST_UC;
+	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &uc);
+	rig_qp_open(&y, p->u[1], &p->cb, &p->cb, &uc);
+	rig_connect(&x, &y, &l);
+	rig_recv(&y, &p->mb, 4096, 64);
+	rig_send(&x, &p->ma, 0, 64, RIG_CQE);
+	rig_ring(&x);
+	rig_poll(p->u[0]);
+	usleep(1500000);
+	rig_poll(p->u[0]);
+	rig_polls(p->u[1], 2);
+	rig_expect_ok(&x, MLX5_OPCODE_SEND, 0);
+	assert_memory_equal(p->mb.p + 4096, p->ma.p, 64);
 	rig_qp_close(&x);
 	rig_qp_close(&y);
 }
