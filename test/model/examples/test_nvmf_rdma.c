@@ -227,6 +227,82 @@ TEST_WITH(setup, teardown, test_host_that_vanishes_in_a_transfer_gives_all_back)
 	WAIT_FOR(IDLE);
 }
 
+/* A namespace that holds all requests until the test ends them. */
+static struct nvmf_req *held[DEPTH];
+static uint32_t nheld;
+
+static int
+hold(struct nvmf_ns *ns, struct nvmf_req *r, const struct nvmf_io *io)
+{
+	(void)ns;
+	(void)io;
+	assert_true(nheld < DEPTH);
+	held[nheld++] = r;
+	return -EINPROGRESS;
+}
+
+static const struct nvmf_ns_ops hold_ops = {.start = hold};
+
+/* Sends reads until the namespace holds @n of them. */
+static void
+hold_reads(struct hq *q, uint16_t n)
+{
+	uint8_t cmd[NVMF_SQE];
+
+	nheld = 0;
+	tgt.disk.ops = &hold_ops;
+	for (uint16_t i = 0; i < n; i++) {
+		command_rw(cmd, i, NVM_READ, i, host.data, 512);
+		hq_send(q, cmd, NULL, 0);
+	}
+	WAIT_FOR(nheld == n);
+}
+
+TEST_WITH(setup, teardown, test_memory_of_a_lost_host_stays_until_the_namespace_has_ended)
+{
+	struct hq admin, io, other;
+	uint16_t id = hq_admin(&admin, 0);
+	struct nvmf_conn *entry;
+	uint32_t i;
+
+	hq_connect(&io, 1, id, 0);
+	hold_reads(&io, 8);
+	entry = held[0]->q->user;
+	hq_disconnect(&io);
+	WAIT_FOR(entry->conn == NULL);
+	/* The entry is not free: a new queue gets another one. */
+	hq_connect(&other, 1, id, 0);
+	assert_non_null(entry->queue);
+	assert_int_equal(entry->queue->in_ns, 8);
+	assert_ptr_not_equal(tgt.t->ctrl[id - 1]->queue[1], entry->queue);
+	for (i = 0; i < nheld; i++)
+		nvmf_req_done(held[i], 0);
+	WAIT_FOR(entry->queue == NULL);
+	hq_disconnect(&other);
+	hq_disconnect(&admin);
+	WAIT_FOR(IDLE);
+}
+
+TEST_WITH(setup, teardown, test_target_that_ends_disconnects_its_hosts)
+{
+	struct hq admin, io;
+	uint16_t id = hq_admin(&admin, 0);
+	uint32_t i;
+
+	hq_connect(&io, 1, id, 0);
+	hold_reads(&io, 8);
+	admin.event = io.event = false;
+	nvmf_rdma_end(&tgt.rdma);
+	assert_false(IDLE);
+	WAIT_FOR(admin.event && io.event);
+	assert_int_equal(io.ev.type, BB_CM_DISCONNECTED);
+	for (i = 0; i < nheld; i++)
+		nvmf_req_done(held[i], 0);
+	WAIT_FOR(IDLE);
+	hq_free(&io);
+	hq_free(&admin);
+}
+
 TEST_WITH(setup, teardown, test_silent_host_is_disconnected_by_its_keep_alive_timer)
 {
 	struct hq admin, io;
