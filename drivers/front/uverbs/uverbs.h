@@ -70,8 +70,8 @@ struct mlx5_ctx *uverbs_device(const struct uverbs_file *file);
 
 /*
  * Reads an event; waits for one unless O_NONBLOCK is set. Returns the number of bytes or a negative
- * errno: -EIO if the node is closed. A thread that is cancelled while it waits releases the caller's
- * reference.
+ * errno: -EIO if the node is closed. A thread that is cancelled while it waits releases the
+ * caller's reference.
  */
 ssize_t uverbs_events_read(struct uverbs_events *events, void *buf, size_t len);
 /*
