@@ -277,7 +277,7 @@ class Faults(StorageTest):
 
     def test_file_is_none(self):
         for size, args, words in ((0, [], 'give its size'), (BS - 1, [], 'give its size'),
-                                  (BS, ['--read-only', '--size', str(2 * BS)], 'asks for more')):
+                                  (BS, ['--read-only', '--size', str(2 * BS)], 'the options ask for more')):
             with open(self.disk, 'wb') as f:
                 f.truncate(size)
             rc, out, err = self.run_target(args + self.io()).end()
