@@ -210,7 +210,7 @@ class Perf(AppTest):
                 (3, b'6\0', '"MTU" is not one of'),
                 (4, b'\0' * perfpeer.KEYS, '"keys" is not of the form'),
                 (4, b'%n' * (perfpeer.KEYS // 2), '"keys" is not of the form'),
-                (4, perfpeer.keys(gid='0' * 32), 'start it with -g N (perftest: -x N)'),
+                (4, perfpeer.keys(gid='0' * 32), 'start the peer with -g N (perftest: -x N)'),
                 (4, perfpeer.keys(gid='fe80' + '0' * 27 + '1'), 'select another GID with -g'),
                 (4, perfpeer.keys(reads=0), 'allows no READs'),
                 (5, perfpeer.keys(qpn=0x78), 'more than 1 queue pair (--qp); give the same -q')):
@@ -224,7 +224,7 @@ class Perf(AppTest):
 
     def test_pingpong_nonsense(self):
         for data, why in ((b'x' * 52, 'not of the form LID:QPN:PSN:GID'),
-                          (perfpeer.address(gid='0' * 32), 'start it with -g'),
+                          (perfpeer.address(gid='0' * 32), 'start the peer with -g'),
                           (perfpeer.address() + b'DONE\0', 'is not "done"')):
             def talk(conn, data=data):
                 conn.sendall(data)
