@@ -213,8 +213,8 @@ int bb_ibcm_reject(struct bb_ibcm *cm, uint32_t id, uint16_t reason, const void 
 int bb_ibcm_disconnect(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32_t priv_len,
 		       uint64_t now);
 /*
- * Gives the ID back in any state. A connection that is not established is rejected or cancelled,
- * and an established one is disconnected. No event follows.
+ * Gives the ID back in any state. A connection that is not established, or a SIDR request, is
+ * rejected or cancelled, and an established connection is disconnected. No event follows.
  */
 int bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now);
 /*

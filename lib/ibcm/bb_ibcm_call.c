@@ -204,6 +204,9 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 
 	if (ret != 0)
 		return ret;
+	/* Linux: cm_destroy_id() of drivers/infiniband/core/cm.c. The reply frees the slot. */
+	if (c->state == BB_IBCM_SIDR_RCVD)
+		return bb_ibcm_sidr_reply(cm, id, BB_IBCM_SIDR_REJECT, 0, 0, NULL, 0);
 	c->owned = false;
 	switch (c->state) {
 	case BB_IBCM_REQ_SENT:
@@ -226,7 +229,6 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 			bb_ibcm_limit_ended(cm, c->net.dst);
 		break;
 	case BB_IBCM_SIDR_SENT:
-	case BB_IBCM_SIDR_RCVD:
 		bb_ibcm_slot_free(cm, c);
 		break;
 	default: /* DREQ_SENT ends by itself */

@@ -440,6 +440,31 @@ PAIR_TEST(test_sidr_resolves_and_refuses)
 	assert_nothing_left(p);
 }
 
+/* The caller gives the ID of a request back without an answer, or abandons it. */
+PAIR_TEST(test_released_sidr_request_is_rejected_and_abandoned_one_is_not)
+{
+	struct bb_ibcm_service udp = {
+		.service_id = 0x1110007, .mask = UINT64_MAX, .datagram = true, .cookie = 3};
+	const struct bb_ibcm_net net = pair_net(p, 0);
+	uint32_t id, sent;
+
+	OK(bb_ibcm_listen(p->end[1].cm, &udp));
+	OK(bb_ibcm_sidr(p->end[0].cm, &net, udp.service_id, 14, 2, "ask", 3, 7, p->now, &id));
+	pair_deliver_all(p);
+	sent = p->nmads;
+	OK(bb_ibcm_abandon(p->end[1].cm, last(p, 1, BB_IBCM_EV_SIDR_REQ)->id, p->now));
+	assert_int_equal(p->nmads, sent);
+	/* The peer asks again. */
+	assert_true(pair_time(p, UINT64_MAX - 1));
+	pair_deliver_all(p);
+	OK(bb_ibcm_release(p->end[1].cm, last(p, 1, BB_IBCM_EV_SIDR_REQ)->id, p->now));
+	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 0);
+	pair_deliver_all(p);
+	assert_fields(*last(p, 0, BB_IBCM_EV_SIDR_REP), id, id, msg.sidr_rep.status,
+		      BB_IBCM_SIDR_REJECT);
+	assert_nothing_left(p);
+}
+
 PAIR_TEST(test_sidr_without_answer_fails)
 {
 	const struct bb_ibcm_net net = pair_net(p, 0);
