@@ -14,7 +14,8 @@ struct soft_engine;
 
 /*
  * Runs one turn if there is work. Returns false if there was none. If another thread has the
- * engine's lock, returns true, because that thread may run a turn.
+ * engine's lock, returns true, because that thread may run a turn; if the engine's thread is about
+ * to sleep, wakes it.
  */
 bool soft_engine_try(struct soft_engine *e);
 /* Runs one turn. Returns false if another thread has the engine's lock. */

@@ -327,8 +327,16 @@ soft_engine_try(struct soft_engine *e)
 	const bool locked = rte_ticketlock_trylock(&e->lock);
 	bool due;
 
-	if (!locked)
+	if (!locked) {
+		/*
+		 * The holder may be the device's thread, in its last look for work before it
+		 * sleeps. Either that look finds the caller's doorbell, or this load finds the
+		 * thread asleep.
+		 */
+		bb_smp_mb();
+		soft_engine_rouse(e);
 		return true;
+	}
 	due = soft_engine_due(e);
 	if (due)
 		soft_engine_run(e);
