@@ -36,7 +36,8 @@ struct up_host {
 	struct ucma *u;
 	uint8_t gid[16];
 	struct up_file files[UP_FILES];
-	int reach; /* result of ucma_ops.reach() */
+	int reach;       /* result of ucma_ops.reach() */
+	uint32_t nreach; /* calls of ucma_ops.reach() */
 };
 
 struct up_mad {
@@ -88,6 +89,7 @@ up_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16])
 {
 	(void)sgid_index;
 	(void)dgid;
+	((struct up_host *)ctx)->nreach++;
 	return ((struct up_host *)ctx)->reach;
 }
 

@@ -137,39 +137,41 @@ no_loopback(struct ucma *u, union ucma_addr *a)
 /* ---- Ports */
 
 /*
- * Returns true if @id may not have the port of @o. Two IDs may share a port if both allow it and
- * neither listens (Linux: cma_check_port() of drivers/infiniband/core/cma.c).
+ * Returns 0 if @id may have the port of @o; -EADDRNOTAVAIL if one of them is at all addresses;
+ * -EADDRINUSE if both are at one address. Two IDs may share a port if both allow it and neither
+ * listens (Linux: cma_check_port() of drivers/infiniband/core/cma.c).
  */
-static bool
-conflicts(const struct ucma_id *id, const union ucma_addr *a, const struct ucma_id *o)
+static int
+conflict(const struct ucma_id *id, const union ucma_addr *a, const struct ucma_id *o)
 {
 	uint8_t x[16], y[16];
 
 	/* IDs of requests share the listener's port. */
 	if (o == id || o->ps != id->ps || o->state == UCMA_IDLE || (!o->active && o->had_cm) ||
 	    ucma_addr_port(&o->src) != ucma_addr_port(a))
-		return false;
+		return 0;
 	if (id->reuseaddr && o->reuseaddr && o->state != UCMA_LISTEN)
-		return false;
-	if (a->sa.sa_family != o->src.sa.sa_family && (id->afonly || o->afonly))
-		return false;
+		return 0;
+	if (a->sa.sa_family != o->src.sa.sa_family && id->afonly && o->afonly)
+		return 0;
 	if (ucma_addr_is_any(a) || ucma_addr_is_any(&o->src))
-		return true;
+		return -EADDRNOTAVAIL;
 	ucma_addr_gid(a, x);
 	ucma_addr_gid(&o->src, y);
-	return memcmp(x, y, 16) == 0;
+	return memcmp(x, y, 16) == 0 ? -EADDRINUSE : 0;
 }
 
 static int
 check_port(const struct ucma_id *id, const union ucma_addr *a)
 {
 	const struct ucma *u = id->u;
+	int ret = 0;
 	uint32_t i;
 
-	for (i = 1; i <= u->attr.max_ids; i++)
-		if (u->ids[i] != NULL && conflicts(id, a, u->ids[i]))
-			return -EADDRINUSE;
-	return 0;
+	for (i = 1; i <= u->attr.max_ids && ret == 0; i++)
+		if (u->ids[i] != NULL)
+			ret = conflict(id, a, u->ids[i]);
+	return ret;
 }
 
 int

@@ -12,6 +12,9 @@
 
 #include "ucma_priv.h"
 
+/* Peers that ucma_peers_check() remembers during a pass. */
+#define ASKED 64u
+
 /* Sets private data, of which @skip bytes are for the CM itself. */
 static void
 put_private(const struct bb_ibcm_msg *msg, uint32_t skip, uint8_t *to, uint8_t *to_len)
@@ -75,28 +78,62 @@ report_request(struct ucma_event *e, const struct ucma_id *id, const struct bb_i
 	p->srq = (uint8_t)msg->req.srq;
 }
 
+/*
+ * Returns true if the addresses of a request are those of its sender and receiver. On RoCE the
+ * address of a host is its GID (Linux: rdma_ip2gid()). The program must not see another host's.
+ */
+static bool
+addresses_match(const struct bb_ibcm_event *ev)
+{
+	return memcmp(ev->ip->src, ev->net->dst, sizeof(ev->ip->src)) == 0 &&
+	       memcmp(ev->ip->dst, ev->net->src, sizeof(ev->ip->dst)) == 0;
+}
+
+/*
+ * Drops a request for which there is no room. The peer repeats a REQ, for which there may be room
+ * later; a SIDR request is rejected (Linux: cm_destroy_id() of drivers/infiniband/core/cm.c after
+ * -ENOMEM of ucma_connect_event_handler() of ucma.c).
+ */
+static void
+no_room(struct ucma *u, const struct bb_ibcm_event *ev)
+{
+	(void)(ev->type == BB_IBCM_EV_REQ ? bb_ibcm_abandon : bb_ibcm_release)(u->cm, ev->id,
+									       u->now);
+}
+
 static void
 requested(struct ucma *u, const struct bb_ibcm_event *ev)
 {
 	struct ucma_id *listener = ucma_id_at(u, ev->cookie), *id = NULL;
-	struct ucma_event *e = NULL;
+	struct ucma_event *e;
 
+	if (!addresses_match(ev)) {
+		if (ev->type == BB_IBCM_EV_REQ)
+			(void)bb_ibcm_reject(u->cm, ev->id, BB_IBCM_REJ_GID, NULL, 0, u->now);
+		(void)bb_ibcm_release(u->cm, ev->id, u->now);
+		return;
+	}
 	/* The listener exists: it removes its service when it is destroyed. */
 	if (listener->backlog > 0)
 		id = ucma_id_new(u, listener->ps, listener->qp_type);
 	if (id == NULL) {
+		no_room(u, ev);
+		return;
+	}
+	if (!fill(id, listener, ev)) {
+		(void)ucma_id_free(id);
 		/* Rejects the request. */
 		(void)bb_ibcm_release(u->cm, ev->id, u->now);
 		return;
 	}
-	ucma_cm_set(id, ev->id);
-	(void)bb_ibcm_cookie_set(u->cm, ev->id, id->number);
-	if (fill(id, listener, ev))
-		e = ucma_event_request(listener, id);
+	e = ucma_event_request(listener, id);
 	if (e == NULL) {
 		(void)ucma_id_free(id);
+		no_room(u, ev);
 		return;
 	}
+	ucma_cm_set(id, ev->id);
+	(void)bb_ibcm_cookie_set(u->cm, ev->id, id->number);
 	listener->backlog--;
 	report_request(e, id, ev->msg);
 }
@@ -222,6 +259,43 @@ ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 	}
 }
 
+/* Ends the connections of an ID and of all later IDs to the same host. */
+static void
+host_gone(struct ucma *u, const struct ucma_id *first)
+{
+	uint8_t dgid[16];
+	struct ucma_id *id;
+	uint32_t i;
+
+	memcpy(dgid, first->dgid, sizeof(dgid));
+	for (i = first->number; i <= u->attr.max_ids && u->peers != 0; i++) {
+		id = u->ids[i];
+		if (id == NULL || !id->has_cm || memcmp(id->dgid, dgid, sizeof(dgid)) != 0)
+			continue;
+		if (id->established)
+			end(id, UCMA_EV_DISCONNECTED, 0, true, NULL);
+		else
+			end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, true, NULL);
+	}
+}
+
+/*
+ * Returns true if this pass has asked for the peer of @id. Remembers the peer if there is room, so
+ * that the next ID of it is not asked for.
+ */
+static bool
+asked(uint8_t (*gids)[16], uint32_t *n, const struct ucma_id *id)
+{
+	uint32_t i;
+
+	for (i = 0; i < *n; i++)
+		if (memcmp(gids[i], id->dgid, sizeof(gids[i])) == 0)
+			return true;
+	if (*n < ASKED)
+		memcpy(gids[(*n)++], id->dgid, sizeof(gids[0]));
+	return false;
+}
+
 /*
  * A host that is killed sends no DREQ. Where a process is a host of its own, its peers must not
  * wait for an answer for ever, so the link is asked whether the host is still there.
@@ -229,21 +303,16 @@ ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 void
 ucma_peers_check(struct ucma *u)
 {
+	uint8_t gids[ASKED][16];
 	struct ucma_id *id;
-	uint32_t i;
-	int ret;
+	uint32_t i, n = 0;
 
 	for (i = 1; i <= u->attr.max_ids && u->peers != 0; i++) {
 		id = u->ids[i];
-		if (id == NULL || !id->has_cm)
+		if (id == NULL || !id->has_cm || asked(gids, &n, id))
 			continue;
-		ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid);
 		/* Another error is one of this host, such as a lack of descriptors. */
-		if (ret != -EHOSTUNREACH)
-			continue;
-		if (id->established)
-			end(id, UCMA_EV_DISCONNECTED, 0, true, NULL);
-		else
-			end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, true, NULL);
+		if (u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid) == -EHOSTUNREACH)
+			host_gone(u, id);
 	}
 }

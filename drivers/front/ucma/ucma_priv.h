@@ -176,7 +176,7 @@ bool ucma_addr_is_any(const union ucma_addr *a);
 bool ucma_gid_find(struct ucma *u, const uint8_t gid[16], uint32_t *index);
 /* Binds an ID in state IDLE. Returns 0 or a negative errno. */
 int ucma_bind_to(struct ucma_id *id, const union ucma_addr *a);
-/* Returns -EADDRINUSE if another ID prevents that this one listens at its address. */
+/* Returns -EADDRINUSE or -EADDRNOTAVAIL if another ID prevents that this one listens. */
 int ucma_listen_check(const struct ucma_id *id);
 /* Looks again at IDs that wait for the way to their destination. */
 void ucma_addr_tick(struct ucma *u);

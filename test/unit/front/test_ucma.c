@@ -337,6 +337,10 @@ TEST(test_connections_to_a_host_that_is_gone_end)
 	uint32_t id = routed(up, 3, RDMA_PS_TCP, PORT), in_use;
 
 	OK(connect_rc(a, id, &p));
+	/* One question for both, twice a second. */
+	a->nreach = 0;
+	up_time(up, UP_SEC);
+	assert_int_equal(a->nreach, 2);
 	/* An error of this host says nothing about the other one. */
 	a->reach = -EMFILE;
 	up_time(up, UP_SEC);
@@ -371,7 +375,7 @@ TEST(test_lost_request_times_out)
 
 /* ---- Requests */
 
-/* The third request waits until the program has read an event. */
+/* The third request is dropped. The peer repeats it, after the program has read an event. */
 TEST(test_backlog_limits_unread_requests)
 {
 	struct up *up = up_new(16);
@@ -384,22 +388,87 @@ TEST(test_backlog_limits_unread_requests)
 		OK(connect_rc(a, routed(up, 1 + i, RDMA_PS_TCP, PORT), &p));
 		up_run(up);
 	}
-	assert_int_equal(event(a, REJECTED).uid, 3);
-	event(b, CONNECT_REQUEST);
+	no_event(a, 0);
+	assert_int_equal(ucma_ids(b->u), 3);
+	assert_int_equal(event(b, CONNECT_REQUEST).param.conn.qp_num, QPN);
+	up_time(up, 5 * UP_SEC);
+	up_run(up);
+	no_event(a, 0);
+	assert_int_equal(event(b, CONNECT_REQUEST).param.conn.qp_num, QPN + 1);
+	assert_int_equal(event(b, CONNECT_REQUEST).param.conn.qp_num, QPN + 2);
+	no_event(b, 0);
 	for (uint32_t i = 3; i < 5; i++) {
 		const struct rdma_ucm_conn_param p = param(QPN + i, "");
 
 		OK(connect_rc(a, routed(up, 1 + i, RDMA_PS_TCP, PORT), &p));
 		up_run(up);
 	}
-	assert_int_equal(event(a, REJECTED).uid, 5);
 	/* The two requests that the program has not read end with the listener. */
-	assert_int_equal(destroy(b, 0, l), 1);
+	assert_int_equal(destroy(b, 0, l), 3);
 	up_run(up);
-	assert_int_equal(event(a, REJECTED).uid, 2);
 	assert_int_equal(event(a, REJECTED).uid, 4);
+	assert_int_equal(event(a, REJECTED).uid, 5);
 	no_event(b, 0);
-	assert_int_equal(ucma_ids(b->u), 1);
+	assert_int_equal(ucma_ids(b->u), 3);
+	up_free(up);
+}
+
+/* A SIDR request above the backlog, or of an ID that is destroyed, is answered at once. */
+TEST(test_datagram_request_without_an_answer_is_rejected)
+{
+	struct up *up = up_new(16);
+	struct up_host *a = &up->host[0], *b = &up->host[1];
+	const struct rdma_ucm_conn_param p = param(0, "");
+	struct rdma_ucm_event_resp ev;
+
+	listener(b, RDMA_PS_UDP, PORT, 1);
+	OK(connect_rc(a, routed(up, 1, RDMA_PS_UDP, PORT), &p));
+	OK(connect_rc(a, routed(up, 2, RDMA_PS_UDP, PORT), &p));
+	up_run(up);
+	ev = event(a, UNREACHABLE);
+	assert_fields(ev, uid, 2, status, BB_IBCM_SIDR_REJECT);
+	destroy(b, 0, event(b, CONNECT_REQUEST).id);
+	up_run(up);
+	ev = event(a, UNREACHABLE);
+	assert_fields(ev, uid, 1, status, BB_IBCM_SIDR_REJECT);
+	up_free(up);
+}
+
+/* Sends the requests of host 0 with a changed byte of the addresses in their private data. */
+static void
+change_addresses(struct up *up, uint32_t at, uint32_t mask)
+{
+	for (uint32_t i = up->next; i < up->nmads; i++)
+		up->mads[i].mad[at] ^= (uint8_t)mask;
+	up_run(up);
+}
+
+/* The addresses of a request must be those of its sender and its receiver. */
+TEST(test_request_with_addresses_of_another_host_is_rejected)
+{
+	/* Last bytes of the source and the destination in a REQ and a SIDR_REQ. */
+	static const uint32_t req[] = {24 + 140 + 19, 24 + 140 + 35};
+	static const uint32_t sidr[] = {24 + 16 + 19, 24 + 16 + 35};
+	struct up *up = up_new(16);
+	struct up_host *a = &up->host[0], *b = &up->host[1];
+	const struct rdma_ucm_conn_param p = param(QPN, ""), u = param(0, "");
+
+	listener(b, RDMA_PS_TCP, PORT, 0);
+	listener(b, RDMA_PS_UDP, PORT, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		OK(connect_rc(a, routed(up, 1, RDMA_PS_TCP, PORT), &p));
+		change_addresses(up, req[i], 4);
+		assert_int_equal(event(a, REJECTED).status, BB_IBCM_REJ_GID);
+		OK(connect_rc(a, routed(up, 1, RDMA_PS_UDP, PORT), &u));
+		change_addresses(up, sidr[i], 4);
+		assert_int_equal(event(a, UNREACHABLE).status, BB_IBCM_SIDR_REJECT);
+	}
+	no_event(b, 0);
+	assert_int_equal(ucma_ids(b->u), 2);
+	/* Without a change the same requests reach the program. */
+	OK(connect_rc(a, routed(up, 1, RDMA_PS_UDP, PORT), &u));
+	change_addresses(up, sidr[0], 0);
+	event(b, CONNECT_REQUEST);
 	up_free(up);
 }
 

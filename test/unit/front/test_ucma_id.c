@@ -20,7 +20,8 @@ TEST(test_binds_conflict_as_ports_of_a_host_do)
 	assert_int_equal(bind_rc(h, 0, id, HOST(1), PORT + 1), -EINVAL);
 	other = create(h, 0, 1, RDMA_PS_TCP);
 	assert_int_equal(bind_rc(h, 0, other, HOST(1), PORT), -EADDRINUSE);
-	assert_int_equal(bind_rc(h, 0, other, INADDR_ANY, PORT), -EADDRINUSE);
+	/* Linux has another error if one of both is at all addresses. */
+	assert_int_equal(bind_rc(h, 0, other, INADDR_ANY, PORT), -EADDRNOTAVAIL);
 	assert_int_equal(bind_rc(h, 0, other, HOST(7), PORT), -EADDRNOTAVAIL);
 	/* Another port, another port space. */
 	OK(bind_rc(h, 0, other, HOST(1), PORT + 1));
@@ -330,12 +331,13 @@ TEST(test_number_of_ids_is_bounded)
 	OK(create_rc(h, 0, 1, RDMA_PS_TCP, &other));
 	OK(create_rc(h, 0, 1, RDMA_PS_TCP, &id));
 	assert_int_equal(create_rc(h, 0, 1, RDMA_PS_TCP, &id), -ENOMEM);
-	/* A request that would need an ID is rejected. */
+	/* A request that would need an ID is dropped. The peer repeats it. */
 	OK(connect_rc(&up->host[0], routed(up, 1, RDMA_PS_TCP, PORT), &p));
 	up_run(up);
-	event(&up->host[0], REJECTED);
+	no_event(h, 0);
+	no_event(&up->host[0], 0);
 	destroy(h, 0, other);
-	OK(connect_rc(&up->host[0], routed(up, 2, RDMA_PS_TCP, PORT), &p));
+	up_time(up, 5 * UP_SEC);
 	up_run(up);
 	/* The number is used again only after all others. */
 	assert_int_not_equal(event(h, CONNECT_REQUEST).id, first);
