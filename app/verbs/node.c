@@ -34,6 +34,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char name[BB_DEV_NAME_MAX], args[1024];
 static struct mlx5_ctx *base;
+static uint64_t node_guid; /* 0 until the rdma_cm node is opened */
 static pid_t owner;
 
 /*
@@ -166,8 +167,10 @@ open_cm_locked(int *fd)
 	struct cm_file *file;
 	int ret = need_base();
 
+	if (node_guid == 0)
+		node_guid = read_guid();
 	if (ret == 0)
-		ret = cm_open(base, read_guid(), &file, fd);
+		ret = cm_open(base, node_guid, &file, fd);
 	if (ret == 0 && !fds_set(*fd, FD_CM, file)) {
 		cm_put(file);
 		close(*fd);
@@ -186,26 +189,30 @@ result(int ret, int fd)
 	return -1;
 }
 
+/* Calls @open with the lock. A thread that is cancelled meanwhile would leave the lock taken. */
+static int
+open_node(int (*open)(int *fd))
+{
+	int fd = -1, ret, state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_mutex_lock(&lock);
+	ret = open(&fd);
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(state, NULL);
+	return result(ret, fd);
+}
+
 int
 node_open(void)
 {
-	int fd = -1, ret;
-
-	pthread_mutex_lock(&lock);
-	ret = open_locked(&fd);
-	pthread_mutex_unlock(&lock);
-	return result(ret, fd);
+	return open_node(open_locked);
 }
 
 int
 node_open_cm(void)
 {
-	int fd = -1, ret;
-
-	pthread_mutex_lock(&lock);
-	ret = open_cm_locked(&fd);
-	pthread_mutex_unlock(&lock);
-	return result(ret, fd);
+	return open_node(open_cm_locked);
 }
 
 bool

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,8 @@
 #define MAX_IDS   8192u
 #define ACK_DELAY 16u /* local_ca_ack_delay that uverbs reports */
 #define MS        UINT64_C(1000000)
+/* MADs that are handled while the lock is held once, so that peers cannot keep it taken. */
+#define MAX_MADS 64u
 
 struct cm_file {
 	unsigned int refs;    /* atomic */
@@ -45,6 +48,8 @@ static pthread_t thread;
 static int wake = -1;         /* eventfd; ends a sleep of the thread */
 static uint64_t sleeps_until; /* time up to which the thread sleeps */
 static bool stopping;
+/* Reference that node_file() has taken. The command's thread releases it without the lock. */
+static struct fd_ref named = {FD_NONE, NULL};
 
 static uint64_t
 now_ns(void)
@@ -129,51 +134,68 @@ node_readable(void *ctx, void *file_arg, bool readable)
 		return; /* not possible: the descriptor is readable */
 }
 
+/*
+ * Copies between @own and memory of the program. The kernel copies, so that an address that is not
+ * mapped is an error of the command.
+ */
+static int
+copy(void *own, uint64_t addr, size_t len, bool write)
+{
+	struct iovec here = {own, len}, there = {(void *)(uintptr_t)addr, len};
+	ssize_t done = write ? process_vm_writev(getpid(), &here, 1, &there, 1, 0)
+			     : process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+
+	if (done >= 0 || (errno != ENOSYS && errno != EPERM))
+		return done == (ssize_t)len ? 0 : -EFAULT;
+	/* A sandbox forbids the system call. */
+	if (addr == 0)
+		return -EFAULT;
+	memcpy(write ? there.iov_base : own, write ? own : there.iov_base, len);
+	return 0;
+}
+
 static int
 node_copy_in(void *ctx, void *to, uint64_t from, size_t len)
 {
 	(void)ctx;
-	if (from == 0)
-		return -EFAULT;
-	memcpy(to, (const void *)(uintptr_t)from, len);
-	return 0;
+	return copy(to, from, len, false);
 }
 
 static int
 node_copy_out(void *ctx, uint64_t to, const void *from, size_t len)
 {
 	(void)ctx;
-	if (to == 0)
-		return -EFAULT;
-	memcpy((void *)(uintptr_t)to, from, len);
-	return 0;
+	/* The copy only reads @from. */
+	return copy((void *)(uintptr_t)from, to, len, true);
 }
 
+/* Called at most once in a command. */
 static struct ucma_file *
 node_file(void *ctx, uint32_t fd)
 {
-	const struct fd_ref ref = fds_get((int)fd);
-	struct ucma_file *f = ref.kind == FD_CM ? ((struct cm_file *)ref.p)->f : NULL;
-
 	(void)ctx;
-	/* The file stays while the lock is held: cm_close() takes it. */
-	fds_put(&ref);
-	return f;
+	named = fds_get((int)fd);
+	return named.kind == FD_CM ? ((struct cm_file *)named.p)->f : NULL;
 }
 
 /* ---- The thread */
 
-static void
+/* Handles at most MAX_MADS received MADs. Returns true if there may be more. */
+static bool
 receive(uint64_t now)
 {
 	struct bb_ibcm_gmp gmp;
 	const uint8_t *mad;
-	uint32_t len;
+	uint32_t len, i;
 
-	while ((mad = qp1_receive(qp1, &gmp, &len)) != NULL) {
+	for (i = 0; i < MAX_MADS; i++) {
+		mad = qp1_receive(qp1, &gmp, &len);
+		if (mad == NULL)
+			return false;
 		ucma_rx(node, &gmp, mad, len, now);
 		qp1_done(qp1);
 	}
+	return true;
 }
 
 /* Returns the milliseconds until a time, rounded up; -1 if it never comes. */
@@ -191,6 +213,7 @@ serve(void *arg)
 	struct pollfd p[2] = {{.fd = wake, .events = POLLIN}, {.events = POLLIN}};
 	uint64_t n, now;
 	int wait = 0;
+	bool more;
 
 	(void)arg;
 	p[1].fd = qp1_fd(qp1);
@@ -203,9 +226,9 @@ serve(void *arg)
 			break;
 		}
 		now = now_ns();
-		receive(now);
+		more = receive(now);
 		ucma_tick(node, now);
-		sleeps_until = ucma_deadline(node);
+		sleeps_until = more ? now : ucma_deadline(node);
 		wait = until(sleeps_until, now);
 		pthread_mutex_unlock(&lock);
 	}
@@ -387,6 +410,7 @@ wait_readable(struct cm_file *file, int fd)
 int
 cm_write(struct cm_file *file, const void *buf, size_t len)
 {
+	struct fd_ref ref;
 	bool ended;
 	int rc, state;
 
@@ -394,7 +418,11 @@ cm_write(struct cm_file *file, const void *buf, size_t len)
 		state = lock_node();
 		ended = file->f == NULL;
 		rc = ended ? EAGAIN : command(file, buf, len);
+		ref = named;
+		named.kind = FD_NONE;
 		unlock_node(state);
+		/* The last reference to a file takes the lock. */
+		fds_put(&ref);
 		/* The process exits: as in the kernel, the call does not return. */
 		if (ended)
 			rc = wait_readable(file, -1);
