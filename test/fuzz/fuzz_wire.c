@@ -145,15 +145,17 @@ no_room(void *arg, uint32_t len)
 static void
 take(struct world *w, struct soft_engine *e, const uint8_t *p, uint32_t len)
 {
-	struct rte_mbuf mbuf = {.buf_addr = (void *)(uintptr_t)p,
-				.nb_segs = 1,
-				.data_len = (uint16_t)len,
-				.pkt_len = len},
-			*m = &mbuf;
+	/* Static, because gcc's AddressSanitizer does not align it to 64 bytes on the stack. */
+	static struct rte_mbuf mbuf;
 	static const struct soft_port_hw hw;
+	struct rte_mbuf *m = &mbuf;
 	struct soft_port_rx rx;
 	struct soft_packet packet;
 
+	mbuf.buf_addr = (void *)(uintptr_t)p;
+	mbuf.nb_segs = 1;
+	mbuf.data_len = (uint16_t)len;
+	mbuf.pkt_len = len;
 	if (soft_wire_expected(e->dev, e, &m, 1) != 0 ||
 	    soft_port_input(&w->stack, p, len, &hw, &rx, 0) != SOFT_PORT_IN_ROCE)
 		return;
