@@ -68,7 +68,8 @@ push_all(struct soft *s, uint64_t from, uint64_t n, uint32_t batch)
 	uint32_t k;
 	int rc;
 
-	while (done < n) {
+	/* The last flush may leave messages, if the send queue is full. */
+	while (done < n || rdma_ring_tx_pending(&tx)) {
 		for (k = 0, rc = 0; k < batch && done < n; k++, done++) {
 			ring_fill(&m, from + done);
 			rc = rdma_ring_push(&tx, &m);
@@ -86,7 +87,7 @@ push_all(struct soft *s, uint64_t from, uint64_t n, uint32_t batch)
 		else if (remote_give_up(&idle, &since))
 			return -ETIMEDOUT;
 	}
-	return 0;
+	return tx.error;
 }
 
 /* Receives @n messages, the first of which must be @from. */

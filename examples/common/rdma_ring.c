@@ -73,6 +73,8 @@ rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error)
 		tx->error = error;
 	tx->stop = tx->head; /* makes the next push call rdma_ring_tx_wait(), which returns the
 				error */
+	/* Pushed messages are never sent: rdma_ring_tx_pending() must not wait for them. */
+	tx->posted = tx->rung = tx->head;
 }
 
 void

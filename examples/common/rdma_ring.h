@@ -147,7 +147,8 @@ int rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem
 
 /*
  * Make all later calls of rdma_ring_push() or rdma_ring_pop() return @error, a negative errno. A
- * second call of the same function changes nothing.
+ * second call of the same function changes nothing. Messages that were pushed, but not posted, are
+ * discarded.
  */
 void rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error);
 void rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error);
@@ -273,7 +274,7 @@ rdma_ring_push(struct rdma_ring_tx *tx, const void *data)
 	return 0;
 }
 
-/* Returns true if the doorbell of a pushed message was not rung yet. */
+/* Returns true if the doorbell of a pushed message was not rung yet; false after an error. */
 static inline bool
 rdma_ring_tx_pending(const struct rdma_ring_tx *tx)
 {

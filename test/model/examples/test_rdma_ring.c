@@ -456,10 +456,16 @@ TEST(test_failed_peer_stops_both_sides)
 		assert_true(rte_get_tsc_cycles() < end);
 	assert_int_not_equal(wc.status, BB_WC_SUCCESS);
 	assert_ptr_equal(wc.qp, e.qa);
+	assert_int_equal(push(2), 0);
+	assert_true(rdma_ring_tx_pending(&e.tx));
 	rdma_ring_tx_fail(&e.tx, -EPIPE);
 	rdma_ring_tx_fail(&e.tx, -EIO);
+	/* A program that waits for its last messages must not wait for this one. */
+	assert_false(rdma_ring_tx_pending(&e.tx));
 	rdma_ring_rx_fail(&e.rx, -EPIPE);
-	assert_int_equal(push(2), -EPIPE);
+	assert_int_equal(push(3), -EPIPE);
+	rdma_ring_tx_flush(&e.tx);
+	assert_false(rdma_ring_tx_pending(&e.tx));
 	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPIPE);
 	ring_close();
 }
