@@ -84,7 +84,10 @@ const char *io_queue_way(const struct io_queue *q);
  */
 void io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint64_t len,
 	      uint64_t offset);
-/* Passes all started requests to the kernel by one system call. Returns 0 or a negative errno. */
+/*
+ * Passes all started requests to the kernel by one system call. Returns 0; or a negative errno, if
+ * the kernel accepts no more requests: then the requests that it has not accepted end with -EIO.
+ */
 int io_submit(struct io_queue *q);
 /* Returns up to @n completed requests in @done, and their number. Does not wait. */
 uint32_t io_reap(struct io_queue *q, struct io_done *done, uint32_t n);

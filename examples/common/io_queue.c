@@ -30,7 +30,7 @@ struct io_queue {
 	uint32_t depth;
 	uint32_t free; /* index of the first free request; depth if there is none */
 	uint32_t unsubmitted;
-	struct io_done *done; /* requests that completed in io_start() */
+	struct io_done *done; /* requests that completed in io_start(), or that io_submit() ended */
 	uint32_t ndone;
 	struct request req[];
 };
@@ -131,27 +131,35 @@ io_queue_way(const struct io_queue *q)
 
 /*
  * Returns true if data of acknowledged writes may be lost. A FUA write that failed for lack of
- * space has lost nothing.
+ * space has lost nothing, nor has one with invalid parameters, which the kernel rejects first.
  */
 static bool
 lost(const struct request *r, int res)
 {
 	if (r->op == IO_WRITE_SYNC)
-		return res < 0 && res != -ENOSPC && res != -EDQUOT && res != -EFBIG;
+		return res < 0 && res != -ENOSPC && res != -EDQUOT && res != -EFBIG &&
+		       res != -EINVAL;
 	return res < 0 && r->op == IO_SYNC;
 }
 
-/* Fills @done for a completed or failed request, and frees the request. */
+/* Fills @done with the result of a request, and frees the request. */
+static void
+release(struct io_queue *q, struct request *r, int res, struct io_done *done)
+{
+	done->tag = r->tag;
+	done->res = res;
+	r->next = q->free;
+	q->free = (uint32_t)(r - q->req);
+}
+
+/* Ends a request with the kernel's result. */
 static void
 finish(struct io_queue *q, struct request *r, int res, struct io_done *done)
 {
 	if (lost(r, res) && !__atomic_exchange_n(&q->b->sync_failed, 1, __ATOMIC_RELAXED))
 		say("a write to the medium failed: %s; all later flushes and FUA writes fail",
 		    strerror(-res));
-	done->tag = r->tag;
-	done->res = res;
-	r->next = q->free;
-	q->free = (uint32_t)(r - q->req);
+	release(q, r, res, done);
 }
 
 /*
@@ -265,6 +273,26 @@ io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint64_t le
 	finish(q, r, result, &q->done[q->ndone++]);
 }
 
+/*
+ * Ends the requests that the kernel has not taken, with -EIO. No thread of the kernel reads the
+ * ring (IORING_SETUP_SQPOLL), so the entries can be taken back.
+ */
+static void
+withdraw(struct io_queue *q)
+{
+	struct io_uring_sq *sq = &q->ring.sq;
+	unsigned int first = __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE), i;
+
+	for (i = first; i != sq->sqe_tail; i++) {
+		const struct io_uring_sqe *sqe = &sq->sqes[i & (*sq->kring_entries - 1)];
+
+		release(q, (struct request *)(uintptr_t)sqe->user_data, -EIO, &q->done[q->ndone++]);
+	}
+	sq->sqe_head = sq->sqe_tail = first;
+	__atomic_store_n(sq->ktail, first, __ATOMIC_RELEASE);
+	q->unsubmitted = 0;
+}
+
 int
 io_submit(struct io_queue *q)
 {
@@ -276,8 +304,10 @@ io_submit(struct io_queue *q)
 	/* The kernel has too few resources now. The next call submits the remaining requests. */
 	if (rc == -EAGAIN || rc == -EBUSY || rc == -EINTR)
 		return 0;
-	if (rc < 0)
+	if (rc < 0) {
+		withdraw(q);
 		return rc;
+	}
 	q->unsubmitted -= (uint32_t)rc;
 	return 0;
 }

@@ -83,12 +83,15 @@ write_done(struct nvmf_req *r, int res)
 static void
 write_data(struct nvmf_req *r)
 {
-	struct nvmf_io io = {.op = NVMF_IO_WRITE,
-			     .fua = fua_of(r),
-			     .buf = (void *)(uintptr_t)r->data,
-			     .offset = bytes_at(r),
-			     .len = r->len};
+	struct nvmf_io io = {
+		.op = NVMF_IO_WRITE, .fua = fua_of(r), .offset = bytes_at(r), .len = r->len};
 
+	/* Data in a capsule may begin at any byte; O_DIRECT needs the alignment of a block. */
+	if (r->in_capsule && ((uintptr_t)r->data & ((1u << r->ns->shift) - 1)) != 0) {
+		memcpy(r->mem, r->data, r->len);
+		r->data = r->mem;
+	}
+	io.buf = (void *)(uintptr_t)r->data;
 	nvmf_start(r, &io, write_done);
 }
 

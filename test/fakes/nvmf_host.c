@@ -50,6 +50,7 @@ execute(struct nvmf_host *h, const struct nvmf_io *io)
 	     (io->len <= sizeof(h->storage) && io->offset <= sizeof(h->storage) - io->len));
 	h->ops[io->op]++;
 	h->fuas += io->fua;
+	h->buf = io->buf;
 	if (h->fail != 0)
 		return h->fail;
 	if (io->op == NVMF_IO_READ)

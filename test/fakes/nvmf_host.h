@@ -65,6 +65,7 @@ struct nvmf_host {
 	uint32_t nheld;
 	uint32_t ops[5]; /* requests to NSID 4 by enum nvmf_io_op */
 	uint32_t fuas;
+	const void *buf; /* of the last request to NSID 4 */
 	/* of the last command executed by nvmf_host_exec() */
 	uint64_t result;
 	uint8_t capsule[64][NVMF_SQE + IN_CAPSULE];

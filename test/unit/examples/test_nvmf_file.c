@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <liburing.h>
+
 #include "bb_test.h"
 #include "nvmf_host.h"
 #include "nvmf_program.h"
@@ -33,6 +35,22 @@ say(const char *fmt, ...)
 	vprintf(fmt, ap);
 	va_end(ap);
 	printf("\n");
+}
+
+static bool refuse; /* the kernel takes no requests */
+
+/* In place of liburing's function, which would call the kernel with the ring's file. */
+int
+io_uring_submit(struct io_uring *ring)
+{
+	int fd = ring->ring_fd, enter_fd = ring->enter_ring_fd, rc;
+
+	if (refuse)
+		ring->ring_fd = ring->enter_ring_fd = -1;
+	rc = io_uring_submit_and_wait(ring, 0);
+	ring->ring_fd = fd;
+	ring->enter_ring_fd = enter_fd;
+	return rc;
 }
 
 static bool
@@ -206,6 +224,52 @@ TEST_WITH(setup, teardown, test_flush_after_a_failed_one_fails)
 	assert_int_equal(rw(NVM_WRITE_ZEROES, 0, 1, CDW12_FUA), SC_WRITE_FAULT);
 	assert_int_equal(rw(NVM_READ, 0, 1, CDW12_FUA), SC_READ_ERROR);
 	assert_int_equal(rw(NVM_WRITE, 0, 1, 0), SC_OK);
+}
+
+TEST_WITH(setup, teardown, test_fua_write_with_invalid_parameters_loses_no_data)
+{
+	struct io_done done = {0};
+
+	/* No file has such an offset: the kernel rejects the write before it changes anything. */
+	io_start(file.q, IO_WRITE_SYNC, 7, host.mem, 512, UINT64_C(1) << 63);
+	assert_int_equal(io_reap(file.q, &done, 1), 1);
+	assert_int_equal(done.tag, 7);
+	assert_int_equal(done.res, -EINVAL);
+	assert_int_equal(file.b.sync_failed, 0);
+	assert_int_equal(rw(NVM_WRITE, 0, 1, CDW12_FUA), SC_OK);
+}
+
+TEST(test_requests_that_io_uring_does_not_take_end_with_an_error)
+{
+	uint8_t cmd[NVMF_SQE];
+	uint32_t before, i;
+	int rc;
+
+	if (!uring_works())
+		skip();
+	assert_int_equal(open_file(true), 0);
+	assert_int_equal(rw(NVM_WRITE, 0, 1, 0), SC_OK);
+	before = host.responses;
+	for (i = 0; i < 3; i++) {
+		nvmf_host_rw(&host, cmd, NVM_WRITE, NSID, i, 1, 512);
+		put32(cmd + AT_CDW12, i == 0 ? CDW12_FUA : 0);
+		nvmf_host_send(&host, q, cmd, NULL, 0);
+	}
+	nvmf_host_run(&host);
+	refuse = true;
+	(void)nvmf_file_poll(&file, &rc);
+	refuse = false;
+	assert_true(rc < 0);
+	assert_int_equal(nvmf_file_poll(&file, &rc), 3);
+	nvmf_host_run(&host);
+	assert_int_equal(host.responses, before + 3);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(nvmf_host_status(&host, before + i), SC_WRITE_FAULT);
+	/* Nothing was written, so no data is lost, and the ring works. */
+	assert_int_equal(file.b.sync_failed, 0);
+	for (i = 0; i < 200; i++)
+		assert_int_equal(rw(NVM_WRITE, i, 1, i & 1 ? CDW12_FUA : 0), SC_OK);
+	assert_int_equal(teardown(NULL), 0);
 }
 
 TEST_MAIN(0)

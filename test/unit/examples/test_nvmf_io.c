@@ -352,12 +352,49 @@ in_capsule(uint8_t op, uint64_t offset, uint32_t len, uint32_t have)
 	return host.responses == before + 1 ? nvmf_host_status(&host, before) : UINT32_MAX;
 }
 
+/* Returns whether @buf is the memory of a request, which the transport has aligned. */
+static bool
+in_memory(const void *buf)
+{
+	uint32_t i;
+
+	for (i = 0; i < IO_DEPTH; i++)
+		if (buf == q->req[i].mem)
+			return true;
+	return false;
+}
+
 TEST_WITH(setup, teardown, test_data_in_the_capsule_is_written)
 {
 	assert_int_equal(in_capsule(NVM_WRITE, 512, 1024, 2048), SC_OK);
 	assert_memory_equal(host.storage, host.mem + 512, 1024);
 	assert_int_equal(in_capsule(NVM_WRITE, 0, IN_CAPSULE, IN_CAPSULE), SC_OK);
 	assert_memory_equal(host.storage, host.mem, IN_CAPSULE);
+}
+
+TEST_WITH(setup, teardown, test_data_at_an_odd_byte_of_the_capsule_reaches_the_namespace_aligned)
+{
+	static uint8_t capsule[NVMF_SQE + IN_CAPSULE + 512];
+	uint8_t *page = (uint8_t *)(((uintptr_t)capsule + NVMF_SQE + 511) & ~(uintptr_t)511);
+	uint8_t cmd[NVMF_SQE];
+	uint32_t at;
+
+	memcpy(page, host.mem, IN_CAPSULE);
+	for (at = 0; at < 1024; at += at < 2 ? 1 : 255) {
+		nvmf_host_rw(&host, cmd, NVM_WRITE, 4, 0, 2, 1024);
+		put32(cmd + AT_CDW12, 1 | CDW12_FUA);
+		nvmf_host_in_capsule(cmd, at, 1024);
+		memcpy(page - NVMF_SQE, cmd, NVMF_SQE);
+		nvmf_capsule(q, page - NVMF_SQE, NVMF_SQE + IN_CAPSULE, 0);
+		nvmf_host_run(&host);
+		assert_int_equal(nvmf_host_status(&host, host.responses - 1), SC_OK);
+		assert_memory_equal(host.storage, page + at, 1024);
+		/* Only data at an unaligned byte moves to the memory of the request. */
+		if (at % 512 == 0)
+			assert_ptr_equal(host.buf, page + at);
+		else
+			assert_true(in_memory(host.buf));
+	}
 }
 
 TEST_WITH(setup, teardown, test_data_outside_of_the_capsule_is_refused)
