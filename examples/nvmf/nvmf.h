@@ -118,7 +118,7 @@ struct nvmf_subsys {
 struct nvmf_target_attr {
 	struct nvmf_subsys *subsys;
 	uint32_t nsubsys;
-	uint32_t max_io;     /* bytes of a command's data: a power of two, 4096 to 1 MiB */
+	uint32_t max_io;     /* bytes of a command's data: a power of two, 8192 to 1 MiB */
 	uint32_t in_capsule; /* bytes of data in a capsule of an I/O queue, a multiple of 16 */
 	uint32_t io_queues;  /* of a controller, 1 to NVMF_MAX_QUEUES */
 	uint32_t io_depth;   /* entries of an I/O queue, 2 to NVMF_MAX_DEPTH */

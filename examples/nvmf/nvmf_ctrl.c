@@ -45,7 +45,7 @@ nvmf_target_create(const struct nvmf_target_attr *attr, struct nvmf_target **out
 	struct nvmf_target *t;
 	uint32_t i;
 
-	if ((attr->max_io & (attr->max_io - 1)) != 0 || attr->max_io < NVMF_PAGE ||
+	if ((attr->max_io & (attr->max_io - 1)) != 0 || attr->max_io < 2 * NVMF_PAGE ||
 	    attr->max_io > 1 << 20 || attr->in_capsule % 16 != 0 ||
 	    attr->in_capsule > attr->max_io || attr->io_queues == 0 ||
 	    attr->io_queues > NVMF_MAX_QUEUES || attr->io_depth < 2 ||

@@ -56,7 +56,7 @@ static const char text[] =
 	"                       one for each of its I/O queues\n"
 	"  --io-queues N        I/O queues of a host, 1 to 128 (default 8)\n"
 	"  --depth N            entries of an I/O queue, 2 to 1024 (default 64)\n"
-	"  --max-io BYTES       largest transfer of a command, a power of two, 4K to 1M\n"
+	"  --max-io BYTES       largest transfer of a command, a power of two, 8K to 1M\n"
 	"                       (default 128K)\n"
 	"  --in-capsule BYTES   data that a command may carry, 0 to 16K, a multiple of 16\n"
 	"                       (default 4K)\n"
@@ -249,7 +249,7 @@ parse_one(struct options *o, int c)
 	case 'q':
 		return option_u32("depth", optarg, 2, NVMF_MAX_DEPTH, &o->depth);
 	case 'm':
-		return option_u32("max-io", optarg, NVMF_PAGE, 1 << 20, &o->max_io);
+		return option_u32("max-io", optarg, 2 * NVMF_PAGE, 1 << 20, &o->max_io);
 	case 'c':
 		return option_u32("in-capsule", optarg, 0, 16384, &o->in_capsule);
 	case 'i':

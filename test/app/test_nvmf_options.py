@@ -56,6 +56,7 @@ class Options(unittest.TestCase):
                            (NQN + ['--namespace', 'null:0'], '--namespace'),
                            (NQN + ['--namespace', 'null:1M,size=1M'], '"size=1M" is no word of it'),
                            (NQN + ['--namespace', 'null:5000'], 'no multiple of --block 4096'),
+                           (NQN + space + ['--max-io', '4K'], '--max-io'),
                            (NQN + space + ['--max-io', '12288'], 'powers of two'),
                            (NQN + space + ['--in-capsule', '24'], 'a multiple of 16'),
                            (NQN + space + ['--queues', '4096', '--depth', '1024'], 'at most 32768'),

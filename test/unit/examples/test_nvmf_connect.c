@@ -395,7 +395,7 @@ TEST_WITH(setup, teardown, test_target_with_a_value_out_of_range_is_not_created)
 		attr.field = value;                                                                \
 		assert_int_equal(nvmf_target_create(&attr, &t), -EINVAL);                          \
 	} while (0)
-	BAD(max_io, 2048);
+	BAD(max_io, 4096); /* MDTS 0 would mean that there is no limit */
 	BAD(max_io, 12288);
 	BAD(max_io, 2u << 20);
 	BAD(in_capsule, 24);
