@@ -51,6 +51,8 @@ struct nvmf_ops {
 	 * transport calls nvmf_req_sent() once it needs the request's memory no longer.
 	 */
 	void (*respond)(struct nvmf_queue *q, struct nvmf_req *r);
+	/* Frees the capsule's receive r->capsule of a command that gets no response. */
+	void (*discard)(struct nvmf_queue *q, struct nvmf_req *r);
 	/*
 	 * Disconnects the queue for the reason @why. The transport then calls nvmf_queue_close().
 	 * It may be called for a queue more than once.

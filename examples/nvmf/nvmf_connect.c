@@ -189,8 +189,10 @@ configure(struct nvmf_ctrl *c, uint32_t cc)
 	c->cc = cc;
 	if (enable)
 		c->csts = valid ? CSTS_RDY : CSTS_CFS;
-	if (disable)
+	if (disable) {
 		c->csts = 0;
+		nvmf_ctrl_disable(c);
+	}
 	if ((cc & CC_SHN) != 0)
 		c->csts |= CSTS_SHST_DONE;
 	else if (enable)

@@ -77,12 +77,13 @@ nvmf_target_destroy(struct nvmf_target *t)
 	free(t);
 }
 
+/* Closes the queues from number @first on. */
 static void
-close_queues(struct nvmf_ctrl *c, const char *why)
+close_queues(struct nvmf_ctrl *c, uint32_t first, const char *why)
 {
 	uint32_t i;
 
-	for (i = 0; i <= NVMF_MAX_QUEUES; i++)
+	for (i = first; i <= NVMF_MAX_QUEUES; i++)
 		if (c->queue[i] != NULL)
 			c->target->attr.ops->close(c->queue[i], why);
 }
@@ -99,7 +100,7 @@ nvmf_target_time(struct nvmf_target *t, uint64_t now)
 		if (c == NULL || c->kato == 0 || now < c->deadline)
 			continue;
 		c->csts |= CSTS_CFS;
-		close_queues(c, "the host's keep-alive timer has expired");
+		close_queues(c, 0, "the host's keep-alive timer has expired");
 	}
 }
 
@@ -127,18 +128,37 @@ nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s)
 	return c;
 }
 
-/* Ends a controller whose admin queue is gone. Its I/O queues have no controller from now on. */
-void
-nvmf_ctrl_end(struct nvmf_ctrl *c)
+/* Closes the I/O queues, which have no controller from now on. */
+static void
+end_io_queues(struct nvmf_ctrl *c, const char *why)
 {
 	uint32_t i;
 
-	close_queues(c, "the admin queue of its controller is gone");
-	for (i = 0; i <= NVMF_MAX_QUEUES; i++)
+	close_queues(c, 1, why);
+	for (i = 1; i <= NVMF_MAX_QUEUES; i++) {
 		if (c->queue[i] != NULL)
 			c->queue[i]->ctrl = NULL;
+		c->queue[i] = NULL;
+	}
+}
+
+/* Ends a controller whose admin queue is gone. */
+void
+nvmf_ctrl_end(struct nvmf_ctrl *c)
+{
+	end_io_queues(c, "the admin queue of its controller is gone");
 	c->target->ctrl[c->cntlid - 1] = NULL;
 	free(c);
+}
+
+void
+nvmf_ctrl_disable(struct nvmf_ctrl *c)
+{
+	while (c->nasync > 0)
+		nvmf_req_discard(c->async[--c->nasync]);
+	c->async_enabled = c->async_pending = c->async_masked = 0;
+	c->nchanged = 0;
+	end_io_queues(c, "the host has disabled its controller");
 }
 
 void

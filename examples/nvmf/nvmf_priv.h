@@ -26,12 +26,22 @@ void nvmf_pull(struct nvmf_req *r, uint32_t want, void (*next)(struct nvmf_req *
 /* Starts a request to r->ns, and calls @next with its result, now or later. */
 void nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struct nvmf_req *, int));
 
+/* nvmf_queue.c */
+
+/* Frees a request of an open queue without a response. Called while a capsule is executed. */
+void nvmf_req_discard(struct nvmf_req *r);
+
 /* nvmf_connect.c */
 void nvmf_fabrics(struct nvmf_req *r);
 
 /* nvmf_ctrl.c: controllers and their events */
 struct nvmf_ctrl *nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s);
 void nvmf_ctrl_end(struct nvmf_ctrl *c);
+/*
+ * Resets a controller that the host disables: discards its Asynchronous Event Requests and closes
+ * its I/O queues.
+ */
+void nvmf_ctrl_disable(struct nvmf_ctrl *c);
 void nvmf_ctrl_alive(struct nvmf_ctrl *c);
 void nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms);
 void nvmf_ctrl_event(struct nvmf_ctrl *c, uint32_t bit);

@@ -64,12 +64,22 @@ respond(struct nvmf_queue *q, struct nvmf_req *r)
 }
 
 static void
+discard(struct nvmf_queue *q, struct nvmf_req *r)
+{
+	struct nvmf_conn *c = q->user;
+
+	if (!c->ending)
+		(void)nvmf_rdma_receive(c, r->capsule);
+}
+
+static void
 close_queue(struct nvmf_queue *q, const char *why)
 {
 	nvmf_rdma_drop(q->user, why);
 }
 
-const struct nvmf_ops nvmf_rdma_ops = {.pull = pull, .respond = respond, .close = close_queue};
+const struct nvmf_ops nvmf_rdma_ops = {
+	.pull = pull, .respond = respond, .discard = discard, .close = close_queue};
 
 int
 nvmf_rdma_receive(struct nvmf_conn *c, uint32_t index)

@@ -35,13 +35,21 @@ respond(struct nvmf_queue *q, struct nvmf_req *r)
 }
 
 static void
+discard(struct nvmf_queue *q, struct nvmf_req *r)
+{
+	must(r->q == q && r->state == REQ_WAITING);
+	host->discarded++;
+}
+
+static void
 on_close(struct nvmf_queue *q, const char *why)
 {
 	must(q->user == host && why[0] != '\0');
 	host->closes++;
 }
 
-static const struct nvmf_ops ops = {.pull = pull, .respond = respond, .close = on_close};
+static const struct nvmf_ops ops = {
+	.pull = pull, .respond = respond, .discard = discard, .close = on_close};
 
 static int
 execute(struct nvmf_host *h, const struct nvmf_io *io)

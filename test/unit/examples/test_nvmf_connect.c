@@ -226,6 +226,100 @@ TEST_WITH(setup, teardown, test_cc_enables_disables_and_shuts_down)
 	nvmf_host_drop(&host, q);
 }
 
+/* Sends @n Asynchronous Event Requests, whose ids start at @cid. */
+static void
+send_events(struct nvmf_queue *q, uint32_t cid, uint32_t n)
+{
+	uint8_t cmd[NVMF_SQE];
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		nvmf_host_cmd(&host, cmd, ADM_ASYNC_EVENT, 0, 0);
+		put16(cmd + AT_CID, cid + i);
+		nvmf_host_send(&host, q, cmd, NULL, 0);
+	}
+	nvmf_host_run(&host);
+}
+
+static uint32_t
+enable_events(struct nvmf_queue *q)
+{
+	uint8_t cmd[NVMF_SQE];
+
+	nvmf_host_cmd(&host, cmd, ADM_SET_FEATURES, 0, 0);
+	put32(cmd + AT_CDW10, FEAT_ASYNC);
+	put32(cmd + AT_CDW11, ASYNC_NS_ATTR);
+	return nvmf_host_exec(&host, q, cmd);
+}
+
+TEST_WITH(setup, teardown, test_disable_discards_event_requests_and_closes_the_io_queues)
+{
+	struct nvmf_queue *q = nvmf_host_admin(&host, SUBSYS_OPEN), *io, *again;
+	uint32_t round, before;
+	uint8_t cmd[NVMF_SQE];
+
+	/* More rounds than the admin queue has requests for. */
+	for (round = 1; round <= NVMF_ADMIN_DEPTH; round++) {
+		io = nvmf_host_io(&host, q, 1);
+		assert_int_equal(enable_events(q), SC_OK);
+		before = host.responses;
+		send_events(q, 1000, NVMF_ASYNC);
+		assert_int_equal(host.responses, before);
+		assert_int_equal(nvmf_host_set_cc(&host, q, 0), SC_OK);
+		assert_int_equal(host.discarded, round * NVMF_ASYNC);
+		assert_int_equal(host.closes, round);
+		nvmf_host_rw(&host, cmd, NVM_READ, 1, 0, 1, 512);
+		assert_int_equal(nvmf_host_exec(&host, io, cmd), SC_COMMAND_SEQUENCE | SC_DNR);
+		assert_int_equal(nvmf_host_set_cc(&host, q, CC_ENTRIES_NVM | CC_EN), SC_OK);
+		/* The number is free before the connection of the old queue has ended. */
+		again = nvmf_host_io(&host, q, 1);
+		nvmf_host_drop(&host, io);
+		assert_ptr_equal(q->ctrl->queue[1], again);
+		assert_int_equal(nvmf_host_exec(&host, again, cmd), SC_OK);
+		nvmf_host_drop(&host, again);
+	}
+	/* No event: the host has not enabled any since then. */
+	before = host.responses;
+	send_events(q, 1000, 1);
+	nvmf_ns_changed(host.t, &host.subsys[0], 1);
+	nvmf_host_run(&host);
+	assert_int_equal(host.responses, before);
+	nvmf_host_drop(&host, q);
+}
+
+TEST_WITH(setup, teardown, test_disable_starts_the_commands_that_wait_for_a_request)
+{
+	struct nvmf_queue *q = nvmf_host_admin(&host, SUBSYS_OPEN);
+	uint32_t before, i;
+	uint8_t cmd[NVMF_SQE];
+
+	send_events(q, 1000, NVMF_ASYNC);
+	host.hold_sent = true;
+	for (i = NVMF_ASYNC; i < NVMF_ADMIN_DEPTH; i++)
+		assert_int_equal(nvmf_host_property(&host, q, PROP_VS, 0), SC_OK);
+	before = host.responses;
+	nvmf_host_cmd(&host, cmd, OPC_FABRICS, FC_PROPERTY_SET, 0);
+	put32(cmd + AT_PROP_OFFSET, PROP_CC);
+	nvmf_host_send(&host, q, cmd, NULL, 0);
+	nvmf_host_cmd(&host, cmd, OPC_FABRICS, FC_PROPERTY_GET, 0);
+	put32(cmd + AT_PROP_OFFSET, PROP_CSTS);
+	for (i = 0; i < 3; i++) {
+		put16(cmd + AT_CID, 2000 + i);
+		nvmf_host_send(&host, q, cmd, NULL, 0);
+	}
+	nvmf_host_run(&host);
+	assert_int_equal(host.responses, before);
+	/* One request is free: the disable takes it, and the requests of the events are next. */
+	nvmf_req_sent(&q->req[q->depth - 1]);
+	nvmf_host_run(&host);
+	assert_int_equal(host.responses, before + 4);
+	assert_int_equal(host.discarded, NVMF_ASYNC);
+	assert_int_equal(q->waiting, 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(get64(host.response[(before + 1 + i) % RESPONSES].cqe), 0);
+	nvmf_host_drop(&host, q);
+}
+
 /* ---- I/O queues */
 
 TEST_WITH(setup, teardown, test_connect_of_an_io_queue_must_match_the_controller)
