@@ -26,12 +26,13 @@
 
 #include "nvmf_spec.h"
 
-#define NVMF_MAX_QUEUES 128u  /* I/O queues of a controller */
-#define NVMF_MAX_DEPTH  1024u /* entries of a queue */
-#define NVMF_ASYNC      4u    /* Asynchronous Event Requests of a controller */
-#define NVMF_ERRORS     8u    /* entries of the error log */
-#define NVMF_CHANGED    32u   /* namespaces in the list of changed ones; more: "all" */
-#define NVMF_FEATURES   6u    /* features whose value is only stored */
+#define NVMF_MAX_QUEUES 128u       /* I/O queues of a controller */
+#define NVMF_MAX_DEPTH  1024u      /* entries of a queue */
+#define NVMF_ASYNC      4u         /* Asynchronous Event Requests of a controller */
+#define NVMF_ERRORS     8u         /* entries of the error log */
+#define NVMF_CHANGED    32u        /* namespaces in the list of changed ones; more: "all" */
+#define NVMF_FEATURES   6u         /* features whose value is only stored */
+#define NVMF_ZERO_PART  (1u << 20) /* bytes of memory that a turn sets to zero at most */
 
 struct nvmf_queue;
 struct nvmf_req;
@@ -98,7 +99,10 @@ struct nvmf_ns {
 	uint64_t bytes_read, bytes_written; /* of these commands */
 };
 
-/* Namespace in the process's memory; @mem has @len bytes, a multiple of 4096. */
+/*
+ * Namespace in the process's memory; @mem has @len bytes, a multiple of 4096. The caller then calls
+ * nvmf_target_turn(). Deallocated blocks keep their data.
+ */
 void nvmf_ns_memory(struct nvmf_ns *ns, void *mem, uint64_t len, uint8_t shift);
 /* Namespace without storage: writes vanish, reads return zeros. */
 void nvmf_ns_null(struct nvmf_ns *ns, uint64_t len, uint8_t shift);
@@ -163,6 +167,8 @@ struct nvmf_target {
 	uint32_t next_ctrl;      /* entry at which the search for a free one starts */
 	uint64_t genctr;         /* generation of the discovery log */
 	uint64_t now;            /* ms */
+	/* List of the Write Zeroes commands that nvmf_target_turn() executes. */
+	struct nvmf_req *zeroing, *last_zeroing;
 };
 
 /*
@@ -174,6 +180,16 @@ int nvmf_target_create(const struct nvmf_target_attr *attr, struct nvmf_target *
 void nvmf_target_destroy(struct nvmf_target *t);
 /* Sets the time, in ms, and closes the queues of hosts whose keep-alive timer has expired. */
 void nvmf_target_time(struct nvmf_target *t, uint64_t now);
+/*
+ * Sets the time after a pause, in which the caller has made no calls for the target. The keep-alive
+ * timers did not run since the last call: commands of the hosts may wait in the transport.
+ */
+void nvmf_target_resume(struct nvmf_target *t, uint64_t now);
+/*
+ * Executes a part of the commands that take long; call it in each turn of the loop. Returns 0 if
+ * there was nothing to do.
+ */
+uint32_t nvmf_target_turn(struct nvmf_target *t);
 /* Reports a changed size or presence of a namespace to the hosts of @s that asked for it. */
 void nvmf_ns_changed(struct nvmf_target *t, struct nvmf_subsys *s, uint32_t nsid);
 /* Reports to the hosts of the discovery subsystem that the discovery log has changed. */
@@ -209,8 +225,11 @@ struct nvmf_req {
 	uint8_t *mem;        /* max_io bytes */
 	const uint8_t *data; /* data of the host: in mem or in the capsule */
 	struct nvmf_ns *ns;
-	uint32_t step;       /* ranges, namespaces or bytes that the command has processed */
-	uint32_t part;       /* bytes of the current part of a Compare */
+	uint32_t step;    /* ranges, namespaces or bytes that the command has processed */
+	uint32_t part;    /* bytes of the current part of a Compare */
+	uint8_t *zero_at; /* rest of a range of memory that becomes zero */
+	uint64_t zero_left;
+	struct nvmf_req *next_zeroing;
 	int res;             /* of the last request to a namespace that ended at once */
 	bool again, looping; /* such a request has ended; its caller runs */
 	void (*pulled)(struct nvmf_req *r);        /* continues when the host's data is there */

@@ -104,6 +104,17 @@ nvmf_target_time(struct nvmf_target *t, uint64_t now)
 	}
 }
 
+void
+nvmf_target_resume(struct nvmf_target *t, uint64_t now)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->attr.ctrls; i++)
+		if (t->ctrl[i] != NULL)
+			t->ctrl[i]->deadline += now - t->now;
+	t->now = now;
+}
+
 /* ---- Controllers */
 
 struct nvmf_ctrl *

@@ -319,12 +319,52 @@ nvmf_nvm(struct nvmf_req *r)
 
 /* ---- Namespaces without a file: the memory of the process, and null */
 
+/*
+ * Sets the range of a request to zero. A host may ask for 256 MiB at once: nvmf_target_turn() does
+ * it in parts.
+ */
+static int
+start_zeroing(struct nvmf_req *r, uint8_t *at, uint64_t len)
+{
+	struct nvmf_target *t = r->q->t;
+
+	r->zero_at = at;
+	r->zero_left = len;
+	r->next_zeroing = NULL;
+	if (t->zeroing == NULL)
+		t->zeroing = r;
+	else
+		t->last_zeroing->next_zeroing = r;
+	t->last_zeroing = r;
+	return -EINPROGRESS;
+}
+
+uint32_t
+nvmf_target_turn(struct nvmf_target *t)
+{
+	struct nvmf_req *r = t->zeroing;
+	uint64_t len;
+
+	if (r == NULL)
+		return 0;
+	len = r->q->closed ? 0 : r->zero_left < NVMF_ZERO_PART ? r->zero_left : NVMF_ZERO_PART;
+	memset(r->zero_at, 0, len);
+	r->zero_at += len;
+	r->zero_left -= len;
+	t->zeroing = r->next_zeroing;
+	/* The next turn continues with another command, so that a long one delays no short one. */
+	if (r->zero_left != 0 && !r->q->closed)
+		(void)start_zeroing(r, r->zero_at, r->zero_left);
+	else
+		nvmf_req_done(r, 0);
+	return 1;
+}
+
 static int
 memory_start(struct nvmf_ns *ns, struct nvmf_req *r, const struct nvmf_io *io)
 {
 	uint8_t *at = (uint8_t *)ns->ctx + io->offset;
 
-	(void)r;
 	switch (io->op) {
 	case NVMF_IO_READ:
 		memcpy(io->buf, at, io->len);
@@ -333,9 +373,8 @@ memory_start(struct nvmf_ns *ns, struct nvmf_req *r, const struct nvmf_io *io)
 		memcpy(at, io->buf, io->len);
 		break;
 	case NVMF_IO_ZERO:
-	case NVMF_IO_DISCARD:
-		memset(at, 0, io->len);
-		break;
+		return start_zeroing(r, at, io->len);
+	case NVMF_IO_DISCARD: /* a hint, which may have no effect */
 	case NVMF_IO_FLUSH:
 		break;
 	}

@@ -15,6 +15,7 @@
 /* Sends of a request at a time: an RDMA WRITE and a SEND. */
 #define SQ_PER_REQ 2u
 #define TICK_MS    10u
+#define PAUSE_MS   100u /* lateness of a tick from which on the loop has paused */
 #define CAPSULE_AT (NVMF_PAGE - NVMF_SQE)
 
 static uint32_t
@@ -216,16 +217,26 @@ nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 
 /* ---- Loop */
 
+/*
+ * Passes the time to the engine. A turn may take long: a file system call of --io sync blocks. Then
+ * capsules of that time are still in the CQ, so a deadline moves by the length of the pause.
+ */
 static void
 tick(struct nvmf_rdma *r, uint64_t now)
 {
+	uint64_t ms = rte_get_tsc_hz() / 1000, late = now - r->tick;
 	uint32_t i;
 
-	r->tick = now + rte_get_tsc_hz() / 1000 * TICK_MS;
-	nvmf_target_time(r->target, now / (rte_get_tsc_hz() / 1000));
+	r->tick = now + ms * TICK_MS;
+	if (late > ms * PAUSE_MS)
+		nvmf_target_resume(r->target, now / ms);
+	else
+		nvmf_target_time(r->target, now / ms);
 	for (i = 0; i < r->attr.conns; i++) {
 		struct nvmf_conn *c = &r->conn[i];
 
+		if (late > ms * PAUSE_MS)
+			c->deadline += late;
 		if (c->conn != NULL && c->queue->ctrl == NULL && now > c->deadline)
 			nvmf_rdma_drop(c, "no Connect command came in time");
 	}
@@ -237,9 +248,11 @@ turn(void *arg)
 {
 	struct nvmf_rdma *r = arg;
 	unsigned int work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
-	uint64_t now = rte_get_tsc_cycles();
+	uint64_t now;
 	uint32_t i;
 
+	work += nvmf_target_turn(r->target);
+	now = rte_get_tsc_cycles();
 	for (i = 0; i < r->attr.conns; i++) {
 		struct nvmf_conn *c = &r->conn[i];
 
@@ -315,6 +328,7 @@ nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nv
 	r->depth = depth_of(&t->attr);
 	r->stride = stride_of(&t->attr);
 	r->slice = nvmf_rdma_memory(&t->attr, 1);
+	r->tick = rte_get_tsc_cycles();
 	r->conn = calloc(attr->conns, sizeof(*r->conn));
 	if (r->conn == NULL)
 		return -ENOMEM;

@@ -167,6 +167,8 @@ nvmf_host_drop(struct nvmf_host *h, struct nvmf_queue *q)
 		if (h->event[i].r != NULL && h->event[i].r->q == q)
 			h->event[i].r = NULL;
 	nvmf_queue_close(q);
+	while (nvmf_target_turn(h->t) != 0)
+		;
 	if (!nvmf_queue_idle(q))
 		nvmf_host_finish(h, 0);
 	must(nvmf_queue_idle(q));
@@ -194,6 +196,8 @@ nvmf_host_run(struct nvmf_host *h)
 {
 	uint32_t i;
 
+	while (!h->hold_turns && nvmf_target_turn(h->t) != 0)
+		;
 	for (i = 0; i < h->events; i++) {
 		struct nvmf_host_event e = h->event[i];
 		uint64_t at;

@@ -55,10 +55,11 @@ struct nvmf_host {
 	uint32_t closes;
 	uint32_t discarded; /* commands that ended without a response */
 	uint16_t cid;
-	bool hold_sent; /* the transport does not learn that a response was delivered */
-	bool fail_pull; /* transfers fail */
-	bool hold;      /* requests to NSID 4 wait for nvmf_host_finish() */
-	int fail;       /* errno of requests to NSID 4 */
+	bool hold_sent;  /* the transport does not learn that a response was delivered */
+	bool fail_pull;  /* transfers fail */
+	bool hold_turns; /* nvmf_host_run() does not call nvmf_target_turn() */
+	bool hold;       /* requests to NSID 4 wait for nvmf_host_finish() */
+	int fail;        /* errno of requests to NSID 4 */
 	struct {
 		struct nvmf_req *r;
 		struct nvmf_io io;

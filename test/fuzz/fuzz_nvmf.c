@@ -150,7 +150,7 @@ settle(void)
 {
 	uint32_t i, j;
 
-	while (host.events != 0 || host.nheld != 0) {
+	while (host.events != 0 || host.nheld != 0 || host.t->zeroing != NULL) {
 		nvmf_host_run(&host);
 		nvmf_host_finish(&host, 0);
 	}

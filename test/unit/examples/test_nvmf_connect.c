@@ -476,6 +476,24 @@ TEST_WITH(setup, teardown, test_keep_alive_timer_closes_all_queues_of_a_silent_h
 	nvmf_host_drop(&host, io);
 }
 
+TEST_WITH(setup, teardown, test_keep_alive_timer_does_not_run_while_the_target_pauses)
+{
+	struct nvmf_queue *q = nvmf_host_queue(&host, 0, IO_DEPTH);
+	uint8_t cmd[NVMF_SQE];
+
+	nvmf_target_time(host.t, 1000);
+	nvmf_host_connect_cmd(&host, cmd, SUBSYS_OPEN, 0, NVMF_CNTLID_ANY, IO_DEPTH);
+	put32(cmd + AT_CON_KATO, 2000);
+	assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_OK);
+	nvmf_target_time(host.t, 1500);
+	nvmf_target_resume(host.t, 31500);
+	nvmf_target_time(host.t, 32999);
+	assert_int_equal(host.closes, 0);
+	nvmf_target_time(host.t, 33000);
+	assert_int_equal(host.closes, 1);
+	nvmf_host_drop(&host, q);
+}
+
 TEST_WITH(setup, teardown, test_target_with_a_value_out_of_range_is_not_created)
 {
 	const struct nvmf_target_attr good = host.t->attr;

@@ -267,8 +267,8 @@ TEST(test_requests_that_io_uring_does_not_take_end_with_an_error)
 		assert_int_equal(nvmf_host_status(&host, before + i), SC_WRITE_FAULT);
 	/* Nothing was written, so no data is lost, and the ring works. */
 	assert_int_equal(file.b.sync_failed, 0);
-	for (i = 0; i < 200; i++)
-		assert_int_equal(rw(NVM_WRITE, i, 1, i & 1 ? CDW12_FUA : 0), SC_OK);
+	for (i = 0; i < 80; i++)
+		assert_int_equal(rw(NVM_WRITE, i, 1, i == 40 ? CDW12_FUA : 0), SC_OK);
 	assert_int_equal(teardown(NULL), 0);
 }
 
