@@ -18,22 +18,21 @@
 
 #define PORT      1u
 #define RECVS     256u
-#define SENDS     64u
+#define SENDS     128u
 #define SLOT      512u /* bytes of a receive buffer, and of a send buffer */
 #define BATCH     32u  /* completions that a poll handles at most */
-#define HELD      64u  /* MADs that may wait for the MAC of their destination */
-#define HELD_PEER 4u   /* of one destination */
+#define HELD      64u  /* MADs that may wait for a send buffer or the MAC of their destination */
+#define HELD_PEER 4u   /* MADs of one destination that may wait for its MAC */
 #define HELD_NS   UINT64_C(2000000000)
 /* Slots of the engine. Each takes about 500 bytes. */
 #define MAX_CONNS 16384u
-/* wr_id of a send; the wr_id of a receive is the number of its buffer */
-#define SEND_ID RECVS
-/* Maximum number of polls in which the last user waits until the posted sends are complete. */
-#define LAST_POLLS 64
+/* Maximum time in which the last user waits until the posted sends are complete. */
+#define LAST_NS UINT64_C(20000000)
 
 struct held {
 	struct bb_ibcm_net net;
 	uint64_t deadline;
+	bool no_mac; /* waits for the MAC; else for a send buffer */
 	uint8_t mad[BB_IBCM_MAD];
 };
 
@@ -43,7 +42,7 @@ struct bb_qp1 {
 	uint32_t refs; /* under services_lock */
 	pthread_mutex_t lock;
 	struct bb_pd *pd;
-	struct bb_cq *cq;
+	struct bb_cq *cq, *send_cq; /* cq: of receives */
 	struct bb_qp *qp;
 	struct bb_mr *mr;
 	uint8_t *buf;
@@ -154,7 +153,37 @@ resolve(struct bb_qp1 *q, const struct bb_ibcm_net *net, struct bb_ah *ah)
 	return ret;
 }
 
-/* Posts a MAD. Returns -EAGAIN if it must wait, else the MAD is sent or dropped. */
+static void
+failed(struct bb_qp1 *q, const struct bb_wc *wc)
+{
+	if (!q->failed)
+		BB_LOG(ERR,
+		       "%s: QP1 reported \"%s\": connections by BB_CM_IB get no more messages; "
+		       "destroy the CMs of the device and create them again",
+		       q->dev->name, bb_wc_status_name(wc->status));
+	q->failed = true;
+}
+
+/* Frees the buffers of sends that are complete. Sends have a CQ of their own, so tx() may do it. */
+static void
+reap_sends(struct bb_qp1 *q)
+{
+	struct bb_wc wc[BATCH];
+	uint32_t i, n;
+
+	do {
+		n = bb_cq_poll(q->send_cq, wc, BATCH);
+		for (i = 0; i < n; i++)
+			if (wc[i].status != BB_WC_SUCCESS)
+				failed(q, &wc[i]);
+		q->completed += n;
+	} while (n == BATCH);
+}
+
+/*
+ * Posts a MAD. Returns -EAGAIN if it must wait for the MAC of its destination, -ENOBUFS if it must
+ * wait for a send buffer. Else the MAD is sent or dropped.
+ */
 static int
 post_send(struct bb_qp1 *q, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
 {
@@ -164,7 +193,9 @@ post_send(struct bb_qp1 *q, const struct bb_ibcm_net *net, const uint8_t mad[BB_
 	int ret;
 
 	if (q->sent - q->completed == SENDS)
-		return -EAGAIN;
+		reap_sends(q);
+	if (q->sent - q->completed == SENDS)
+		return -ENOBUFS;
 	ret = resolve(q, net, &ah);
 	if (ret == -EAGAIN)
 		return ret;
@@ -173,8 +204,7 @@ post_send(struct bb_qp1 *q, const struct bb_ibcm_net *net, const uint8_t mad[BB_
 		return 0;
 	}
 	memcpy(at, mad, BB_IBCM_MAD);
-	ret = bb_post_send_ud(q->qp, SEND_ID, &sge, 1, &ah, BB_IBCM_QPN, BB_IBCM_QKEY,
-			      BB_SEND_SIGNALED);
+	ret = bb_post_send_ud(q->qp, 0, &sge, 1, &ah, BB_IBCM_QPN, BB_IBCM_QKEY, BB_SEND_SIGNALED);
 	if (ret != 0) {
 		q->stats.no_room++;
 		return 0;
@@ -185,13 +215,14 @@ post_send(struct bb_qp1 *q, const struct bb_ibcm_net *net, const uint8_t mad[BB_
 	return 0;
 }
 
+/* Returns the number of MADs that wait for the MAC of a destination. */
 static uint32_t
 held_of(const struct bb_qp1 *q, const uint8_t dst[16])
 {
 	uint32_t i, n = 0;
 
 	for (i = 0; i < q->nheld; i++)
-		n += memcmp(q->held[i].net.dst, dst, 16) == 0;
+		n += q->held[i].no_mac && memcmp(q->held[i].net.dst, dst, 16) == 0;
 	return n;
 }
 
@@ -200,15 +231,17 @@ tx(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
 {
 	struct bb_qp1 *q = ctx;
 	struct held *h;
+	int ret = post_send(q, net, mad);
 
-	if (post_send(q, net, mad) == 0)
+	if (ret == 0)
 		return;
-	if (q->nheld == HELD || held_of(q, net->dst) == HELD_PEER) {
+	if (q->nheld == HELD || (ret == -EAGAIN && held_of(q, net->dst) == HELD_PEER)) {
 		q->stats.no_room++;
 		return;
 	}
 	h = &q->held[q->nheld++];
 	h->net = *net;
+	h->no_mac = ret == -EAGAIN;
 	h->deadline = bb_qp1_now() + HELD_NS;
 	memcpy(h->mad, mad, BB_IBCM_MAD);
 	q->stats.held++;
@@ -262,28 +295,15 @@ received(struct bb_qp1 *q, const struct bb_wc *wc, uint64_t now)
 }
 
 static void
-failed(struct bb_qp1 *q, const struct bb_wc *wc)
-{
-	if (!q->failed)
-		BB_LOG(ERR,
-		       "%s: QP1 reported \"%s\": connections by BB_CM_IB get no more messages; "
-		       "destroy the CMs of the device and create them again",
-		       q->dev->name, bb_wc_status_name(wc->status));
-	q->failed = true;
-}
-
-static void
 poll_cq(struct bb_qp1 *q, uint64_t now)
 {
 	struct bb_wc wc[BATCH];
 	uint32_t i, n = bb_cq_poll(q->cq, wc, BATCH), reposted = 0;
 
 	for (i = 0; i < n; i++) {
-		if (wc[i].wr_id == SEND_ID)
-			q->completed++;
 		if (wc[i].status != BB_WC_SUCCESS) {
 			failed(q, &wc[i]);
-		} else if (wc[i].wr_id < RECVS) {
+		} else {
 			received(q, &wc[i], now);
 			reposted += post_recv(q, (uint32_t)wc[i].wr_id) == 0;
 		}
@@ -300,6 +320,7 @@ bb_qp1_poll(struct bb_qp1 *q)
 	if (pthread_mutex_trylock(&q->lock) != 0)
 		return;
 	now = bb_qp1_now();
+	reap_sends(q);
 	poll_cq(q, now);
 	bb_ibcm_tick(q->engine, now);
 	send_held(q);
@@ -359,12 +380,16 @@ make_qp(struct bb_qp1 *q)
 	int ret = bb_pd_alloc(q->dev, &q->pd);
 
 	bb_cq_attr_init(&attr);
-	attr.depth = RECVS + SENDS;
+	attr.depth = RECVS;
 	if (ret == 0)
 		ret = bb_cq_create(q->dev, &attr, &q->cq);
+	attr.depth = SENDS;
+	if (ret == 0)
+		ret = bb_cq_create(q->dev, &attr, &q->send_cq);
 	bb_qp_init_attr_init(&init);
 	init.type = BB_QPT_UD;
-	init.send_cq = init.recv_cq = q->cq;
+	init.send_cq = q->send_cq;
+	init.recv_cq = q->cq;
 	init.sq_depth = SENDS;
 	init.rq_depth = RECVS;
 	if (ret == 0)
@@ -398,6 +423,8 @@ destroy(struct bb_qp1 *q)
 {
 	if (q->qp != NULL)
 		(void)bb_qp_destroy(q->qp);
+	if (q->send_cq != NULL)
+		(void)bb_cq_destroy(q->send_cq);
 	if (q->cq != NULL)
 		(void)bb_cq_destroy(q->cq);
 	if (q->mr != NULL)
@@ -461,15 +488,15 @@ bb_qp1_get(struct bb_dev *dev, struct bb_qp1 **out)
 }
 
 /*
- * Polls at most LAST_POLLS times, so that the device can send the messages that the last user has
- * posted, such as DREQ.
+ * Polls until the messages that the last user has posted are sent, such as DREQ, but at most for
+ * LAST_NS.
  */
 static void
 send_last(struct bb_qp1 *q)
 {
-	uint32_t i;
+	const uint64_t end = bb_qp1_now() + LAST_NS;
 
-	for (i = 0; i < LAST_POLLS && (q->sent != q->completed || q->nheld != 0); i++)
+	while ((q->sent != q->completed || q->nheld != 0) && bb_qp1_now() < end)
 		bb_qp1_poll(q);
 }
 

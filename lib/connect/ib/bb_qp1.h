@@ -11,9 +11,9 @@
  * engine instead. The lock is never held while waiting for a peer.
  *
  * Limits: a poll handles at most 32 received MADs. A MAD waits at most 2 s for the MAC of its
- * destination, and at most 64 MADs wait, 4 of them for one destination. Further MADs are dropped,
- * as on a network; the engine repeats its messages. MADs that arrive while all receives are in use
- * are dropped by the device.
+ * destination, 4 of them for one destination. If all 128 send buffers are in use, a MAD waits for
+ * one. At most 64 MADs wait. Further MADs are dropped, as on a network; the engine repeats its
+ * messages. MADs that arrive while all receives are in use are dropped by the device.
  */
 #ifndef BB_QP1_H
 #define BB_QP1_H
@@ -39,7 +39,8 @@ struct bb_qp1_user {
  * -ENOMEM.
  */
 int bb_qp1_get(struct bb_dev *dev, struct bb_qp1 **q);
-/* Gives the service back. The engine must have no service or connection of the caller any more. */
+/* Gives the service back. The last user waits at most 20 ms until its messages are sent. The
+ * engine must have no service or connection of the caller any more. */
 void bb_qp1_put(struct bb_qp1 *q);
 
 /* Serves all users once. Returns at once if another thread does this now. Never waits. */
@@ -63,7 +64,7 @@ struct bb_qp1_stats {
 	uint64_t received;
 	uint64_t sent;
 	uint64_t malformed; /* received datagrams without a valid header */
-	uint64_t held;      /* MADs that had to wait for the MAC of their destination */
+	uint64_t held;      /* MADs that had to wait for a send buffer or a MAC */
 	uint64_t no_room;   /* MADs dropped because too many wait, or all send buffers are in use */
 	uint64_t no_address; /* MADs dropped because the destination cannot be reached */
 };

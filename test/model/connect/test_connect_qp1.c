@@ -11,15 +11,20 @@
 #include "ib/bb_qp1.h"
 
 #define SERVICE 0x1061c06ull
+/* More than the send queue holds, and fewer than the receive queue of the peer. */
+#define BURST 200u
 
 /* A user of the service of one device. */
 struct side {
 	struct bb_qp1_user user; /* must be the first member */
 	struct bb_dev *dev;
 	struct bb_qp1 *q;
+	struct bb_ibcm *engine;
 	struct bb_gid gid;
 	uint32_t id, events;
+	uint32_t of_type[BB_IBCM_EV_SIDR_REP + 1]; /* events */
 	enum bb_ibcm_event_type last;
+	bool answers; /* accepts each REQ, and answers each REP with RTU */
 };
 
 static struct side a, b;
@@ -55,11 +60,18 @@ __wrap_soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, 
 static void
 on_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev)
 {
+	const struct bb_ibcm_rep rep = {.qpn = 6 + ((struct side *)user)->events};
 	struct side *s = (struct side *)user;
 
 	s->id = ev->id;
 	s->last = ev->type;
 	s->events++;
+	s->of_type[ev->type]++;
+	if (s->answers && ev->type == BB_IBCM_EV_REQ)
+		OK(bb_ibcm_accept(s->engine, ev->id, &rep, NULL, 0, bb_qp1_cookie(user),
+				  bb_qp1_now()));
+	if (s->answers && ev->type == BB_IBCM_EV_REP)
+		OK(bb_ibcm_ready(s->engine, ev->id, NULL, 0));
 }
 
 static void
@@ -72,6 +84,8 @@ side_open(struct side *s, const char *spec)
 	s->user.event = on_event;
 	OK(bb_dev_open(spec, &s->dev));
 	OK(bb_qp1_get(s->dev, &s->q));
+	s->engine = bb_qp1_lock(s->q);
+	bb_qp1_unlock(s->q);
 	bb_gid_want_init(&want);
 	want.family = BB_GID_IPV4;
 	OK(bb_gid_choose(s->dev, 1, &want, &index));
@@ -103,8 +117,9 @@ expect_event(struct side *s, enum bb_ibcm_event_type type)
 static uint32_t
 connect_to(const uint8_t dst[16])
 {
+	static uint32_t qpn = 5; /* one for each connection */
 	const struct bb_ibcm_req req = {.service_id = SERVICE,
-					.qpn = 5,
+					.qpn = qpn++,
 					.remote_timeout = 24,
 					.local_timeout = 24,
 					.cm_retries = 15,
@@ -210,6 +225,66 @@ TEST(test_mad_without_a_route_is_dropped_and_counted)
 	assert_int_equal(stats->no_room, 0);
 	connect_once();
 	side_close(&a);
+	side_close(&b);
+}
+
+/* Polls both services until @s has had @n events of type @type. */
+static void
+expect_events(struct side *s, enum bb_ibcm_event_type type, uint32_t n)
+{
+	const uint64_t end = wait_end();
+
+	while (s->of_type[type] < n) {
+		bb_qp1_poll(a.q);
+		bb_qp1_poll(b.q);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(s->of_type[type], n);
+}
+
+/* All are sent between two polls. */
+TEST(test_burst_to_one_host_loses_no_mad)
+{
+	const struct bb_qp1_stats *stats;
+	uint32_t i;
+
+	side_open(&a, "soft0");
+	side_open(&b, "soft1");
+	stats = bb_qp1_stats(a.q);
+	for (i = 0; i < BURST; i++)
+		(void)connect_to(b.gid.raw);
+	assert_int_equal(stats->no_room, 0);
+	expect_events(&a, BB_IBCM_EV_REJECTED, BURST);
+	assert_fields(*stats, no_room, 0, sent, BURST);
+	side_close(&a);
+	side_close(&b);
+}
+
+/* The service is given back directly after the connections. */
+TEST(test_connections_released_at_once_all_disconnect)
+{
+	const struct bb_ibcm_service service = {
+		.service_id = SERVICE, .mask = UINT64_MAX, .cookie = bb_qp1_cookie(&b.user)};
+	const uint64_t end = wait_end();
+	uint32_t ids[BURST], i;
+
+	side_open(&a, "soft0");
+	side_open(&b, "soft1");
+	a.answers = b.answers = true;
+	OK(bb_ibcm_listen(bb_qp1_lock(b.q), &service));
+	bb_qp1_unlock(b.q);
+	for (i = 0; i < BURST; i++)
+		ids[i] = connect_to(b.gid.raw);
+	expect_events(&b, BB_IBCM_EV_ESTABLISHED, BURST);
+	for (i = 0; i < BURST; i++) {
+		OK(bb_ibcm_release(bb_qp1_lock(a.q), ids[i], bb_qp1_now()));
+		bb_qp1_unlock(a.q);
+	}
+	side_close(&a);
+	while (b.of_type[BB_IBCM_EV_DISCONNECTED] < BURST) {
+		bb_qp1_poll(b.q);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
 	side_close(&b);
 }
 
