@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -175,20 +176,27 @@ range(void)
 
 #define CM_NODE "/dev/infiniband/rdma_cm"
 
-/* Creates an ID. Returns 0 or an errno. */
+/* Creates an ID whose number goes to @resp. Returns 0 or an errno. */
+static int
+create_id_at(int fd, struct rdma_ucm_create_id_resp *resp)
+{
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_create_id create;
+	} c = {{RDMA_USER_CM_CMD_CREATE_ID, sizeof(c.create), sizeof(*resp)},
+	       {.uid = 1, .response = (uintptr_t)resp, .ps = RDMA_PS_TCP}};
+
+	return write(fd, &c, sizeof(c)) == sizeof(c) ? 0 : errno;
+}
+
 static int
 create_id(int fd, uint32_t *id)
 {
 	struct rdma_ucm_create_id_resp resp = {0};
-	const struct {
-		struct rdma_ucm_cmd_hdr hdr;
-		struct rdma_ucm_create_id create;
-	} c = {{RDMA_USER_CM_CMD_CREATE_ID, sizeof(c.create), sizeof(resp)},
-	       {.uid = 1, .response = (uintptr_t)&resp, .ps = RDMA_PS_TCP}};
-	ssize_t n = write(fd, &c, sizeof(c));
+	int ret = create_id_at(fd, &resp);
 
 	*id = resp.id;
-	return n == sizeof(c) ? 0 : errno;
+	return ret;
 }
 
 static void *
@@ -205,8 +213,8 @@ wait_for_event(void *fd)
 }
 
 /*
- * The rdma_cm node: calls that it does not have, a thread that is cancelled while it waits for an
- * event, duplicates, and a child of fork().
+ * The rdma_cm node: calls that it does not have, a response to an invalid address, a thread that is
+ * cancelled while it waits for an event, duplicates, and a child of fork().
  */
 static void
 rdma_cm(void)
@@ -217,7 +225,7 @@ rdma_cm(void)
 	struct stat st;
 	pthread_t thread;
 	char byte;
-	void *end;
+	void *end, *gone;
 	pid_t pid;
 
 	CHECK(fd >= 0 && fstat(fd, &st) == 0 && S_ISCHR(st.st_mode));
@@ -226,6 +234,9 @@ rdma_cm(void)
 	CHECK(write(fd, garbage, sizeof(garbage)) == -1 && errno == EINVAL);
 	CHECK(write(fd, garbage, 3) == -1 && errno == EINVAL);
 	CHECK(create_id(fd, &id) == 0 && create_id(fd, &other) == 0 && id != other);
+	gone = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(gone != MAP_FAILED && create_id_at(fd, gone) == 0 && mprotect(gone, 4096, 0) == 0);
+	CHECK(create_id_at(fd, gone) == EFAULT);
 	CHECK(pthread_create(&thread, NULL, wait_for_event, &fd) == 0);
 	usleep(20000);
 	CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, &end) == 0);
