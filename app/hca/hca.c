@@ -163,6 +163,7 @@ hca_reset(struct hca *h)
 	h->cmdq.high = 0;
 	h->nic_state = HCA_NIC_FULL;
 	h->health = HCA_HEALTH_OK;
+	hca_update_dma(h);
 	fw_reset(h);
 }
 
@@ -172,6 +173,7 @@ hca_fatal(struct hca *h, enum hca_health why)
 	if (h->health != HCA_HEALTH_OK)
 		return;
 	h->health = why;
+	hca_update_dma(h);
 	hca_count(&h->stats.fatal_errors);
 	/*
 	 * Linux's driver begins its recovery when it reads this state (health.c,

@@ -176,6 +176,8 @@ uint64_t hca_clock(struct hca *h);
 
 /* pci.c: configuration space. */
 void hca_config_init(struct hca *h);
+/* Stops the frames of the port unless the function is healthy and a bus master. */
+void hca_update_dma(struct hca *h);
 void hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len);
 
 /* bar.c: registers of BAR 0. */

@@ -24,6 +24,7 @@
 #define CAP_MSIX 0x9c
 
 #define COMMAND            0x04
+#define COMMAND_MASTER     0x0004u
 #define COMMAND_WRITABLE   0x0447u /* I/O, memory, bus master, parity, SERR, INTx: writable */
 #define PCIE_DEVCTL        (CAP_PCIE + 0x08)
 #define PCIE_DEVCTL_FLR    0x8000u
@@ -84,6 +85,14 @@ hca_config_init(struct hca *h)
 	le16(h, CAP_MSIX + 2, HCA_N_MSIX - 1);
 	le32(h, CAP_MSIX + 4, HCA_MSIX_TABLE);
 	le32(h, CAP_MSIX + 8, HCA_MSIX_PBA);
+	hca_update_dma(h);
+}
+
+void
+hca_update_dma(struct hca *h)
+{
+	front_ethernet_stop(h->front, h->health != HCA_HEALTH_OK ||
+					      (get16(h, COMMAND) & COMMAND_MASTER) == 0);
 }
 
 /*
@@ -102,6 +111,7 @@ hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len)
 	control = get16(h, PCIE_DEVCTL);
 	memcpy(h->config, old, sizeof(old));
 	le16(h, COMMAND, command);
+	hca_update_dma(h);
 	le16(h, PCIE_DEVCTL, control & ~PCIE_DEVCTL_FLR);
 	if (control & PCIE_DEVCTL_FLR) {
 		HCA_LOG(INFO, "function-level reset");

@@ -18,6 +18,7 @@
  * expire only in front_poll().
  */
 #define POLL_MS 1
+#define LOG_NS  1000000000u /* FRONT_LOG_BURST lines at most in this time */
 
 RTE_LOG_REGISTER_SUFFIX(front_logtype, front, INFO);
 
@@ -28,6 +29,33 @@ front_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The counters are those of the process, whose fronts may belong to several threads. */
+bool
+front_may_log(uint32_t level)
+{
+	static uint64_t start;
+	static uint32_t lines, dropped;
+	uint64_t now, last = __atomic_load_n(&start, __ATOMIC_RELAXED);
+	uint32_t n;
+
+	if (level == RTE_LOG_DEBUG)
+		return true;
+	now = front_now();
+	if (now - last >= LOG_NS &&
+	    __atomic_compare_exchange_n(&start, &last, now, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED)) {
+		__atomic_store_n(&lines, 0, __ATOMIC_RELAXED);
+		n = __atomic_exchange_n(&dropped, 0, __ATOMIC_RELAXED);
+		if (n != 0)
+			rte_log(RTE_LOG_WARNING, (uint32_t)front_logtype,
+				"front: %u more log lines in this second were dropped\n", n);
+	}
+	if (__atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED) < FRONT_LOG_BURST)
+		return true;
+	__atomic_fetch_add(&dropped, 1, __ATOMIC_RELAXED);
+	return false;
 }
 
 /*

@@ -83,6 +83,17 @@ void front_close(struct front *f);
  */
 int front_ethernet(struct front *f);
 /*
+ * Stops or starts the frames of the port: the guest must not be accessed while its PCI function may
+ * not use DMA, or is in a fatal state. A stopped port drops received frames; its SQs wait. Does
+ * nothing without front_ethernet(). A new port is not stopped.
+ */
+void front_ethernet_stop(struct front *f, bool stop);
+
+/* Limits of such a port, as the program reports them to the guest: log2 of the numbers of objects.
+ */
+#define FRONT_LOG_MAX_ETH_QUEUES 10u /* of each kind: SQ, RQ, TIS, TIR, RQT */
+#define FRONT_LOG_MAX_TABLES     8u
+/*
  * Destroys all objects and users, as a function-level reset and TEARDOWN_HCA do. Opens a device
  * that failed again. If that fails (logged), each command gets an error.
  */

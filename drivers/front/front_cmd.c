@@ -122,7 +122,7 @@ alloc(struct front_cmd *cmd, enum front_kind kind)
 		} while (id == 0 || front_obj_find(cmd->f, kind, id) != NULL);
 	}
 	if (ret != 0) {
-		front_obj_free(o);
+		front_obj_free(cmd->f, o);
 		front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
 		return;
 	}
@@ -162,7 +162,7 @@ create(struct front_cmd *cmd, enum front_kind kind)
 	ret = cmd->f->cmd->obj_create(cmd->user->ctx, cmd->in, cmd->inlen, cmd->out, cmd->outlen,
 				      &o->obj);
 	if (ret != 0) {
-		front_obj_free(o);
+		front_obj_free(cmd->f, o);
 		if (ret != -EREMOTEIO)
 			front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
 		return;

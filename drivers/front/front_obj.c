@@ -34,6 +34,7 @@ front_obj_new(struct front *f, enum front_kind kind, struct front_user *user)
 	o->kind = kind;
 	o->user = user;
 	user->objs++;
+	f->n_of_kind[kind]++;
 	LIST_INSERT_HEAD(&f->kinds[kind], o, of_kind);
 	return o;
 }
@@ -46,12 +47,13 @@ front_obj_publish(struct front *f, struct front_obj *o, uint32_t id)
 }
 
 void
-front_obj_free(struct front_obj *o)
+front_obj_free(struct front *f, struct front_obj *o)
 {
 	if (o->bucket.le_prev != NULL)
 		LIST_REMOVE(o, bucket);
 	LIST_REMOVE(o, of_kind);
 	o->user->objs--;
+	f->n_of_kind[o->kind]--;
 	free(o);
 }
 
@@ -72,6 +74,6 @@ front_obj_destroy(struct front *f, struct front_obj *o)
 	else if (o->uar != NULL)
 		ret = f->cmd->uar_free(ctx, o->uar);
 	if (ret == 0)
-		front_obj_free(o);
+		front_obj_free(f, o);
 	return ret;
 }

@@ -95,6 +95,7 @@ struct front {
 	struct front_user shared; /* uid 0xffff */
 	struct front_objs objs[FRONT_BUCKETS];
 	struct front_objs kinds[FRONT_KINDS];
+	uint32_t n_of_kind[FRONT_KINDS];
 	uint32_t next_number; /* next number for an object that the device does not have, such as an
 				 XRC domain */
 	bool dead;            /* the device failed; the next reset opens it again */
@@ -120,7 +121,22 @@ struct front_cmd {
 };
 
 extern int front_logtype;
-#define FRONT_LOG(level, ...) rte_log(RTE_LOG_##level, front_logtype, "front: " __VA_ARGS__)
+/*
+ * Logs one line. A guest can cause most of these lines, so at most FRONT_LOG_BURST of them appear
+ * in a second. DEBUG lines have no limit.
+ */
+#define FRONT_LOG(level, ...)                                                                      \
+	do {                                                                                       \
+		if (front_may_log(RTE_LOG_##level))                                                \
+			rte_log(RTE_LOG_##level, front_logtype, "front: " __VA_ARGS__);            \
+	} while (0)
+#define FRONT_LOG_BURST 20
+
+/*
+ * Returns true if a line of @level may be logged now. Also reports how many lines were dropped in
+ * the last second.
+ */
+bool front_may_log(uint32_t level);
 
 /*
  * Writes a status and a syndrome. The syndrome identifies the line of the code that refused the
@@ -143,7 +159,7 @@ struct front_obj *front_obj_find(struct front *f, enum front_kind kind, uint32_t
 struct front_obj *front_obj_new(struct front *f, enum front_kind kind, struct front_user *user);
 /* Gives the object its number, after which it can be found. */
 void front_obj_publish(struct front *f, struct front_obj *o, uint32_t id);
-void front_obj_free(struct front_obj *o);
+void front_obj_free(struct front *f, struct front_obj *o);
 /*
  * Destroys the device's object that @o stands for, then @o itself. Returns 0 or a negative errno;
  * -EBUSY: another object uses @o.

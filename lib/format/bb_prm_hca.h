@@ -465,6 +465,8 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x000, 18, 2) /* per_protocol_networking_offload_caps.wqe_inline_mode */
 #define BB_PRM_NET_CAP_RSS_IND_TBL_CAP                                                             \
 	BB_PRM_F(0x000, 20, 4) /* per_protocol_networking_offload_caps.rss_ind_tbl_cap */
+#define BB_PRM_NET_CAP_CQE_CHECKSUM_FULL                                                           \
+	BB_PRM_F(0x004, 3, 1) /* per_protocol_networking_offload_caps.cqe_checksum_full */
 #define BB_PRM_FLOW_CAP_FLOW_TABLE_PROPERTIES_NIC_RECEIVE                                          \
 	BB_PRM_F(0x040, 0, 512) /* flow_table_nic_cap.flow_table_properties_nic_receive */
 #define BB_PRM_FT_PROP_FT_SUPPORT BB_PRM_F(0x000, 0, 1) /* flow_table_prop_layout.ft_support */

@@ -12,7 +12,8 @@
 
 #define FRONT_SYNDROME 0xbbe00000u
 
-#define NUMBER BB_PRM_F(0x008, 8, 24) /* number of an object in most commands */
+#define NUMBER     BB_PRM_F(0x008, 8, 24) /* number of an object in most commands */
+#define MAX_NUMBER 0xfffffeu
 
 int
 front_ethernet(struct front *f)
@@ -22,6 +23,7 @@ front_ethernet(struct front *f)
 	if (e == NULL)
 		return -ENOMEM;
 	e->f = f;
+	TAILQ_INIT(&e->pending);
 	f->eth = e;
 	f->eth_command = eth_command;
 	f->eth_doorbell = eth_doorbell;
@@ -38,6 +40,13 @@ front_ethernet_close(struct front *f)
 	eth_link_remove(f->eth);
 	free(f->eth);
 	f->eth = NULL;
+}
+
+void
+front_ethernet_stop(struct front *f, bool stop)
+{
+	if (f->eth != NULL)
+		f->eth->stopped = stop;
 }
 
 /* ---- Access to the guest */
@@ -110,17 +119,15 @@ eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t l
 bool
 eth_poll(struct front_eth *e)
 {
-	struct front_obj *o;
-	bool more = false;
+	bool any = !e->stopped && !TAILQ_EMPTY(&e->pending);
+	struct eth_queue *q;
 
-	LIST_FOREACH(o, &e->f->kinds[FRONT_SQ], of_kind) {
-		struct eth_queue *q = o->eth;
-
-		if (q->pending)
-			eth_sq_run(q, NULL, 0);
-		more |= q->pending;
-	}
-	return more;
+	e->spent = 0;
+	if (!any)
+		return false;
+	while ((q = TAILQ_FIRST(&e->pending)) != NULL && e->spent < ETH_TURN_NS)
+		eth_sq_run(q, NULL, 0);
+	return any;
 }
 
 /* ---- Objects */
@@ -151,13 +158,31 @@ eth_named(struct front_cmd *cmd, enum front_kind kind, uint32_t id)
 	return NULL;
 }
 
-void
-eth_publish(struct front_cmd *cmd, struct front_obj *o, uint32_t first)
+struct front_obj *
+eth_new(struct front_cmd *cmd, enum front_kind kind)
 {
-	uint32_t id = first;
+	uint32_t log_max =
+		kind == FRONT_FLOW_TABLE ? FRONT_LOG_MAX_TABLES : FRONT_LOG_MAX_ETH_QUEUES;
+	struct front_obj *o;
 
-	while (front_obj_find(cmd->f, o->kind, id) != NULL)
-		id++;
+	if (cmd->f->n_of_kind[kind] >= 1u << log_max) {
+		FRONT_REFUSE(cmd, LIM_ERR);
+		return NULL;
+	}
+	o = front_obj_new(cmd->f, kind, cmd->user);
+	if (o == NULL)
+		FRONT_REFUSE(cmd, NO_RES);
+	return o;
+}
+
+void
+eth_publish(struct front_cmd *cmd, struct front_obj *o)
+{
+	uint32_t *next = &cmd->f->eth->next_number, id;
+
+	do {
+		id = 1 + (*next)++ % MAX_NUMBER;
+	} while (front_obj_find(cmd->f, o->kind, id) != NULL);
 	front_obj_publish(cmd->f, o, id);
 	bb_prm_set(cmd->out, NUMBER, id);
 }

@@ -30,6 +30,12 @@
 #define ETH_FIRST_QUEUE 0x800000u
 #define ETH_MAX_QUEUE   0xfffffeu
 
+/*
+ * Time of a port's SQs between two polls, ns. Without this limit one guest could stop the devices
+ * of all guests.
+ */
+#define ETH_TURN_NS 1000000u
+
 #define ETH_WQEBB   64u
 #define ETH_MAX_WQE 1024u /* bytes of a send WQE, in whole blocks */
 /* Bytes of the longest frame: MTU 9978, Ethernet header, two VLAN tags, and room. */
@@ -43,9 +49,12 @@
 #define ETH_LOG_MAX_TABLE  20u /* log2 of the indices of a flow table */
 /* Linux 6.12 makes a table at level 66 without a look at the capability. */
 #define ETH_MAX_LEVEL   127u
-#define ETH_MAX_ENTRIES 4096u /* entries of all flow tables */
-#define ETH_MAX_GROUPS  1024u /* groups of all flow tables */
-#define ETH_MAX_DESTS   8u    /* destinations of an entry */
+#define ETH_MAX_PAGES   (1u << 18) /* pages of the rings of all queues */
+#define ETH_MAX_ENTRIES 4096u      /* entries of all flow tables */
+#define ETH_MAX_GROUPS  1024u      /* groups of all flow tables */
+#define ETH_MAX_DESTS   8u         /* destinations of an entry */
+/* RQs that get one frame, over all tables. Without a limit each of 127 tables could add 8. */
+#define ETH_MAX_DELIVERIES 16u
 
 /* States of SQs and RQs (Linux include/linux/mlx5/mlx5_ifc.h: MLX5_SQC_STATE_*). */
 enum eth_state {
@@ -68,7 +77,9 @@ struct eth_queue {
 	uint16_t ci;  /* index of the next block or WQE */
 	struct front_obj *cq;
 	struct front_obj *tis; /* valid for an SQ */
-	bool pending;          /* WQEs of an SQ wait for the next turn */
+	uint32_t segment;      /* frames of the WQE at ci that are sent; valid for an SQ */
+	bool pending;          /* an SQ that is in the port's list pending */
+	TAILQ_ENTRY(eth_queue) wait;
 	uint8_t ctx[ETH_CTX_BYTES];
 	uint32_t n_pages;
 	uint64_t pages[]; /* guest addresses */
@@ -90,7 +101,7 @@ struct eth_stats {
 	uint64_t dropped_steering; /* no flow table entry, or one that drops */
 	uint64_t dropped_no_wqe;
 	uint64_t dropped_too_long;
-	uint64_t dropped_error; /* the RQ or its CQ is in error */
+	uint64_t dropped_error; /* the RQ or its CQ is in error, or the port is stopped */
 };
 
 struct front_eth {
@@ -98,7 +109,16 @@ struct front_eth {
 	LIST_ENTRY(front_eth) link; /* in the list of ports of eth_link.c */
 	uint32_t root;              /* number of the first flow table, 0 if none */
 	uint32_t n_entries, n_groups;
-	uint32_t next_queue;
+	uint32_t n_pages;     /* of the rings */
+	uint32_t next_queue;  /* counts the numbers given to SQs and RQs */
+	uint32_t next_number; /* counts the numbers given to other objects */
+	/*
+	 * SQs whose WQEs wait for a turn, in the order of their turns. A turn lasts from one
+	 * eth_poll() to the next.
+	 */
+	TAILQ_HEAD(, eth_queue) pending;
+	uint64_t spent; /* ns that SQs ran in this turn, doorbells included */
+	bool stopped;   /* front_ethernet_stop(): no access to the guest */
 	struct eth_stats stats;
 	uint8_t message[ETH_MAX_SEND];  /* message of the WQE in execution */
 	uint8_t segment[ETH_MAX_FRAME]; /* frame of that message */
@@ -114,7 +134,10 @@ bool eth_command(struct front_cmd *cmd);
  * it names no SQ.
  */
 bool eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t len);
-/* Executes WQEs that wait for a turn. Returns true if more wait. */
+/*
+ * Begins a turn, and executes WQEs that wait for one. Returns true if there were any: more may
+ * wait, or a port that was polled before this one may have events.
+ */
 bool eth_poll(struct front_eth *e);
 /* Copies @len bytes of the guest. Return false if they are not RAM. */
 bool eth_read(struct front_eth *e, uint64_t pa, void *to, uint32_t len);
@@ -133,8 +156,10 @@ struct front_obj *eth_hold(struct front_obj *o);
 void eth_release(struct front_obj *o);
 /* Finds an object of uid 0, or refuses the command and returns NULL. */
 struct front_obj *eth_named(struct front_cmd *cmd, enum front_kind kind, uint32_t id);
-/* Gives a new object its number: the smallest free one from @first on. */
-void eth_publish(struct front_cmd *cmd, struct front_obj *o, uint32_t first);
+/* Makes an object without a number, or refuses the command and returns NULL. */
+struct front_obj *eth_new(struct front_cmd *cmd, enum front_kind kind);
+/* Gives a new object its number, 1 or more. Numbers are reused as late as possible. */
+void eth_publish(struct front_cmd *cmd, struct front_obj *o);
 
 /* ---- eth_queue.c */
 void eth_create_queue(struct front_cmd *cmd);
@@ -159,8 +184,13 @@ void eth_receive(struct front_eth *e, const uint8_t *frame, uint32_t len);
 /* ---- eth_rq.c */
 void eth_rq_put(struct eth_queue *q, const uint8_t *frame, uint32_t len, uint32_t tag);
 /* ---- eth_sq.c */
-/* Executes the new WQEs. @store: the @len bytes of the doorbell. */
+/*
+ * Executes the new WQEs until the port's turn is over; the SQ then waits for the next turn. @store:
+ * the @len bytes of the doorbell, which an SQ that waits does not keep.
+ */
 void eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len);
+/* Removes an SQ from the list of those that wait. Does nothing if it does not wait. */
+void eth_sq_dequeue(struct eth_queue *q);
 /* ---- eth_link.c: the link between the functions of this process, a learning bridge. */
 void eth_link_add(struct front_eth *e);
 void eth_link_remove(struct front_eth *e);

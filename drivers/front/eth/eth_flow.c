@@ -14,6 +14,7 @@ struct walk {
 	uint32_t len;
 	uint32_t entries; /* entries that may still be compared */
 	uint32_t tables; /* tables that may still be entered: a guest may link tables in a circle */
+	uint32_t deliveries; /* RQs that may still get the frame */
 	bool delivered;
 	uint8_t match[ETH_MATCH_BYTES];
 };
@@ -96,6 +97,9 @@ deliver(struct walk *w, const struct front_obj *tir, uint32_t tag)
 {
 	const struct front_obj *to = ((const struct eth_tir *)tir->eth)->to;
 
+	if (w->deliveries == 0)
+		return;
+	w->deliveries--;
 	if (to->kind == FRONT_RQT)
 		to = ((const struct eth_rqt *)to->eth)->rqs[0];
 	eth_rq_put(to->eth, w->frame, w->len, tag);
@@ -147,8 +151,13 @@ eth_receive(struct front_eth *e, const uint8_t *frame, uint32_t len)
 			 .frame = frame,
 			 .len = len,
 			 .tables = ETH_MAX_LEVEL,
+			 .deliveries = ETH_MAX_DELIVERIES,
 			 .entries = ETH_MAX_ENTRIES};
 
+	if (e->stopped) {
+		e->stats.dropped_error++;
+		return;
+	}
 	eth_match_of(frame, len, w.match);
 	enter(&w, e->root);
 	if (!w.delivered)

@@ -225,22 +225,24 @@ message_headers(uint8_t *out, uint32_t header, struct eth_headers *h)
 
 bool
 eth_segment(const uint8_t *message, uint32_t len, uint32_t header, uint32_t mss, uint8_t *out,
-	    eth_send_fn send, void *arg)
+	    uint32_t *index, eth_send_fn send, void *arg)
 {
 	struct eth_headers h;
-	uint32_t at, part, index = 0;
+	uint32_t at, part, i = *index;
+	bool more = true;
 
 	if (mss == 0 || header > len)
 		return false;
 	memcpy(out, message, header);
 	if (!message_headers(out, header, &h))
 		return false;
-	for (at = header; at < len || index == 0; at += part) {
+	for (at = header + i * mss; more && (at < len || i == 0); at += part) {
 		part = len - at < mss ? len - at : mss;
 		memcpy(out, message, header);
 		memcpy(out + header, message + at, part);
-		fit_headers(out, &h, header + part, index++, at - header, at + part == len);
-		send(arg, out, header + part);
+		fit_headers(out, &h, header + part, i++, at - header, at + part == len);
+		more = send(arg, out, header + part);
 	}
+	*index = at < len ? i : 0;
 	return true;
 }

@@ -50,15 +50,17 @@ void eth_fill_l3_checksum(uint8_t *frame, const struct eth_headers *h);
 /* Computes the TCP or UDP checksum. Does nothing if the frame has neither. */
 void eth_fill_l4_checksum(uint8_t *frame, const struct eth_headers *h);
 
-typedef void (*eth_send_fn)(void *arg, uint8_t *frame, uint32_t len);
+/* Sends a frame. Returns false to stop after it. */
+typedef bool (*eth_send_fn)(void *arg, uint8_t *frame, uint32_t len);
 /*
- * Cuts a TCP or UDP message into frames with @mss bytes of payload at most, and passes each frame
- * to
- * @send. The first @header bytes of @message are the headers of each frame. @out has room for
- * @header + @mss bytes. Returns false, before the first frame, if the headers are not those of TCP
+ * Cuts a TCP or UDP message into frames with @mss bytes of payload at most. Passes each frame from
+ * number *@index on to @send, until @send returns false. *@index is then the number of the next
+ * frame, 0 after the last one. The first @header bytes of @message are the headers of each frame.
+ * @out has room for
+ * @header + @mss bytes. Returns false, before any frame, if the headers are not those of TCP
  * or UDP over IP, or end elsewhere.
  */
 bool eth_segment(const uint8_t *message, uint32_t len, uint32_t header, uint32_t mss, uint8_t *out,
-		 eth_send_fn send, void *arg);
+		 uint32_t *index, eth_send_fn send, void *arg);
 
 #endif

@@ -46,6 +46,10 @@ make(struct front_cmd *cmd, const uint8_t *wq, bool sq)
 		FRONT_REFUSE(cmd, BAD_INP_LEN);
 		return NULL;
 	}
+	if (n > ETH_MAX_PAGES - cmd->f->eth->n_pages) {
+		FRONT_REFUSE(cmd, LIM_ERR);
+		return NULL;
+	}
 	q = calloc(1, sizeof(*q) + n * sizeof(q->pages[0]));
 	if (q == NULL) {
 		FRONT_REFUSE(cmd, NO_RES);
@@ -70,8 +74,10 @@ fini(struct front_obj *o)
 {
 	struct eth_queue *q = o->eth;
 
+	eth_sq_dequeue(q);
 	eth_release(q->cq);
 	eth_release(q->tis);
+	q->eth->n_pages -= q->n_pages;
 	free(q);
 }
 
@@ -142,14 +148,14 @@ eth_create_queue(struct front_cmd *cmd)
 		free(q);
 		return;
 	}
-	o = front_obj_new(cmd->f, sq ? FRONT_SQ : FRONT_RQ, cmd->user);
+	o = eth_new(cmd, sq ? FRONT_SQ : FRONT_RQ);
 	if (o == NULL) {
 		eth_release(q->cq);
 		eth_release(q->tis);
 		free(q);
-		FRONT_REFUSE(cmd, NO_RES);
 		return;
 	}
+	q->eth->n_pages += q->n_pages;
 	q->number = free_number(cmd->f);
 	q->user_index = bb_prm_get(ctx, BB_PRM_SQC_USER_INDEX);
 	memcpy(q->ctx, ctx, sizeof(q->ctx));
@@ -185,8 +191,10 @@ eth_modify_queue(struct front_cmd *cmd)
 		FRONT_REFUSE(cmd, BAD_RES_STATE);
 		return;
 	}
-	if (to == ETH_RST)
+	if (to == ETH_RST) {
 		q->ci = 0;
+		q->segment = 0;
+	}
 	q->state = to;
 }
 

@@ -18,11 +18,6 @@
 #define OP_SEND 0x0au
 #define OP_LSO  0x0eu
 
-/*
- * Time after which an SQ waits for the next turn, ns. Without this limit one guest's SQ could stop
- * the devices of all guests.
- */
-#define TURN_NS 1000000u
 /* Frames of one message. Linux's smallest segment of TCP has 48 bytes (net.ipv4.tcp_min_snd_mss).
  */
 #define MAX_SEGMENTS 2048u
@@ -86,6 +81,7 @@ read_wqe(struct eth_queue *q, uint16_t posted, const struct bell *b, struct wqe 
 	uint32_t i;
 
 	w->blocks = 1;
+	w->opcode = 0; /* for the error CQE of a WQE that cannot be read */
 	if (b->len >= ETH_WQEBB && get16(b->data + 1) == q->ci)
 		memcpy(w->data, b->data, ETH_WQEBB);
 	else if (!read_block(q, q->ci, w->data))
@@ -130,10 +126,18 @@ gather(struct eth_queue *q, const struct wqe *w, uint32_t at, uint32_t *len)
 	return 0;
 }
 
-static void
+/* An SQ during its run. */
+struct run {
+	struct eth_queue *q;
+	uint64_t until;
+};
+
+/* Returns false if the turn is over. */
+static bool
 transmit(void *arg, uint8_t *frame, uint32_t len)
 {
-	struct front_eth *e = arg;
+	const struct run *r = arg;
+	struct front_eth *e = r->q->eth;
 	uint8_t padded[ETH_MIN_FRAME];
 
 	if (len < ETH_MIN_FRAME) {
@@ -145,6 +149,7 @@ transmit(void *arg, uint8_t *frame, uint32_t len)
 	e->stats.tx_frames++;
 	e->stats.tx_bytes += len;
 	eth_link_send(e, frame, len);
+	return front_now() <= r->until;
 }
 
 /* Builds the message of a WQE. Returns 0 or a syndrome. @header: bytes of the inline header. */
@@ -181,9 +186,14 @@ build(struct eth_queue *q, const struct wqe *w, uint32_t *header, uint32_t *len)
 	return 0;
 }
 
+/*
+ * Sends the message of a WQE, or more of it. Leaves q->segment != 0 if the turn ended before the
+ * last frame. Returns 0 or a syndrome.
+ */
 static unsigned int
-send_message(struct eth_queue *q, const struct wqe *w)
+send_message(struct run *r, const struct wqe *w)
 {
+	struct eth_queue *q = r->q;
 	struct front_eth *e = q->eth;
 	uint32_t header, len, mss = get16(w->data + ETH_MSS);
 	uint8_t flags = w->data[ETH_CS_FLAGS];
@@ -196,7 +206,8 @@ send_message(struct eth_queue *q, const struct wqe *w)
 		if (header > ETH_MAX_FRAME || mss > ETH_MAX_FRAME - header ||
 		    (len - header) / MAX_SEGMENTS >= mss)
 			return SYN_LENGTH;
-		return eth_segment(e->message, len, header, mss, e->segment, transmit, e)
+		return eth_segment(e->message, len, header, mss, e->segment, &q->segment, transmit,
+				   r)
 			       ? 0
 			       : SYN_QP_OP;
 	}
@@ -209,7 +220,7 @@ send_message(struct eth_queue *q, const struct wqe *w)
 		if ((flags & CS_L4) != 0)
 			eth_fill_l4_checksum(e->message, &h);
 	}
-	transmit(e, e->message, len);
+	(void)transmit(r, e->message, len);
 	return 0;
 }
 
@@ -237,16 +248,31 @@ fail(struct eth_queue *q, const struct wqe *w, unsigned int syndrome)
 	q->state = ETH_ERR;
 }
 
-void
-eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len)
+static void
+enqueue(struct eth_queue *q)
 {
-	const struct bell bell = {store, len};
-	uint64_t until = front_now() + TURN_NS;
+	if (!q->pending)
+		TAILQ_INSERT_TAIL(&q->eth->pending, q, wait);
+	q->pending = true;
+}
+
+void
+eth_sq_dequeue(struct eth_queue *q)
+{
+	if (q->pending)
+		TAILQ_REMOVE(&q->eth->pending, q, wait);
+	q->pending = false;
+}
+
+/* Executes the new WQEs until @r->until. */
+static void
+execute(struct run *r, const struct bell *bell)
+{
+	struct eth_queue *q = r->q;
 	unsigned int syndrome;
 	uint16_t pi, posted;
 	struct wqe w;
 
-	q->pending = false;
 	if (q->state != ETH_RDY)
 		return;
 	if (!eth_record(q, 1, &pi) || (uint16_t)(pi - q->ci) > 1u << q->log_size) {
@@ -257,23 +283,46 @@ eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len)
 		q->state = ETH_ERR;
 		return;
 	}
-	while ((posted = (uint16_t)(pi - q->ci)) != 0 && q->state == ETH_RDY) {
+	while ((posted = (uint16_t)(pi - q->ci)) != 0 && q->state == ETH_RDY && !q->eth->stopped) {
 		memset(w.data, 0, ETH_WQEBB);
-		syndrome = read_wqe(q, posted, &bell, &w);
+		syndrome = read_wqe(q, posted, bell, &w);
+		if (w.opcode != OP_LSO)
+			q->segment = 0; /* the guest may have changed the WQE between two turns */
 		if (syndrome == 0 && (w.opcode == OP_SEND || w.opcode == OP_LSO))
-			syndrome = send_message(q, &w);
+			syndrome = send_message(r, &w);
 		else if (syndrome == 0 && w.opcode != OP_NOP)
 			syndrome = SYN_QP_OP;
 		if (syndrome != 0) {
 			fail(q, &w, syndrome);
 			return;
 		}
+		if (q->segment != 0) {
+			enqueue(q);
+			return;
+		}
 		if (w.signaled && !complete(q, &w, 0))
 			return;
 		q->ci = (uint16_t)(q->ci + w.blocks);
-		if (q->ci != pi && front_now() > until) {
-			q->pending = true;
+		if (q->ci != pi && front_now() > r->until) {
+			enqueue(q);
 			return;
 		}
 	}
+}
+
+void
+eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len)
+{
+	const struct bell bell = {store, len};
+	struct front_eth *e = q->eth;
+	uint64_t start = front_now();
+	struct run r = {q, start + ETH_TURN_NS - e->spent};
+
+	if (e->stopped || e->spent >= ETH_TURN_NS) {
+		enqueue(q);
+		return;
+	}
+	eth_sq_dequeue(q);
+	execute(&r, &bell);
+	e->spent += front_now() - start;
 }

@@ -18,18 +18,17 @@
 static void
 add(struct front_cmd *cmd, enum front_kind kind, void *eth, void (*fini)(struct front_obj *o))
 {
-	struct front_obj *o = front_obj_new(cmd->f, kind, cmd->user);
+	struct front_obj *o = eth_new(cmd, kind);
 	struct front_obj gone = {.eth = eth};
 
 	if (o == NULL) {
 		if (fini != NULL)
 			fini(&gone);
-		FRONT_REFUSE(cmd, NO_RES);
 		return;
 	}
 	o->eth = eth;
 	o->fini = fini;
-	eth_publish(cmd, o, 1);
+	eth_publish(cmd, o);
 }
 
 void

@@ -121,10 +121,13 @@ eth_create_table(struct front_cmd *cmd)
 		return;
 	}
 	t = calloc(1, sizeof(*t));
-	o = t != NULL ? front_obj_new(cmd->f, FRONT_FLOW_TABLE, cmd->user) : NULL;
+	if (t == NULL) {
+		FRONT_REFUSE(cmd, NO_RES);
+		return;
+	}
+	o = eth_new(cmd, FRONT_FLOW_TABLE);
 	if (o == NULL) {
 		free(t);
-		FRONT_REFUSE(cmd, NO_RES);
 		return;
 	}
 	t->eth = cmd->f->eth;
@@ -134,7 +137,7 @@ eth_create_table(struct front_cmd *cmd)
 	t->next_group = 1;
 	o->eth = t;
 	o->fini = table_fini;
-	eth_publish(cmd, o, 1);
+	eth_publish(cmd, o);
 }
 
 void

@@ -213,8 +213,15 @@ ports_close(void **state)
 }
 
 void
-post_frame(struct port *p, uint8_t opcode, const uint8_t *frame, uint32_t len, uint32_t inl,
-	   uint8_t flags, uint32_t mss)
+ring_sq(struct port *p, const uint8_t *wqe, uint32_t len)
+{
+	g_poll(&p->g);
+	g_ring(&p->g, &p->sq, wqe, len);
+}
+
+void
+post_frame_late(struct port *p, uint8_t opcode, const uint8_t *frame, uint32_t len, uint32_t inl,
+		uint8_t flags, uint32_t mss)
 {
 	uint32_t at = (30 + inl + 15) & ~15u;
 	uint8_t w[256] = {0};
@@ -231,6 +238,14 @@ post_frame(struct port *p, uint8_t opcode, const uint8_t *frame, uint32_t len, u
 	put64(w + at + 8, p->data.pa[0]);
 	g_post(&p->g, &p->sq, w, (at + 16 + 63) & ~63u);
 	g_ring(&p->g, &p->sq, w, 8);
+}
+
+void
+post_frame(struct port *p, uint8_t opcode, const uint8_t *frame, uint32_t len, uint32_t inl,
+	   uint8_t flags, uint32_t mss)
+{
+	g_poll(&p->g);
+	post_frame_late(p, opcode, frame, len, inl, flags, mss);
 }
 
 void

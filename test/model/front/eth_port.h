@@ -59,9 +59,20 @@ void read_frame(struct port *p, uint32_t i, uint8_t *to, uint32_t len);
 /* Setup and teardown of a test: both ports, with queues, receives, and a table for all frames. */
 int ports_open(void **state);
 int ports_close(void **state);
-/* Posts a WQE with @inl bytes of headers inline and the rest in one segment, and rings. */
+/*
+ * Rings the doorbell of the SQ, at the start of a turn: at least one WQE is executed at once,
+ * however slow the machine is.
+ */
+void ring_sq(struct port *p, const uint8_t *wqe, uint32_t len);
+/*
+ * Posts a WQE with @inl bytes of headers inline and the rest in one segment, and rings as ring_sq()
+ * does.
+ */
 void post_frame(struct port *p, uint8_t opcode, const uint8_t *frame, uint32_t len, uint32_t inl,
 		uint8_t flags, uint32_t mss);
+/* Does the same without the poll, at any time of a turn. */
+void post_frame_late(struct port *p, uint8_t opcode, const uint8_t *frame, uint32_t len,
+		     uint32_t inl, uint8_t flags, uint32_t mss);
 /* Fills a TCP frame from port @from to the other one, with checksums of 0. */
 void tcp_frame(uint8_t *f, uint32_t len, uint32_t from);
 /* Sums of 16-bit words, written apart from those of the sources. */

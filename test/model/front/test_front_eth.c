@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Frames between two Ethernet ports: queues, flow tables, errors. */
+#include "eth.h"
 #include "eth_port.h"
 
 static void
@@ -114,7 +115,7 @@ test_vlan_tag_is_inserted(void **state)
 	put32(w + 36, a->key);
 	put64(w + 40, a->data.pa[0]);
 	g_post(&a->g, &a->sq, w, sizeof(w));
-	g_ring(&a->g, &a->sq, w, 8);
+	ring_sq(a, w, 8);
 	assert_received(ports[1], sizeof(got));
 	read_frame(ports[1], 0, got, sizeof(got));
 	assert_memory_equal(got, f, 12);
@@ -195,7 +196,7 @@ test_wrong_wqe_completes_with_error(void **state)
 			put32(w + 4, (a->sqn + 1) << 8 | 3);
 		g_post(&a->g, &a->sq, w, sizeof(w));
 		put32(w + 4, a->sqn << 8 | 3);
-		g_ring(&a->g, &a->sq, w, 8);
+		ring_sq(a, w, 8);
 		assert_sent(a, i == 0 || i == 5 ? 0x02 : i < 3 ? 0x01 : 0x04);
 		recover(a);
 	}
@@ -214,12 +215,12 @@ test_blueflame_copy_takes_the_place_of_the_wqe(void **state)
 	wqe_head(&a->sq, w, 0, 1, 0);
 	g_post(&a->g, &a->sq, w, sizeof(w));
 	w[11] = G_CQE_UPDATE;
-	g_ring(&a->g, &a->sq, w, 8);
+	ring_sq(a, w, 8);
 	assert_true(no_cqe(a, &a->scq));
 	wqe_head(&a->sq, w, 0, 1, 0);
 	g_post(&a->g, &a->sq, w, sizeof(w));
 	w[11] = G_CQE_UPDATE;
-	g_ring(&a->g, &a->sq, w, sizeof(w));
+	ring_sq(a, w, sizeof(w));
 	assert_sent(a, 0);
 }
 
@@ -232,7 +233,7 @@ test_record_beyond_the_ring_stops_the_queue(void **state)
 	(void)state;
 	wqe_head(&a->sq, w, OP_SEND, 3, 0);
 	put32(g_ram(&a->g, a->sq.dbr) + 4, (1u << LOG_SQ) + 1);
-	g_ring(&a->g, &a->sq, w, 8);
+	ring_sq(a, w, 8);
 	assert_true(no_cqe(a, &a->scq));
 	recover(a);
 }
@@ -317,6 +318,208 @@ test_what_is_not_done_is_refused(void **state)
 	assert_status(&p->g, BAD_INP_LEN);
 }
 
+/* The ring is not RAM, so that the opcode is unknown. */
+static void
+test_unreadable_wqe_completes_without_an_opcode(void **state)
+{
+	const struct pages nowhere = {.pa = {UINT64_C(1) << 40}, .n = 1};
+	struct port *a = ports[0];
+	struct g_qp sq = {.uar = a->uar};
+	uint64_t dbr = g_pages(&a->g, 1).pa[0];
+	uint8_t f[100], w[8] = {0};
+	const uint8_t *cqe;
+
+	(void)state;
+	queue_box(a, BB_PRM_OP_CREATE_SQ, a->scq.cqn, &nowhere, dbr, LOG_SQ, 6);
+	sq.qpn = made_number(a);
+	assert_int_equal(modify_queue(a, BB_PRM_OP_MODIFY_SQ, sq.qpn, RST, RDY), BB_PRM_STAT_OK);
+	tcp_frame(f, sizeof(f), 0);
+	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_sent(a, 0);
+	put32(g_ram(&a->g, dbr) + 4, 1);
+	put32(w + 4, sq.qpn << 8);
+	g_poll(&a->g);
+	g_ring(&a->g, &sq, w, sizeof(w));
+	cqe = g_cqe(&a->g, &a->scq);
+	assert_int_equal(cqe[63] >> 4, BB_CQE_REQ_ERR);
+	assert_int_equal(cqe[BB_CQE_SYNDROME_BYTE], 0x04);
+	assert_int_equal(bb_prm_dword(cqe, 56), sq.qpn);
+}
+
+/* Makes an entry that passes all frames to TIR @tir seven times, and at last to @type and @id. */
+static void
+copies(struct port *p, uint32_t table, uint32_t tir, uint32_t type, uint32_t id)
+{
+	uint32_t i, group;
+	uint8_t *flow;
+
+	group_box(p, table, 0, 0, 0);
+	group = made_number(p);
+	flow = entry_box(p, table, group, 0, 4, 2, tir);
+	bb_prm_set(flow, BB_PRM_FLOWC_DESTS, 8);
+	p->g.in_len += 7 * 8;
+	for (i = 0; i < 8; i++) {
+		uint8_t *dest = flow + BB_PRM_FLOWC_DESTINATION + i * 8;
+
+		bb_prm_set(dest, BB_PRM_DEST_TYPE, i == 7 ? type : 2);
+		bb_prm_set(dest, BB_PRM_DEST_ID, i == 7 ? id : tir);
+	}
+	assert_status(&p->g, OK);
+}
+
+static void
+test_frame_has_a_limited_number_of_copies(void **state)
+{
+	struct port *b = ports[1];
+	struct pages page = g_pages(&b->g, 1);
+	uint64_t dbr = g_pages(&b->g, 1).pa[0];
+	uint32_t rq, tir, first, second, third, i;
+	uint8_t f[100], *ctx, *w;
+
+	(void)state;
+	/* An RQ with 32 receives. */
+	queue_box(b, BB_PRM_OP_CREATE_RQ, b->rcq.cqn, &page, dbr, 5, LOG_STRIDE);
+	rq = made_number(b);
+	assert_int_equal(modify_queue(b, BB_PRM_OP_MODIFY_RQ, rq, RST, RDY), BB_PRM_STAT_OK);
+	for (i = 0; i < 32; i++) {
+		w = g_at(&b->g, &page, i << LOG_STRIDE);
+		put32(w, PAGE);
+		put32(w + 4, b->key);
+		put64(w + 8, b->buffers.pa[0]);
+	}
+	put32(g_ram(&b->g, dbr), 32);
+	ctx = box(&b->g, BB_PRM_OP_CREATE_TIR, 0, BB_PRM_SZ_CREATE_TIR_IN) +
+	      BB_PRM_CREATE_TIR_CTX.byte;
+	bb_prm_set(ctx, BB_PRM_TIRC_INLINE_RQN, rq);
+	tir = made_number(b);
+	first = make_table(b, 0);
+	second = make_table(b, 0);
+	third = make_table(b, 0);
+	copies(b, first, tir, 1, second);
+	copies(b, second, tir, 1, third);
+	copies(b, third, tir, 2, tir);
+	set_root(b, first);
+	tcp_frame(f, sizeof(f), 0);
+	post_frame(ports[0], OP_SEND, f, sizeof(f), 0, 0, 0);
+	for (i = 0; i < ETH_MAX_DELIVERIES; i++)
+		assert_received(b, sizeof(f));
+	assert_true(no_cqe(b, &b->rcq));
+}
+
+static uint32_t
+new_tis(struct port *p)
+{
+	box(&p->g, BB_PRM_OP_CREATE_TIS, 0, BB_PRM_SZ_CREATE_TIS_IN);
+	return run(&p->g);
+}
+
+/* An RQ of 4096 pages. */
+static uint32_t
+new_big_rq(struct port *p)
+{
+	const struct pages none = {.n = 0};
+
+	queue_box(p, BB_PRM_OP_CREATE_RQ, p->rcq.cqn, &none, p->rq_dbr, 15, 9);
+	p->g.in_len += 4096 * 8;
+	return run(&p->g);
+}
+
+static void
+test_objects_beyond_the_limits_are_refused(void **state)
+{
+	struct port *p = ports[0];
+	uint32_t n, number = 0;
+
+	(void)state;
+	for (n = 1; new_tis(p) == BB_PRM_STAT_OK && n <= 1024; n++)
+		number = bb_prm_get(p->g.out, BB_PRM_F(8, 8, 24));
+	assert_int_equal(n, 1024);
+	assert_int_equal(new_tis(p), BB_PRM_STAT_LIM_ERR);
+	assert_int_equal(run_on(&p->g, BB_PRM_OP_DESTROY_TIS, 0, number), BB_PRM_STAT_OK);
+	assert_int_equal(new_tis(p), BB_PRM_STAT_OK);
+	assert_int_not_equal(bb_prm_get(p->g.out, BB_PRM_F(8, 8, 24)), number);
+	/* The rings of all queues have ETH_MAX_PAGES pages; two queues exist already. */
+	for (n = 1; new_big_rq(p) == BB_PRM_STAT_OK && n <= 64; n++)
+		number = bb_prm_get(p->g.out, BB_PRM_F(8, 8, 24));
+	assert_int_equal(n, ETH_MAX_PAGES / 4096);
+	assert_int_equal(new_big_rq(p), BB_PRM_STAT_LIM_ERR);
+	assert_int_equal(run_on(&p->g, BB_PRM_OP_DESTROY_RQ, 0, number), BB_PRM_STAT_OK);
+	assert_int_equal(new_big_rq(p), BB_PRM_STAT_OK);
+	for (n = 1; n < 256; n++) /* one table exists */
+		make_table(p, 0);
+	bb_prm_set(box(&p->g, BB_PRM_OP_CREATE_FLOW_TABLE, 0, BB_PRM_SZ_CREATE_FLOW_TABLE_IN) +
+			   BB_PRM_CREATE_FT_CTX.byte,
+		   BB_PRM_FTC_LOG_SIZE, 4);
+	assert_status(&p->g, LIM_ERR);
+}
+
+/* The doorbell comes at the end of a turn: one frame is sent, the others in the next turns. */
+static void
+test_long_message_goes_on_in_the_next_turn(void **state)
+{
+	struct port *a = ports[0], *b = ports[1];
+	struct front_eth *e = a->g.f->eth;
+	uint8_t f[HEADERS + 2500], got[HEADERS + 1000];
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	e->spent = ETH_TURN_NS - 1;
+	post_frame_late(a, OP_LSO, f, sizeof(f), HEADERS, CS_ALL, 1000);
+	assert_received(b, HEADERS + 1000);
+	assert_true(no_cqe(b, &b->rcq));
+	assert_true(no_cqe(a, &a->scq));
+	assert_sent(a, 0);
+	assert_received(b, HEADERS + 1000);
+	assert_received(b, HEADERS + 500);
+	assert_true(no_cqe(b, &b->rcq));
+	read_frame(b, 1, got, HEADERS + 1000);
+	assert_checksums(got);
+	assert_memory_equal(f + HEADERS + 1000, got + HEADERS, 1000);
+	assert_int_equal(bb_prm_dword(got, 38), 0xfff0u + 1000);
+}
+
+/* All SQs of a port share its turn. A poll that ran an SQ asks for another poll of all ports. */
+static void
+test_doorbell_after_the_turn_waits_for_a_poll(void **state)
+{
+	struct port *a = ports[0], *b = ports[1];
+	struct front_eth *e = a->g.f->eth;
+	uint8_t f[100];
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	e->spent = ETH_TURN_NS;
+	post_frame_late(a, OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_true(no_cqe(b, &b->rcq));
+	assert_true(eth_poll(e));
+	assert_false(eth_poll(e));
+	assert_received(b, sizeof(f));
+	assert_sent(a, 0);
+}
+
+static void
+test_stopped_port_neither_sends_nor_receives(void **state)
+{
+	struct port *a = ports[0], *b = ports[1];
+	uint8_t f[100];
+
+	(void)state;
+	tcp_frame(f, sizeof(f), 0);
+	front_ethernet_stop(b->g.f, true);
+	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_sent(a, 0);
+	assert_true(no_cqe(b, &b->rcq));
+	front_ethernet_stop(b->g.f, false);
+	front_ethernet_stop(a->g.f, true);
+	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
+	assert_false(eth_poll(a->g.f->eth));
+	assert_true(no_cqe(a, &a->scq));
+	assert_true(no_cqe(b, &b->rcq));
+	front_ethernet_stop(a->g.f, false);
+	assert_sent(a, 0);
+	assert_received(b, sizeof(f));
+}
+
 static void
 test_reset_frees_the_objects(void **state)
 {
@@ -350,6 +553,12 @@ main(void)
 		T(test_tables_match_and_miss),
 		T(test_objects_in_use_stay),
 		T(test_what_is_not_done_is_refused),
+		T(test_unreadable_wqe_completes_without_an_opcode),
+		T(test_frame_has_a_limited_number_of_copies),
+		T(test_objects_beyond_the_limits_are_refused),
+		T(test_long_message_goes_on_in_the_next_turn),
+		T(test_doorbell_after_the_turn_waits_for_a_poll),
+		T(test_stopped_port_neither_sends_nor_receives),
 		T(test_reset_frees_the_objects),
 	};
 
