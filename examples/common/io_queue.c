@@ -233,6 +233,18 @@ queue(struct io_queue *q, struct request *r)
 	q->unsubmitted++;
 }
 
+/* Writes, and waits until the medium has the data. Kernels before 4.7 do not know RWF_DSYNC. */
+static ssize_t
+write_sync(int fd, const struct iovec *iov, off_t offset)
+{
+	ssize_t n = pwritev2(fd, iov, 1, offset, RWF_DSYNC);
+
+	if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
+		return n;
+	n = pwritev(fd, iov, 1, offset);
+	return n >= 0 && fdatasync(fd) != 0 ? -1 : n;
+}
+
 static int
 call(struct io_queue *q, struct request *r)
 {
@@ -245,9 +257,10 @@ call(struct io_queue *q, struct request *r)
 		n = fallocate(q->b->fd, mode_of(q, r), (off_t)r->offset, (off_t)r->left);
 	else if (r->op == IO_READ)
 		n = preadv2(q->b->fd, &iov, 1, (off_t)r->offset, 0);
+	else if (r->op == IO_WRITE)
+		n = pwritev2(q->b->fd, &iov, 1, (off_t)r->offset, 0);
 	else
-		n = pwritev2(q->b->fd, &iov, 1, (off_t)r->offset,
-			     r->op == IO_WRITE_SYNC ? RWF_DSYNC : 0);
+		n = write_sync(q->b->fd, &iov, (off_t)r->offset);
 	return n < 0 ? -errno : (int)n;
 }
 

@@ -79,7 +79,7 @@ class Base(VerbsTest):
     def perf(self, *args):
         """perftest's server destroys its listener and listens again between two connections of its
         client, which does not repeat a connection that is rejected meanwhile."""
-        out = self.both(args, (*args, SERVER), PERFTEST, attempts=5)
+        out = self.both(args, (*args, SERVER), PERFTEST, attempts=20)
         self.assertRegex(out, re.compile(r'^ *\d+ +50 +\d', re.M))
 
 

@@ -338,8 +338,10 @@ soft_engine_try(struct soft_engine *e)
 		return true;
 	}
 	due = soft_engine_due(e);
-	if (due)
+	if (due) {
 		soft_engine_run(e);
+		__atomic_store_n(&e->tried, e->work, __ATOMIC_RELAXED);
+	}
 	rte_ticketlock_unlock(&e->lock);
 	return due;
 }

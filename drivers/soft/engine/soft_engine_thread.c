@@ -76,7 +76,7 @@ soft_engine_thread(void *arg)
 	bool napped = false;
 
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
-		uint64_t before = __atomic_load_n(&e->work, __ATOMIC_RELAXED);
+		uint64_t before = __atomic_load_n(&e->tried, __ATOMIC_RELAXED);
 		uint32_t assisted = __atomic_load_n(&e->assisted, __ATOMIC_RELAXED);
 
 		/*
@@ -93,7 +93,7 @@ soft_engine_thread(void *arg)
 			soft_count_late(e);
 		napped = false;
 		(void)soft_engine_try(e);
-		if (__atomic_load_n(&e->work, __ATOMIC_RELAXED) != before || idle == 0) {
+		if (__atomic_load_n(&e->tried, __ATOMIC_RELAXED) != before || idle == 0) {
 			idle = 1;
 			naps = 0;
 			nap = SOFT_NAP_US;
