@@ -26,10 +26,10 @@ void nvmf_pull(struct nvmf_req *r, uint32_t want, void (*next)(struct nvmf_req *
 /* Starts a request to r->ns, and calls @next with its result, now or later. */
 void nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struct nvmf_req *, int));
 
-/* nvmf_queue.c */
-
 /* Frees a request of an open queue without a response. Called while a capsule is executed. */
 void nvmf_req_discard(struct nvmf_req *r);
+/* Puts a request on the free list of its queue. */
+void nvmf_req_release(struct nvmf_req *r);
 
 /* nvmf_connect.c */
 void nvmf_fabrics(struct nvmf_req *r);

@@ -196,20 +196,12 @@ nvmf_capsule(struct nvmf_queue *q, const void *bytes, uint32_t len, uint32_t ind
 	}
 }
 
-static void
-release(struct nvmf_req *r)
-{
-	r->state = REQ_FREE;
-	r->next_free = r->q->free;
-	r->q->free = r->index;
-}
-
 void
 nvmf_req_sent(struct nvmf_req *r)
 {
 	struct nvmf_queue *q = r->q;
 
-	release(r);
+	nvmf_req_release(r);
 	/* A capsule that disables the controller frees more requests. */
 	while (!q->closed && q->waiting != 0 && q->free < q->depth) {
 		struct nvmf_capsule cap = q->ring[q->first];
@@ -218,12 +210,4 @@ nvmf_req_sent(struct nvmf_req *r)
 		q->waiting--;
 		begin(q, &cap);
 	}
-}
-
-void
-nvmf_req_discard(struct nvmf_req *r)
-{
-	r->q->cids[r->cid / 64] &= ~(1ull << (r->cid & 63));
-	r->q->t->attr.ops->discard(r->q, r);
-	release(r);
 }

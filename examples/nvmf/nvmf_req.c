@@ -125,3 +125,19 @@ nvmf_req_done(struct nvmf_req *r, int res)
 	if (!r->q->closed)
 		r->done(r, res);
 }
+
+void
+nvmf_req_release(struct nvmf_req *r)
+{
+	r->state = REQ_FREE;
+	r->next_free = r->q->free;
+	r->q->free = r->index;
+}
+
+void
+nvmf_req_discard(struct nvmf_req *r)
+{
+	r->q->cids[r->cid / 64] &= ~(1ull << (r->cid & 63));
+	r->q->t->attr.ops->discard(r->q, r);
+	nvmf_req_release(r);
+}
