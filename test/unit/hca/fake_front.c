@@ -114,6 +114,13 @@ front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, con
 	return fake_front.address_ret;
 }
 
+void
+front_ethernet_stop(struct front *f, bool stop)
+{
+	(void)f;
+	fake_front.ethernet_stopped = stop;
+}
+
 struct mlx5_ctx *
 front_ctx(struct front *f)
 {

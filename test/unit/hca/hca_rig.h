@@ -45,6 +45,7 @@ struct fake_bell {
 };
 extern struct fake_front {
 	unsigned int opens, resets, commands, bells, polls;
+	bool ethernet_stopped;
 	const struct front_host *host;
 	uint8_t in[64]; /* start of the last command */
 	uint32_t inlen;

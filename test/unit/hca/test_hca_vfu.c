@@ -119,6 +119,13 @@ LIVE(test_configuration_writes_change_the_command_word_only)
 {
 	rig_write32(r, VFU_CONFIG, 0, 0xffffffff);
 	assert_int_equal(rig_read32(r, VFU_CONFIG, 0), 0x101b15b3);
+	assert_true(fake_front.ethernet_stopped);
+	rig_write32(r, VFU_CONFIG, 4, 6);
+	assert_int_equal(rig_read32(r, VFU_CONFIG, 4) & 0xffff, 6);
+	assert_false(fake_front.ethernet_stopped); /* the bus master bit is set */
+	rig_write32(r, VFU_CONFIG, 4, 2);
+	assert_int_equal(rig_read32(r, VFU_CONFIG, 4) & 0xffff, 2);
+	assert_true(fake_front.ethernet_stopped);
 	rig_write32(r, VFU_CONFIG, 4, 6);
 	assert_int_equal(rig_read32(r, VFU_CONFIG, 4) & 0xffff, 6);
 	assert_int_equal(fake_front.resets, 0);
