@@ -141,6 +141,13 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 	return type == BB_PRM_CAP_GENERAL ? 0 : -1;
 }
 
+void
+front_ethernet_stop(struct front *f, bool stop)
+{
+	(void)f;
+	(void)stop;
+}
+
 int
 front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, const uint8_t mac[6])
 {
