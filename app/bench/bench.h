@@ -122,6 +122,28 @@ sample_round_trip(uint64_t *last)
 	*last = now;
 }
 
+/* A measurement of n round trips: the mean of the first half, samples of the second half. */
+struct round_trips {
+	uint64_t half;        /* n / 2 */
+	uint64_t start, last; /* TSC after the first round trip, and after the last one */
+	double ns;            /* mean latency of one direction, in ns */
+};
+
+/* Records that round trip @k has ended; the first one is 1. */
+static inline void
+round_trip_done(struct round_trips *t, uint64_t k)
+{
+	/* Does not measure the first round trip, because it also wakes the second process. */
+	if (k == 1)
+		t->start = tsc();
+	if (k > t->half)
+		sample_round_trip(&t->last);
+	if (k == t->half) {
+		t->ns = ns_since(t->start) / (double)(t->half - 1) / 2;
+		t->last = tsc();
+	}
+}
+
 static inline void
 sample_whole(uint64_t *last)
 {

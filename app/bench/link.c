@@ -193,11 +193,11 @@ double
 link_latency(void *run)
 {
 	const struct link_run *r = run;
-	const uint64_t n = RTE_ALIGN_CEIL(r->n, BATCH), half = n / 2;
+	const uint64_t n = RTE_ALIGN_CEIL(r->n, BATCH);
+	struct round_trips t = {.half = n / 2, .ns = -1};
 	struct remote_msg msg = {.op = REMOTE_SOFT_ECHO, .n = n};
-	uint64_t k, t, last = 0, sent = 0, got = 0, idle = 0, since = 0;
+	uint64_t k, sent = 0, got = 0, idle = 0, since = 0;
 	struct soft *s = r->s;
-	double ns = -1;
 
 	__atomic_store_n((uint64_t *)(void *)s->to, 0, __ATOMIC_RELAXED);
 	if (remote_send(&msg) != 0)
@@ -205,21 +205,16 @@ link_latency(void *run)
 	/* The first write also resolves the neighbour and wakes the peer. */
 	if (!post_cell(s, 1, 1) || !await_cell(s, 1, &sent))
 		goto fail;
-	t = tsc();
+	round_trip_done(&t, 1);
 	for (k = 2; k <= n; k++) {
 		if (!post_cell(s, k, k) || !await_cell(s, k, &sent))
 			goto fail;
-		if (k > half)
-			sample_round_trip(&last);
-		if (k == half) {
-			ns = ns_since(t) / (double)(half - 1) / 2;
-			last = tsc();
-		}
+		round_trip_done(&t, k);
 	}
 	while (sent < n / BATCH)
 		if (!poll_cq(s, &sent, &got) || remote_give_up(&idle, &since))
 			goto fail;
-	return remote_stop(&msg) == 0 ? ns : -1;
+	return remote_stop(&msg) == 0 ? t.ns : -1;
 fail:
 	remote_stop(&msg);
 	return -1;

@@ -129,9 +129,8 @@ ring_latency(void *run)
 {
 	const struct ring_run *r = run;
 	struct remote_msg msg = {.op = REMOTE_RDMA_RING_ECHO, .n = r->n};
-	const uint64_t half = r->n / 2;
-	uint64_t k, t = 0, last = 0;
-	double ns = -1;
+	struct round_trips t = {.half = r->n / 2, .ns = -1};
+	uint64_t k;
 
 	if (remote_send(&msg) != 0)
 		return -1;
@@ -140,16 +139,9 @@ ring_latency(void *run)
 			remote_stop(&msg);
 			return -1;
 		}
-		if (k == 1)
-			t = tsc();
-		if (k > half)
-			sample_round_trip(&last);
-		if (k == half) {
-			ns = ns_since(t) / (double)(half - 1) / 2;
-			last = tsc();
-		}
+		round_trip_done(&t, k);
 	}
-	return remote_wait(&msg) == 0 ? ns : -1;
+	return remote_wait(&msg) == 0 ? t.ns : -1;
 }
 
 double

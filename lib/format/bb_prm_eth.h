@@ -56,7 +56,7 @@ enum bb_prm_eth_op {
 #define BB_PRM_RQC_WQ          BB_PRM_F(0x030, 0, 1536) /* rqc.wq */
 #define BB_PRM_WQ_UAR_PAGE     BB_PRM_F(0x00c, 8, 24)   /* wq.uar_page */
 
-/* TIR, TIS and RQT: where received frames go, and who sends. */
+/* TIR, TIS and RQT: targets of received frames, and the context of a sender. */
 #define BB_PRM_CREATE_TIR_CTX       BB_PRM_F(0x020, 0, 1920) /* create_tir_in.ctx */
 #define BB_PRM_MODIFY_TIR_BITMASK   BB_PRM_F(0x010, 0, 64)   /* modify_tir_in.bitmask */
 #define BB_PRM_TIRC_DISP_TYPE       BB_PRM_F(0x004, 0, 4)    /* tirc.disp_type */

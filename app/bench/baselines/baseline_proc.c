@@ -41,9 +41,8 @@ baseline_mapped_latency(void *run)
 	const struct baseline_proc_run *r = run;
 	struct remote_msg msg = {.op = REMOTE_MAPPED_ECHO, .n = r->n, .size = r->size};
 	static uint8_t data[REMOTE_CELL];
-	const uint64_t half = r->n / 2;
-	uint64_t k, t = 0, last = 0;
-	double ns = -1;
+	struct round_trips t = {.half = r->n / 2, .ns = -1};
+	uint64_t k;
 
 	if (remote_shared == NULL)
 		return -1;
@@ -58,20 +57,12 @@ baseline_mapped_latency(void *run)
 			remote_stop(&msg);
 			return -1;
 		}
-		/* Does not measure the first message, because it also wakes the second process. */
-		if (k == 1)
-			t = tsc();
-		if (k > half)
-			sample_round_trip(&last);
-		if (k == half) {
-			ns = ns_since(t) / (double)(half - 1) / 2;
-			last = tsc();
-		}
+		round_trip_done(&t, k);
 	}
 	if (remote_wait(&msg) != 0)
 		return -1;
 	/* The second process has sent back the data that it received. */
-	return memcmp(remote_shared->pong, data, r->size - 8) == 0 ? ns : -1;
+	return memcmp(remote_shared->pong, data, r->size - 8) == 0 ? t.ns : -1;
 }
 
 int
