@@ -33,6 +33,7 @@
 #define NVMF_CHANGED    32u        /* namespaces in the list of changed ones; more: "all" */
 #define NVMF_FEATURES   6u         /* features whose value is only stored */
 #define NVMF_ZERO_PART  (1u << 20) /* bytes of memory that a turn sets to zero at most */
+#define NVMF_PAUSE_MS   100u       /* a longer step of the time is a pause of the target */
 
 struct nvmf_queue;
 struct nvmf_req;
@@ -134,6 +135,17 @@ struct nvmf_target_attr {
 	const struct nvmf_ops *ops;
 };
 
+/*
+ * Timer of a host that must send something in time. Messages that arrive while the target pauses
+ * are read only later. So a timer that expires after a pause gets the length of the pause once
+ * more, at most its own time.
+ */
+struct nvmf_timer {
+	uint64_t deadline, paused; /* paused: nvmf_target.paused at the start */
+	uint32_t ms;               /* 0: the timer does not run */
+	bool extended;
+};
+
 struct nvmf_error {
 	uint64_t count, lba;
 	uint32_t nsid;
@@ -148,8 +160,7 @@ struct nvmf_ctrl {
 	uint8_t hostid[16];
 	uint16_t cntlid;
 	uint32_t cc, csts;
-	uint32_t kato;     /* keep-alive timeout, ms; 0: none */
-	uint64_t deadline; /* time at which the host is declared dead; valid if kato is not 0 */
+	struct nvmf_timer kato;                              /* keep-alive timer */
 	uint32_t async_enabled, async_pending, async_masked; /* bits ASYNC_* */
 	struct nvmf_req *async[NVMF_ASYNC];
 	uint32_t nasync;
@@ -167,6 +178,7 @@ struct nvmf_target {
 	uint32_t next_ctrl;      /* entry at which the search for a free one starts */
 	uint64_t genctr;         /* generation of the discovery log */
 	uint64_t now;            /* ms */
+	uint64_t paused;         /* ms: sum of all pauses */
 	/* List of the Write Zeroes commands that nvmf_target_turn() executes. */
 	struct nvmf_req *zeroing, *last_zeroing;
 };
@@ -178,13 +190,15 @@ struct nvmf_target {
 int nvmf_target_create(const struct nvmf_target_attr *attr, struct nvmf_target **out);
 /* Destroys a target without queues. */
 void nvmf_target_destroy(struct nvmf_target *t);
-/* Sets the time, in ms, and closes the queues of hosts whose keep-alive timer has expired. */
-void nvmf_target_time(struct nvmf_target *t, uint64_t now);
 /*
- * Sets the time after a pause, in which the caller has made no calls for the target. The keep-alive
- * timers did not run since the last call: commands of the hosts may wait in the transport.
+ * Sets the time, in ms, and closes the queues of hosts whose keep-alive timer has expired. If the
+ * last call was more than NVMF_PAUSE_MS before, the target has paused in between.
  */
-void nvmf_target_resume(struct nvmf_target *t, uint64_t now);
+void nvmf_target_time(struct nvmf_target *t, uint64_t now);
+/* Starts a timer, again if it runs. */
+void nvmf_timer_start(const struct nvmf_target *t, struct nvmf_timer *timer);
+/* Returns whether a timer has expired. Call it after each nvmf_target_time(). */
+bool nvmf_timer_expired(const struct nvmf_target *t, struct nvmf_timer *timer);
 /*
  * Executes a part of the commands that take long; call it in each turn of the loop. Returns 0 if
  * there was nothing to do.

@@ -136,7 +136,7 @@ get_features(struct nvmf_req *r)
 	else if (!nvmf_exact(r, 0))
 		return;
 	else if ((uint8_t)cdw10 == FEAT_KATO)
-		nvmf_end(r, SC_OK, c->kato);
+		nvmf_end(r, SC_OK, c->kato.ms);
 	else if ((uint8_t)cdw10 == FEAT_ASYNC)
 		nvmf_end(r, SC_OK, c->async_enabled);
 	else if ((uint8_t)cdw10 == FEAT_QUEUES && !c->subsys->discovery)

@@ -93,11 +93,13 @@ nvmf_target_time(struct nvmf_target *t, uint64_t now)
 {
 	uint32_t i;
 
+	if (now - t->now > NVMF_PAUSE_MS)
+		t->paused += now - t->now;
 	t->now = now;
 	for (i = 0; i < t->attr.ctrls; i++) {
 		struct nvmf_ctrl *c = t->ctrl[i];
 
-		if (c == NULL || c->kato == 0 || now < c->deadline)
+		if (c == NULL || !nvmf_timer_expired(t, &c->kato))
 			continue;
 		c->csts |= CSTS_CFS;
 		close_queues(c, 0, "the host's keep-alive timer has expired");
@@ -105,14 +107,25 @@ nvmf_target_time(struct nvmf_target *t, uint64_t now)
 }
 
 void
-nvmf_target_resume(struct nvmf_target *t, uint64_t now)
+nvmf_timer_start(const struct nvmf_target *t, struct nvmf_timer *timer)
 {
-	uint32_t i;
+	timer->deadline = t->now + timer->ms;
+	timer->paused = t->paused;
+	timer->extended = false;
+}
 
-	for (i = 0; i < t->attr.ctrls; i++)
-		if (t->ctrl[i] != NULL)
-			t->ctrl[i]->deadline += now - t->now;
-	t->now = now;
+bool
+nvmf_timer_expired(const struct nvmf_target *t, struct nvmf_timer *timer)
+{
+	uint64_t lost = t->paused - timer->paused;
+
+	if (timer->ms == 0 || t->now < timer->deadline)
+		return false;
+	if (timer->extended || lost == 0)
+		return true;
+	timer->extended = true;
+	timer->deadline = t->now + (lost < timer->ms ? lost : timer->ms);
+	return false;
 }
 
 /* ---- Controllers */
@@ -175,7 +188,7 @@ nvmf_ctrl_disable(struct nvmf_ctrl *c)
 void
 nvmf_ctrl_alive(struct nvmf_ctrl *c)
 {
-	c->deadline = c->target->now + c->kato;
+	nvmf_timer_start(c->target, &c->kato);
 }
 
 void
@@ -183,7 +196,7 @@ nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms)
 {
 	uint32_t units = ms / KATO_UNIT + (ms % KATO_UNIT != 0);
 
-	c->kato = units > UINT32_MAX / KATO_UNIT ? ms : units * KATO_UNIT;
+	c->kato.ms = units > UINT32_MAX / KATO_UNIT ? ms : units * KATO_UNIT;
 	nvmf_ctrl_alive(c);
 }
 

@@ -40,7 +40,7 @@ struct nvmf_conn {
 	uint32_t depth;
 	bool ending;
 	bool ring_send, ring_recv; /* posts wait for their doorbell */
-	uint64_t deadline;         /* TSC until which the host must have sent its Connect */
+	struct nvmf_timer connect; /* until the host's Connect command */
 	char name[64];             /* address of the host */
 };
 

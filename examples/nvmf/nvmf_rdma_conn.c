@@ -15,7 +15,6 @@
 /* Sends of a request at a time: an RDMA WRITE and a SEND. */
 #define SQ_PER_REQ 2u
 #define TICK_MS    10u
-#define PAUSE_MS   100u /* lateness of a tick from which on the loop has paused */
 #define CAPSULE_AT (NVMF_PAGE - NVMF_SQE)
 
 static uint32_t
@@ -174,7 +173,8 @@ request(struct nvmf_rdma *r, const struct bb_cm_event *ev)
 	}
 	c->depth = (uint32_t)get16(req + 6) + 1;
 	c->ending = false;
-	c->deadline = rte_get_tsc_cycles() + rte_get_tsc_hz() / 1000 * r->attr.connect_ms;
+	c->connect.ms = r->attr.connect_ms;
+	nvmf_timer_start(r->target, &c->connect);
 	memcpy(c->name, info.peer, sizeof(c->name));
 	rc = nvmf_queue_create(r->target, get16(req + 2), c->depth, c->mem, c, &c->queue);
 	if (rc == 0)
@@ -217,27 +217,20 @@ nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 
 /* ---- Loop */
 
-/*
- * Passes the time to the engine. A turn may take long: a file system call of --io sync blocks. Then
- * capsules of that time are still in the CQ, so a deadline moves by the length of the pause.
- */
+/* Passes the time to the engine, and disconnects hosts that have sent no Connect command. */
 static void
 tick(struct nvmf_rdma *r, uint64_t now)
 {
-	uint64_t ms = rte_get_tsc_hz() / 1000, late = now - r->tick;
+	uint64_t ms = rte_get_tsc_hz() / 1000;
 	uint32_t i;
 
 	r->tick = now + ms * TICK_MS;
-	if (late > ms * PAUSE_MS)
-		nvmf_target_resume(r->target, now / ms);
-	else
-		nvmf_target_time(r->target, now / ms);
+	nvmf_target_time(r->target, now / ms);
 	for (i = 0; i < r->attr.conns; i++) {
 		struct nvmf_conn *c = &r->conn[i];
 
-		if (late > ms * PAUSE_MS)
-			c->deadline += late;
-		if (c->conn != NULL && c->queue->ctrl == NULL && now > c->deadline)
+		if (c->conn != NULL && c->queue->ctrl == NULL &&
+		    nvmf_timer_expired(r->target, &c->connect))
 			nvmf_rdma_drop(c, "no Connect command came in time");
 	}
 }
