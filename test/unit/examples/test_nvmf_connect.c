@@ -508,7 +508,7 @@ TEST_WITH(setup, teardown, test_host_has_time_to_be_heard_after_a_pause_of_the_t
 	nvmf_target_time(host.t, 31500);
 	advance(33499);
 	assert_int_equal(host.closes, 0);
-	/* What it has sent in the pause arrives. */
+	/* A command that it has sent in the pause arrives. */
 	assert_int_equal(nvmf_host_property(&host, q, PROP_VS, 0), SC_OK);
 	advance(35498);
 	assert_int_equal(host.closes, 0);
