@@ -212,8 +212,9 @@ key_add(struct soft_dev *dev, const struct soft_mkey *m)
 	uint32_t i;
 	int slot;
 
-	if (shm == NULL || by_packets(dev) || m->ind != NULL || m->detour != SOFT_DETOUR_NONE ||
-	    m->len == 0 || !(m->rr || m->rw || m->atomic))
+	/* An engine executes UMRs. It must not wait for peers that use the old rights of a key. */
+	if (shm == NULL || by_packets(dev) || m->ind != NULL || m->umr_en ||
+	    m->detour != SOFT_DETOUR_NONE || m->len == 0 || !(m->rr || m->rw || m->atomic))
 		return;
 	if (!find_memory(dev, m, &p, &start, &len)) {
 		no_descriptor(dev, m);

@@ -2,7 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The front with mailboxes of Linux's driver: objects by page lists, users, data, events. */
+#include <unistd.h>
+
 #include "front_guest.h"
+#include "soft_hooks.h"
+#include "soft_mcg.h"
+#include "soft_shm.h"
 
 #define T(name) TEST_ON(NULL, NULL, struct g_guest, open_ib(f), g_close(f), name)
 
@@ -361,6 +366,40 @@ T(test_umr_of_the_kernel_changes_rights_and_pd_of_an_mr)
 	/* A PD that does not exist; the queue fails, the key stays. */
 	assert_int_equal(umr(f, &k, u.to_key, pd_mask, 0, 0xffffff), 0xd);
 	g_owner_close(f, &u);
+}
+
+static int shared_fd;
+
+/* Pretends that a file backs the first page of each region. */
+static bool
+shared(const uint8_t *addr, uint64_t len, struct soft_memory *m)
+{
+	(void)addr;
+	*m = (struct soft_memory){.fd = shared_fd, .len = len < PAGE ? len : PAGE};
+	return true;
+}
+
+/* Peers in shared memory that use a published key look at its entry only. */
+TEST(test_published_key_grants_no_right_that_a_umr_has_taken)
+{
+	const struct soft_shm_key *entry;
+	struct g_guest g;
+	struct kernel k;
+	struct pages p;
+	char spec[64];
+	uint32_t key;
+
+	snprintf(spec, sizeof(spec), "soft0,shm=umr%d,ip=192.0.2.1/24", (int)getpid());
+	g_open(&g, spec);
+	shared_fd = g.fd;
+	soft_dev_peek(0)->memory = shared;
+	kernel_open(&g, &k, BB_PRM_QP_ST_REG_UMR);
+	p = g_pages(&g, 1);
+	key = g_mkey(&g, k.pd, G_VA_FROM, 100, &p);
+	entry = &soft_dev_peek(0)->shm->dir->keys[key >> 8];
+	assert_int_equal(umr(&g, &k, key, 1u << 17 | 1u << 18 | 1u << 19 | 1u << 20, 1 << 2, 0), 0);
+	assert_true((entry->seq & 1) == 0 || entry->rights == 0);
+	g_close(&g);
 }
 
 /* The kernel's CQs are on a UAR page of their own: mlx5_core_dev.priv.uar. */
