@@ -99,7 +99,7 @@ static bool
 same_service(const struct bb_ibcm_service *a, const struct bb_ibcm_service *b)
 {
 	return a->service_id == b->service_id && a->mask == b->mask && a->datagram == b->datagram &&
-	       bb_ibcm_same_gid(a->addr, b->addr);
+	       a->ip_version == b->ip_version && bb_ibcm_same_gid(a->addr, b->addr);
 }
 
 static bool
@@ -171,6 +171,8 @@ bb_ibcm_service_find(const struct bb_ibcm *cm, uint64_t service_id, bool datagra
 			return s;
 		if (!valid)
 			*bad_header = true;
+		else if (s->ip_version != 0 && s->ip_version != ip->version)
+			continue;
 		else if (is_any(s->addr) || bb_ibcm_same_gid(s->addr, ip->dst))
 			return s;
 	}

@@ -167,14 +167,15 @@ struct bb_ibcm_service {
 	 * @addr is zero.
 	 */
 	bool ip;
-	uint8_t addr[16]; /* IP address in the form of a GID */
-	bool datagram;    /* true: answers SIDR_REQ; false: answers REQ */
+	uint8_t addr[16];   /* IP address in the form of a GID */
+	uint8_t ip_version; /* IP version that the header must have, 4 or 6; 0: both */
+	bool datagram;      /* true: answers SIDR_REQ; false: answers REQ */
 	uint64_t cookie;
 };
 /*
  * Adds a service. If a request matches several services, the most specific of them gets it. Returns
- * 0; -EADDRINUSE if a service with the same ID, mask, address and kind exists; -ENOSPC if
- * max_services are in use.
+ * 0; -EADDRINUSE if a service with the same ID, mask, address, IP version and kind exists; -ENOSPC
+ * if max_services are in use.
  */
 int bb_ibcm_listen(struct bb_ibcm *cm, const struct bb_ibcm_service *s);
 /* Removes a service. Returns -ENOENT if there is none with these values. */

@@ -126,10 +126,12 @@ up_copy_out(void *ctx, uint64_t to, const void *from, size_t len)
 	return 0;
 }
 
-static struct ucma_file *
-up_find(void *ctx, uint32_t fd)
+/* Descriptor UP_FILES is open, but not a file of the node. */
+static int
+up_find(void *ctx, uint32_t fd, struct ucma_file **f)
 {
-	return fd < UP_FILES ? ((struct up_host *)ctx)->files[fd].f : NULL;
+	*f = fd < UP_FILES ? ((struct up_host *)ctx)->files[fd].f : NULL;
+	return *f != NULL ? 0 : fd == UP_FILES ? -EINVAL : -ENOENT;
 }
 
 static inline struct up *

@@ -170,12 +170,15 @@ node_copy_out(void *ctx, uint64_t to, const void *from, size_t len)
 }
 
 /* Called at most once in a command. */
-static struct ucma_file *
-node_file(void *ctx, uint32_t fd)
+static int
+node_file(void *ctx, uint32_t fd, struct ucma_file **f)
 {
 	(void)ctx;
 	named = fds_get((int)fd);
-	return named.kind == FD_CM ? ((struct cm_file *)named.p)->f : NULL;
+	if (named.kind != FD_CM)
+		return fcntl((int)fd, F_GETFD) < 0 ? -ENOENT : -EINVAL;
+	*f = ((struct cm_file *)named.p)->f;
+	return *f != NULL ? 0 : -ENOENT;
 }
 
 /* ---- The thread */

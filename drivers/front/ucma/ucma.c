@@ -266,19 +266,18 @@ ucma_destroy_id(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	return ucma_reply(f->u, c->destroy_id.response, &resp, sizeof(resp));
 }
 
-/* Moves an ID and its events to the file that gets the command. */
+/* Moves an ID and its events to the file that gets the command (Linux: ucma_migrate_id()). */
 int
 ucma_migrate_id(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 {
-	struct ucma_file *from = f->u->attr.ops->file(f->u->attr.ctx, c->migrate_id.fd);
 	struct rdma_ucm_migrate_resp resp;
+	struct ucma_file *from;
 	struct ucma_id *id;
-	int ret;
+	int ret = f->u->attr.ops->file(f->u->attr.ctx, c->migrate_id.fd, &from);
 
 	(void)out;
-	if (from == NULL)
-		return -ENOENT;
-	ret = ucma_id_find(from, c->migrate_id.id, &id);
+	if (ret == 0)
+		ret = ucma_id_find(from, c->migrate_id.id, &id);
 	if (ret != 0)
 		return ret;
 	resp.events_reported = id->events_reported;
@@ -317,13 +316,16 @@ ucma_set_option(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	case RDMA_OPTION_ID_TOS:
 		id->tos = small;
 		return 0;
-	case RDMA_OPTION_ID_REUSEADDR:
+	case RDMA_OPTION_ID_REUSEADDR: /* Linux: rdma_set_reuseaddr() of core/cma.c */
+		if (id->state != UCMA_IDLE && (flag == 0 || id->state == UCMA_LISTEN))
+			return -EINVAL;
 		id->reuseaddr = flag != 0;
 		return 0;
 	case RDMA_OPTION_ID_AFONLY:
 		if (id->state != UCMA_IDLE && id->state != UCMA_BOUND)
 			return -EINVAL;
 		id->afonly = flag != 0;
+		id->afonly_set = true;
 		return 0;
 	default: /* ACK_TIMEOUT, 5 bits, only for RC (Linux: rdma_set_ack_timeout()) */
 		if (id->qp_type != IBV_QPT_RC || small > 31)

@@ -45,9 +45,11 @@ struct ucma_ops {
 	/* Copy from and to memory of the program. Return 0 or -EFAULT. */
 	int (*copy_in)(void *ctx, void *to, uint64_t from, size_t len);
 	int (*copy_out)(void *ctx, uint64_t to, const void *from, size_t len);
-	/* Returns the file of the program's descriptor @fd, NULL if it is not an opening of the
-	 * node. */
-	struct ucma_file *(*file)(void *ctx, uint32_t fd);
+	/*
+	 * Finds the file of the program's descriptor @fd. Returns 0; -ENOENT if the descriptor is
+	 * not open; -EINVAL if it is not an opening of the node.
+	 */
+	int (*file)(void *ctx, uint32_t fd, struct ucma_file **f);
 };
 
 struct ucma_attr {

@@ -136,13 +136,9 @@ no_loopback(struct ucma *u, union ucma_addr *a)
 
 /* ---- Ports */
 
-/*
- * Returns 0 if @id may have the port of @o; -EADDRNOTAVAIL if one of them is at all addresses;
- * -EADDRINUSE if both are at one address. Two IDs may share a port if both allow it and neither
- * listens (Linux: cma_check_port() of drivers/infiniband/core/cma.c).
- */
+/* Checks one other ID (Linux: cma_check_port() of drivers/infiniband/core/cma.c). */
 static int
-conflict(const struct ucma_id *id, const union ucma_addr *a, const struct ucma_id *o)
+conflict(const struct ucma_id *id, const union ucma_addr *a, bool reuse, const struct ucma_id *o)
 {
 	uint8_t x[16], y[16];
 
@@ -150,7 +146,7 @@ conflict(const struct ucma_id *id, const union ucma_addr *a, const struct ucma_i
 	if (o == id || o->ps != id->ps || o->state == UCMA_IDLE || (!o->active && o->had_cm) ||
 	    ucma_addr_port(&o->src) != ucma_addr_port(a))
 		return 0;
-	if (id->reuseaddr && o->reuseaddr && o->state != UCMA_LISTEN)
+	if (reuse && o->reuseaddr)
 		return 0;
 	if (a->sa.sa_family != o->src.sa.sa_family && id->afonly && o->afonly)
 		return 0;
@@ -161,8 +157,8 @@ conflict(const struct ucma_id *id, const union ucma_addr *a, const struct ucma_i
 	return memcmp(x, y, 16) == 0 ? -EADDRINUSE : 0;
 }
 
-static int
-check_port(const struct ucma_id *id, const union ucma_addr *a)
+int
+ucma_port_check(const struct ucma_id *id, const union ucma_addr *a, bool reuse)
 {
 	const struct ucma *u = id->u;
 	int ret = 0;
@@ -170,14 +166,8 @@ check_port(const struct ucma_id *id, const union ucma_addr *a)
 
 	for (i = 1; i <= u->attr.max_ids && ret == 0; i++)
 		if (u->ids[i] != NULL)
-			ret = conflict(id, a, u->ids[i]);
+			ret = conflict(id, a, reuse, u->ids[i]);
 	return ret;
-}
-
-int
-ucma_listen_check(const struct ucma_id *id)
-{
-	return check_port(id, &id->src);
 }
 
 static int
@@ -188,7 +178,7 @@ choose_port(const struct ucma_id *id, union ucma_addr *a)
 
 	for (i = 0; i < PORTS; i++) {
 		set_port(a, (uint16_t)(FIRST_PORT + (start + i) % PORTS));
-		if (check_port(id, a) == 0)
+		if (ucma_port_check(id, a, id->reuseaddr) == 0)
 			return 0;
 	}
 	return -EADDRNOTAVAIL;
@@ -218,7 +208,11 @@ ucma_bind_to(struct ucma_id *id, const union ucma_addr *asked)
 		if (!has_dev)
 			return -EADDRNOTAVAIL;
 	}
-	ret = ucma_addr_port(&a) == 0 ? choose_port(id, &a) : check_port(id, &a);
+	/* Linux's rdma_bind_addr() sets the option by the family, unless the program has set it. */
+	if (!id->afonly_set)
+		id->afonly = a.sa.sa_family == AF_INET;
+	ret = ucma_addr_port(&a) == 0 ? choose_port(id, &a)
+				      : ucma_port_check(id, &a, id->reuseaddr);
 	if (ret != 0)
 		return ret;
 	id->src = a;

@@ -53,7 +53,6 @@ fill(struct ucma_id *id, const struct ucma_id *listener, const struct bb_ibcm_ev
 	}
 	id->state = UCMA_CONNECT;
 	return id->has_dev &&
-	       (!listener->afonly || id->src.sa.sa_family == listener->src.sa.sa_family) &&
 	       (ev->type == BB_IBCM_EV_SIDR_REQ ||
 		(ev->msg->req.transport == BB_IBCM_UC) == (id->qp_type == IBV_QPT_UC));
 }

@@ -81,10 +81,12 @@ ucma_listen(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 		ret = ucma_bind_to(id, &any);
 	if (ret == 0 && id->state != UCMA_BOUND)
 		ret = -EINVAL;
+	/* A listener has its port alone (Linux: rdma_listen() of core/cma.c). */
 	if (ret == 0 && id->reuseaddr)
-		ret = ucma_listen_check(id);
+		ret = ucma_port_check(id, &id->src, false);
 	if (ret != 0)
 		return ret;
+	id->reuseaddr = false;
 	id->backlog = backlog > 0 && backlog < UCMA_MAX_BACKLOG ? backlog : UCMA_MAX_BACKLOG;
 	id->service = (struct bb_ibcm_service){
 		.service_id = ucma_service_id(id, &id->src),
@@ -95,6 +97,8 @@ ucma_listen(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	};
 	if (!ucma_addr_is_any(&id->src))
 		ucma_addr_gid(&id->src, id->service.addr);
+	else if (id->afonly)
+		id->service.ip_version = id->src.sa.sa_family == AF_INET ? 4 : 6;
 	ret = bb_ibcm_listen(f->u->cm, &id->service);
 	if (ret == 0)
 		id->state = UCMA_LISTEN;

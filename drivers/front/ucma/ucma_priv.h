@@ -71,9 +71,9 @@ struct ucma_id {
 	uint64_t uid; /* value of the program in events; 0: the ID has no events yet */
 	uint16_t ps;  /* enum rdma_ucm_port_space */
 	uint8_t qp_type;
-	bool active;    /* the ID has connected; a passive one is made by a request */
-	bool reuseaddr; /* options */
-	bool afonly;
+	bool active;              /* the ID has connected; a passive one is made by a request */
+	bool reuseaddr;           /* options */
+	bool afonly, afonly_set;  /* afonly_set: the program has set afonly */
 	uint8_t tos, ack_timeout; /* ack_timeout 0: not set by the program */
 	union ucma_addr src, dst;
 	uint8_t sgid[16], dgid[16];
@@ -176,8 +176,12 @@ bool ucma_addr_is_any(const union ucma_addr *a);
 bool ucma_gid_find(struct ucma *u, const uint8_t gid[16], uint32_t *index);
 /* Binds an ID in state IDLE. Returns 0 or a negative errno. */
 int ucma_bind_to(struct ucma_id *id, const union ucma_addr *a);
-/* Returns -EADDRINUSE or -EADDRNOTAVAIL if another ID prevents that this one listens. */
-int ucma_listen_check(const struct ucma_id *id);
+/*
+ * Returns 0 if no other ID has the port of @a; -EADDRNOTAVAIL if one of the two is at all
+ * addresses; -EADDRINUSE if both are at one address. @reuse: IDs may share the port if they allow
+ * it.
+ */
+int ucma_port_check(const struct ucma_id *id, const union ucma_addr *a, bool reuse);
 /* Looks again at IDs that wait for the way to their destination. */
 void ucma_addr_tick(struct ucma *u);
 ucma_fn ucma_bind_ip, ucma_bind, ucma_resolve_ip, ucma_resolve_addr, ucma_resolve_route;

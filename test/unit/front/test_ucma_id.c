@@ -38,8 +38,72 @@ TEST(test_binds_conflict_as_ports_of_a_host_do)
 	OK(option_rc(h, other, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
 	OK(bind_rc(h, 0, id, HOST(1), PORT + 2));
 	OK(bind_rc(h, 0, other, HOST(1), PORT + 2));
+	/* A listener must have its port alone. */
+	assert_int_equal(listen_rc(h, 0, id, 0), -EADDRINUSE);
+	destroy(h, 0, other);
 	OK(listen_rc(h, 0, id, 0));
-	assert_int_equal(listen_rc(h, 0, other, 0), -EADDRINUSE);
+	other = create(h, 0, 1, RDMA_PS_TCP);
+	OK(option_rc(h, other, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
+	assert_int_equal(bind_rc(h, 0, other, HOST(1), PORT + 2), -EADDRINUSE);
+	up_free(up);
+}
+
+/* As rdma_set_reuseaddr() of Linux 5.10 and later. */
+TEST(test_reuseaddr_is_set_before_listen_and_cleared_before_bind)
+{
+	struct up *up = up_new(32);
+	struct up_host *h = &up->host[0];
+	const int on = 1, off = 0;
+	uint32_t id = create(h, 0, 1, RDMA_PS_TCP);
+
+	OK(option_rc(h, id, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
+	OK(option_rc(h, id, RDMA_OPTION_ID_REUSEADDR, &off, sizeof(off)));
+	OK(bind_rc(h, 0, id, HOST(1), PORT));
+	assert_int_equal(option_rc(h, id, RDMA_OPTION_ID_REUSEADDR, &off, sizeof(off)), -EINVAL);
+	OK(option_rc(h, id, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
+	OK(listen_rc(h, 0, id, 0));
+	assert_int_equal(option_rc(h, id, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)), -EINVAL);
+	up_free(up);
+}
+
+static int
+bind6_rc(struct up_host *h, uint32_t id, uint16_t port)
+{
+	const struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	struct rdma_ucm_bind_ip c = {.id = id};
+
+	memcpy(&c.addr, &a, sizeof(a));
+	return up_command(h, 0, RDMA_USER_CM_CMD_BIND_IP, &c, sizeof(c), 0);
+}
+
+/* A bind to IPv4 is for that family only, one to IPv6 for both, unless the program says else. */
+TEST(test_listeners_at_all_addresses_of_each_family_share_a_port)
+{
+	struct up *up = up_new(32);
+	struct up_host *h = &up->host[1];
+	const int on = 1;
+	const struct rdma_ucm_conn_param p = param(QPN, "");
+	uint32_t v4_id = create(h, 0, 4, RDMA_PS_TCP), v6_id = create(h, 0, 6, RDMA_PS_TCP);
+
+	OK(bind_rc(h, 0, v4_id, INADDR_ANY, PORT));
+	assert_int_equal(bind6_rc(h, v6_id, PORT), -EADDRNOTAVAIL);
+	OK(option_rc(h, v6_id, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)));
+	OK(bind6_rc(h, v6_id, PORT));
+	OK(listen_rc(h, 0, v6_id, 0));
+	OK(listen_rc(h, 0, v4_id, 0));
+	OK(connect_rc(&up->host[0], routed(up, 1, RDMA_PS_TCP, PORT), &p));
+	up_run(up);
+	assert_int_equal(event(h, CONNECT_REQUEST).uid, 4);
+	no_event(h, 0);
+	/* Without the listener of IPv4, a request of that family is rejected. */
+	destroy(h, 0, v4_id);
+	up_run(up);
+	while (h->files[0].readable)
+		(void)event_rc(h, 0, &(struct rdma_ucm_event_resp){0});
+	OK(connect_rc(&up->host[0], routed(up, 2, RDMA_PS_TCP, PORT), &p));
+	up_run(up);
+	no_event(h, 0);
+	event(&up->host[0], REJECTED);
 	up_free(up);
 }
 
@@ -182,6 +246,9 @@ TEST(test_migrated_id_takes_its_events_along)
 	assert_int_equal(up_command(h, 0, RDMA_USER_CM_CMD_MIGRATE_ID, &c, sizeof(c), sizeof(r)),
 			 -EINVAL);
 	c.fd = UP_FILES;
+	assert_int_equal(up_command(h, 0, RDMA_USER_CM_CMD_MIGRATE_ID, &c, sizeof(c), sizeof(r)),
+			 -EINVAL);
+	c.fd = UP_FILES + 1;
 	assert_int_equal(up_command(h, 0, RDMA_USER_CM_CMD_MIGRATE_ID, &c, sizeof(c), sizeof(r)),
 			 -ENOENT);
 	c.fd = 1;
