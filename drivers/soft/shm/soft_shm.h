@@ -99,6 +99,7 @@ struct soft_shm_tx {
 	bool leaving;
 	/* Time at which the connection closes even if packets are unread, TSC; 0: not yet set. */
 	uint64_t leave_by;
+	bool vm_refused; /* The kernel refuses access to the process's memory. __atomic */
 	/*
 	 * Directory in the peer's shared memory, which lists the peer's QPs and keys; zeros if not
 	 * connected.
@@ -429,6 +430,17 @@ uint32_t soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t bu
  * otherwise use packets for ever.
  */
 bool soft_shm_holds(struct soft_engine *e, struct soft_wire *w);
+
+/* ---- soft_shm_vm.c: memory of a peer that has no file */
+
+/*
+ * Executes a decoded WRITE or READ of at least one byte in memory of the peer that has no file.
+ * Returns false if the request must go as packets; it may then have copied a part of the payload.
+ * Call it while the engine's epoch is odd and the peer's QP is looked up.
+ */
+bool soft_shm_vm(struct soft_engine *e, struct soft_wire *w, const struct soft_req *r);
+/* Returns true if soft_shm_vm() may execute the request in @wqe, which names the peer's @addr. */
+bool soft_shm_vm_has(struct soft_wire *w, const uint8_t *wqe, uint32_t key, uint64_t addr);
 
 /* ---- soft_shm_send.c */
 

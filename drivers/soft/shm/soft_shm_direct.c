@@ -220,16 +220,16 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 		if (r->d.len == 0)
 			return (soft_shm_wire(w)->direct.rights & SOFT_SHM_WRITE) != 0;
 		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_WRITE);
-		if (at == NULL)
-			return false;
+		if (unlikely(at == NULL))
+			return soft_shm_vm(e, w, r);
 		soft_mem_gather(e, at, r->frag, r->n);
 		return true;
 	case BB_WQE_RDMA_READ:
 		if (r->d.len == 0)
 			return (soft_shm_wire(w)->direct.rights & SOFT_SHM_READ) != 0;
 		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_READ);
-		if (at == NULL)
-			return false;
+		if (unlikely(at == NULL))
+			return soft_shm_vm(e, w, r);
 		direct_response(e, qp, r, at, r->d.len);
 		return true;
 	case BB_WQE_ATOMIC_CS:
@@ -355,8 +355,9 @@ soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 	(void)direct_ready(w);
 	can = soft_shm_wire(w)->direct.qp_seq != 0 &&
 	      __atomic_load_n(&w->shm_tx->state, __ATOMIC_ACQUIRE) == SOFT_SHM_UP &&
-	      direct_find(w, key, addr, 1, SOFT_SHM_READ | SOFT_SHM_WRITE | SOFT_SHM_ATOMIC) !=
-		      NULL;
+	      (direct_find(w, key, addr, 1, SOFT_SHM_READ | SOFT_SHM_WRITE | SOFT_SHM_ATOMIC) !=
+		       NULL ||
+	       soft_shm_vm_has(w, b, key, addr));
 	direct_leave(e);
 	return can;
 }

@@ -41,6 +41,9 @@ enum {
 	SOFT_SHM_ATOMIC = 1 << 2,
 };
 
+/* Value of soft_shm_key.seg for memory without a file: soft_shm_vm.c. */
+#define SOFT_SHM_NO_FILE UINT32_MAX
+
 /* A published key over shared memory. Peers read it by soft_shm_read(). */
 struct soft_shm_key {
 	uint32_t seq; /* Sequence number; even while the entry is invalid. */
@@ -49,8 +52,13 @@ struct soft_shm_key {
 	uint32_t rights; /* Access rights, SOFT_SHM_* flags. */
 	uint64_t start;  /* The address by which requests name the first byte. */
 	uint64_t len;
-	uint32_t seg, gen; /* Slot and generation of the segment that contains the memory. */
-	uint64_t off;      /* Offset of the first byte in the segment's file. */
+	/* Slot and generation of the segment that contains the memory; SOFT_SHM_NO_FILE: none. */
+	uint32_t seg, gen;
+	/*
+	 * Offset of the first byte in the segment's file; without a file, its address in the
+	 * process.
+	 */
+	uint64_t off;
 	uint8_t pad[16];
 };
 

@@ -3,7 +3,7 @@
  */
 /*
  * Entries that a device publishes for direct access by its peers: keys over memory with remote
- * rights, the EAL segments of that memory, and connected QPs. Requests to other keys or QPs come as
+ * rights, the files of that memory, and connected QPs. Requests to other keys or QPs come as
  * packets, and this device executes or rejects them.
  */
 #include <fcntl.h>
@@ -190,53 +190,41 @@ soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx)
 /* ---- Keys */
 
 static void
-no_descriptor(const struct soft_dev *dev, const struct soft_mkey *m)
-{
-	if (dev->memory != NULL)
-		return; /* the program that has set the function reports the reason itself */
-	SOFT_LOG(NOTICE,
-		 "%s: MR 0x%x: peers cannot map its memory, which has no file descriptor, so they "
-		 "access the memory by packets, which cost this process CPU time: allocate the "
-		 "memory from EAL's heap, and start EAL with --in-memory --single-file-segments "
-		 "(or --no-huge) and without --legacy-mem",
-		 dev->name, m->key);
-}
-
-static void
 key_add(struct soft_dev *dev, const struct soft_mkey *m)
 {
 	struct soft_shm *shm = dev->shm;
 	struct soft_shm_key *k;
 	uint64_t start, len;
 	struct part p;
+	int slot = -1;
+	bool found;
 	uint32_t i;
-	int slot;
 
 	/* An engine executes UMRs. It must not wait for peers that use the old rights of a key. */
 	if (shm == NULL || by_packets(dev) || m->ind != NULL || m->umr_en ||
 	    m->detour != SOFT_DETOUR_NONE || m->len == 0 || !(m->rr || m->rw || m->atomic))
 		return;
-	if (!find_memory(dev, m, &p, &start, &len)) {
-		no_descriptor(dev, m);
-		return;
-	}
+	found = find_memory(dev, m, &p, &start, &len);
 	pthread_mutex_lock(&shm->lock);
-	slot = seg_take(shm, &p, len);
-	if (slot < 0) {
-		pthread_mutex_unlock(&shm->lock);
-		no_descriptor(dev, m);
-		return;
-	}
+	if (found)
+		slot = seg_take(shm, &p, len);
 	k = &shm->dir->keys[m->key >> 8];
 	k->key = m->key;
 	k->pdn = m->pdn;
 	k->rights = (m->rr ? SOFT_SHM_READ : 0) | (m->rw ? SOFT_SHM_WRITE : 0) |
 		    (m->atomic ? SOFT_SHM_ATOMIC : 0);
-	k->start = start;
-	k->len = len;
-	k->seg = (uint32_t)slot;
-	k->gen = shm->seg[slot].gen;
-	k->off = p.off;
+	if (slot >= 0) {
+		k->start = start;
+		k->len = len;
+		k->seg = (uint32_t)slot;
+		k->gen = shm->seg[slot].gen;
+		k->off = p.off;
+	} else {
+		k->start = m->start;
+		k->len = m->len;
+		k->seg = SOFT_SHM_NO_FILE;
+		k->off = (uintptr_t)m->base;
+	}
 	soft_shm_publish(&k->seq);
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)
@@ -257,7 +245,8 @@ key_del(struct soft_dev *dev, uint32_t id)
 		return false;
 	soft_shm_retire(&k->seq);
 	pthread_mutex_lock(&shm->lock);
-	seg_put(shm, k->seg);
+	if (k->seg != SOFT_SHM_NO_FILE)
+		seg_put(shm, k->seg);
 	pthread_mutex_unlock(&shm->lock);
 	return true;
 }

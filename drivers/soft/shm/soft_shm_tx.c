@@ -109,6 +109,8 @@ connect_peer(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
 	if (ret != 0)
 		return ret;
 	ret = soft_shm_user(shm, *sock, &tx->pid, &uid);
+	/* A process of another PID namespace may have no number here. */
+	__atomic_store_n(&tx->vm_refused, tx->pid == 0, __ATOMIC_RELAXED);
 	if (ret == 0)
 		return 0;
 	close(*sock);

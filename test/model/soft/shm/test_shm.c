@@ -149,7 +149,7 @@ T(start(BB_QPT_UD, ""), test_ud_reaches_the_peer)
 	holds(&b, 40, 4096, 9);
 }
 
-TEST(test_memory_without_a_descriptor_is_served_by_the_target)
+TEST(test_memory_without_a_descriptor_is_accessed)
 {
 	setenv("ACTOR_MALLOC", "1", 1);
 	start(BB_QPT_RC, "");

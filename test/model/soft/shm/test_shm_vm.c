@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Direct access to memory of malloc() in another process, which the kernel copies. The checks are
+ * those of test_shm_keys.c, with long requests, because short ones go as packets. The system calls
+ * are wrapped, so that they can fail.
+ */
+#include <sys/uio.h>
+
+#include "shm_direct_env.h"
+
+#define LONG 4096u
+
+static enum {
+	WORKS,
+	FORBIDDEN,
+	PARTLY
+} calls;
+static unsigned int n_calls;
+
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+				 const struct iovec *there, unsigned long parts,
+				 unsigned long flags);
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+				const struct iovec *there, unsigned long parts,
+				unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+				 const struct iovec *there, unsigned long parts,
+				 unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+				const struct iovec *there, unsigned long parts,
+				unsigned long flags);
+
+ssize_t
+__wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+			 const struct iovec *there, unsigned long parts, unsigned long flags)
+{
+	n_calls++;
+	errno = EPERM;
+	return calls == FORBIDDEN ? -1
+				  : __real_process_vm_writev(pid, here, n, there,
+							     calls == PARTLY ? 1 : parts, flags);
+}
+
+ssize_t
+__wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+			const struct iovec *there, unsigned long parts, unsigned long flags)
+{
+	n_calls++;
+	errno = EPERM;
+	return calls == FORBIDDEN ? -1
+				  : __real_process_vm_readv(pid, here, n, there,
+							    calls == PARTLY ? 1 : parts, flags);
+}
+
+/* Opens both devices with memory of malloc(). */
+static void
+begin_malloc(const char *more)
+{
+	setenv("ACTOR_MALLOC", "1", 1);
+	begin(more);
+	unsetenv("ACTOR_MALLOC");
+	calls = WORKS;
+	n_calls = 0;
+}
+
+/* Connects the QPs, and repeats long requests until one is executed directly. */
+static void
+joined(const struct differ *d, enum actor_verb verb)
+{
+	uint64_t before;
+	uint32_t i;
+
+	join(d);
+	before = direct();
+	for (i = 0; direct() == before; i++) {
+		if (i == 1000)
+			fail_msg("all goes by packets");
+		post(&a, verb, 0, LONG, mr_b.raddr, mr_b.rkey);
+		completes(&a, BB_WC_SUCCESS);
+	}
+	blank(&b);
+}
+
+T(test_long_requests_are_direct_and_short_ones_and_atomics_are_packets)
+{
+	static const struct differ none;
+	uint64_t before;
+
+	begin_malloc("");
+	joined(&none, ACTOR_WRITE);
+	before = direct();
+	fill(&a, 0, LEN, 5);
+	post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&b, OFF, LEN, 5);
+	blank(&a);
+	post(&a, ACTOR_READ_VERB, 64, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&a, 64, LEN, 5);
+	fill(&a, 0, LEN, 6);
+	post(&a, ACTOR_WRITE_TWO, 0, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&b, OFF, LEN, 6);
+	assert_int_equal(direct(), before + 3);
+	n_calls = 0;
+	post(&a, ACTOR_WRITE, 0, LONG - 1, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	post(&a, ACTOR_READ_VERB, 0, LONG - 1, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	m.z = 1;
+	post(&a, ACTOR_FETCH_ADD, 0, 8, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(direct(), before + 3);
+	/* The queue goes back to direct requests after packets. */
+	post(&a, ACTOR_WRITE, 0, LONG, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	assert_int_equal(direct(), before + 4);
+	stop();
+}
+
+T(test_long_requests_need_no_running_target)
+{
+	static const struct differ none;
+
+	begin_malloc("");
+	joined(&none, ACTOR_WRITE);
+	kill(b.pid, SIGSTOP);
+	fill(&a, 0, LEN, 3);
+	post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	blank(&a);
+	post(&a, ACTOR_READ_VERB, 64, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&a, 64, LEN, 3);
+	kill(b.pid, SIGCONT);
+	stop();
+}
+
+T(test_bounds_and_keys_are_checked)
+{
+	static const struct {
+		enum actor_verb verb;
+		uint64_t at, len;
+		uint32_t key;
+	} all[] = {
+		{ACTOR_WRITE, UINT64_MAX, LONG, 0},
+		{ACTOR_WRITE, LEN - LONG + 1, LONG, 0},
+		{ACTOR_WRITE, LEN, LONG, 0},
+		{ACTOR_WRITE, 0, LEN + 1, 0},
+		{ACTOR_WRITE, UINT64_MAX - OFF, LONG, 0},
+		{ACTOR_WRITE_TWO, LEN - LONG + 1, LONG, 0},
+		{ACTOR_READ_VERB, UINT64_MAX, LONG, 0},
+		{ACTOR_READ_VERB, LEN - LONG + 1, LONG, 0},
+		{ACTOR_READ_VERB, 0, LEN + 1, 0},
+		{ACTOR_WRITE, 0, LONG, 1},
+		{ACTOR_WRITE, 0, LONG, 0x8000},
+		{ACTOR_READ_VERB, 0, LONG, 1},
+	};
+	static const struct differ none;
+	uint64_t other;
+	unsigned int i;
+	uint32_t rkey;
+
+	begin_malloc("");
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		joined(&none, ACTOR_WRITE);
+		bad(all[i].verb, mr_b.raddr + all[i].at, all[i].len, mr_b.rkey ^ all[i].key,
+		    BB_WC_REM_ACCESS_ERR);
+		part();
+	}
+	more_mr(ACTOR_BUF / 2, LONG, ALL, true, &other, &rkey);
+	joined(&none, ACTOR_WRITE);
+	bad(ACTOR_WRITE, other, LONG, rkey, BB_WC_REM_ACCESS_ERR);
+	part();
+	more_mr(OFF, LONG, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ, false, &other, &rkey);
+	joined(&none, ACTOR_WRITE);
+	bad(ACTOR_WRITE, other, LONG, rkey, BB_WC_REM_ACCESS_ERR);
+	part();
+	more_mr(OFF, LONG, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, false, &other, &rkey);
+	joined(&none, ACTOR_WRITE);
+	bad(ACTOR_READ_VERB, other, LONG, rkey, BB_WC_REM_ACCESS_ERR);
+	part();
+	stop();
+}
+
+T(test_qp_rights_are_checked)
+{
+	static const struct differ no_write = {.lacks = BB_ACCESS_REMOTE_WRITE},
+				   no_read = {.lacks = BB_ACCESS_REMOTE_READ};
+
+	begin_malloc("");
+	joined(&no_write, ACTOR_READ_VERB);
+	bad(ACTOR_WRITE, mr_b.raddr, LONG, mr_b.rkey, BB_WC_REM_INV_REQ_ERR);
+	part();
+	joined(&no_read, ACTOR_WRITE);
+	bad(ACTOR_READ_VERB, mr_b.raddr, LONG, mr_b.rkey, BB_WC_REM_INV_REQ_ERR);
+	part();
+	stop();
+}
+
+T(test_deregistered_memory_is_refused)
+{
+	static const struct differ none;
+	uint64_t raddr;
+	uint32_t old;
+
+	begin_malloc("");
+	joined(&none, ACTOR_WRITE);
+	old = mr_b.rkey;
+	raddr = mr_b.raddr;
+	do_ok(&b, ACTOR_DEREG);
+	memset(&m, 0, sizeof(m));
+	m.x = OFF;
+	m.y = LEN;
+	m.a = ALL;
+	do_ok(&b, ACTOR_MR);
+	mr_b.rkey = m.rkey;
+	bad(ACTOR_WRITE, raddr, LONG, old, BB_WC_REM_ACCESS_ERR);
+	stop();
+}
+
+T(test_requests_become_packets_if_the_kernel_refuses)
+{
+	static const struct differ none;
+	uint64_t before;
+
+	begin_malloc("");
+	joined(&none, ACTOR_WRITE);
+	before = direct();
+	/* A copy of a part: packets copy the whole. */
+	calls = PARTLY;
+	n_calls = 0;
+	fill(&a, 0, LEN, 7);
+	post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&b, OFF, LEN, 7);
+	blank(&a);
+	post(&a, ACTOR_READ_VERB, 64, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&a, 64, LEN, 7);
+	assert_true(n_calls >= 2);
+	/* Without permission the device asks once. */
+	calls = FORBIDDEN;
+	n_calls = 0;
+	fill(&a, 0, LEN, 8);
+	post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&b, OFF, LEN, 8);
+	post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(direct(), before);
+	stop();
+}
+
+int
+main(int argc, char **argv)
+{
+	return shm_main(argc, argv, __FILE__);
+}
