@@ -90,7 +90,8 @@ BUILDS = {
     'release': (('gcc',), ['--buildtype=release', '-Dwerror=true',
                            '-Dc_args=-Wdate-time -Wformat -Werror=format-security'],
                 without('app/', 'examples/', 'test/',
-                        but=('app/bench/', 'app/testrdma/', 'test/golden/', 'test/conform/'))),
+                        but=('app/bench/', 'app/testrdma/', 'test/golden/', 'test/conform/',
+                             'test/hw/hw_report'))),
     # clang gives the same warnings with -O1 and needs two thirds of the time.
     'fuzz': (('clang-14', 'clang'), ['-Dfuzz=true', '-Doptimization=1', '-Dc_args=-g1', '-Dwerror=true',
                                            '-Ddefects=true'], ['fuzzers']),
