@@ -18,6 +18,8 @@
  * - Between two sizes: see sizes.c.
  * - One-sided bandwidth tests in one direction: keys and a bandwidth report.
  * - All tests except write_lat: the last keys. Then each process sends "done".
+ * With --rdma-cm each message is a SEND, and keys are binary. A barrier before and one after the
+ * connections of the test, right after the MTU, are keys, too. There is no "done".
  */
 #include "perf.h"
 
@@ -142,6 +144,8 @@ exchange_mtu(struct perf *p)
 static size_t
 keys_len(const struct perf *p)
 {
+	if (p->o.rdma_cm)
+		return MSG_KEYS_CM;
 	return p->port.link_layer == BB_LINK_ETHERNET || p->path.is_global ? MSG_KEYS_GID
 									   : MSG_KEYS;
 }
@@ -191,6 +195,14 @@ perftest_sync(struct perf *p, const char *what)
 	return exchange_keys(p, 0, true, what);
 }
 
+int
+perftest_barrier(struct perf *p)
+{
+	uint8_t own[MSG_KEYS_CM] = {0}, theirs[MSG_KEYS_CM];
+
+	return exchange(p, own, theirs, sizeof(own), "keys, for the connections of rdma_cm");
+}
+
 static int
 exchange_all_keys(struct perf *p, bool again, const char *what)
 {
@@ -212,9 +224,13 @@ perftest_begin(struct perf *p)
 	    exchange_size(p, &p->line, "cache line", msg_line_decode) != 0 ||
 	    exchange_mtu(p) != 0 || perf_create(p) != 0)
 		return -1;
+	if (p->o.rdma_cm && cm_connect(p) != 0)
+		return -1;
 	if (!send && !p->o.proto->bandwidth && exchange_keys(p, 0, false, "keys, round 0") != 0)
 		return -1;
-	if (exchange_all_keys(p, false, "keys") != 0 || perf_connect(p) != 0)
+	if (exchange_all_keys(p, false, "keys") != 0)
+		return -1;
+	if (!p->o.rdma_cm && perf_connect(p) != 0)
 		return -1;
 	if (send && exchange_keys(p, 0, true, "keys, after connecting") != 0)
 		return -1;
@@ -277,5 +293,5 @@ perftest_end(struct perf *p)
 	 * Sends no final message to a peer that has closed. A peer may close as soon as it has read
 	 * the keys, so this is not an error.
 	 */
-	return perf_peer_gone(p) ? 0 : tcp_write(p, "done", MSG_DONE);
+	return p->o.rdma_cm || perf_peer_gone(p) ? 0 : tcp_write(p, "done", MSG_DONE);
 }

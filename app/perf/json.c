@@ -34,7 +34,8 @@ put_options(const struct perf *p)
 		o->all ? "true" : "false", o->bidirectional ? "true" : "false", o->duration);
 	fprintf(json, ", \"mtu\": %u, \"tx_depth\": %u, \"rx_depth\": %u, \"cq_mod\": %u", p->mtu,
 		o->tx_depth, p->recv_slots, o->cq_mod);
-	fprintf(json, ", \"check\": %s,\n", o->check ? "true" : "false");
+	fprintf(json, ", \"check\": %s, \"rdma_cm\": %s,\n", o->check ? "true" : "false",
+		o->rdma_cm ? "true" : "false");
 	fprintf(json, "  \"peer_version\": \"%u.%02u\",\n", p->peer_version / 100,
 		p->peer_version % 100);
 }

@@ -5,7 +5,7 @@
  * bb_perf: can be the peer of ibv_*_pingpong and of perftest.
  *
  * Read next: perf.h (overview), handshake.c and sizes.c (sequence of messages), run_lat.c and
- * run_bw.c (the RDMA), perf_msg.h (the messages).
+ * run_bw.c (the RDMA), perf_msg.h (the messages), cm.c (-R).
  */
 #include <rte_cycles.h>
 

@@ -120,15 +120,8 @@ parse_one(struct options *o, int c, int *type)
 	case 'q':
 		return option_u32("qp", optarg, 1, QPS_MAX, &o->qps);
 	case 'R':
-		/*
-		 * perftest 4.5-0.17, perftest_communication.c: with -R, perftest sends its messages
-		 * by SENDs on a queue pair of rdma_cm, not by TCP, and connects a second time for
-		 * the test.
-		 */
-		say("--rdma-cm: with -R perftest sends its handshake over a connection of rdma_cm; "
-		    "bb_perf has only the handshake over TCP. Leave out -R at both ends. To "
-		    "connect to a program by rdma_cm, use bb_conn (examples/connect)");
-		return -1;
+		o->rdma_cm = true;
+		return 0;
 	case 'n':
 		o->iters_given = true;
 		return option_u64("iters", optarg, 1, 1u << 30, &o->iters);
@@ -245,6 +238,32 @@ check_test(const struct options *o)
 	return 0;
 }
 
+/* Checks --rdma-cm. */
+static int
+check_rdma_cm(const struct options *o)
+{
+	const struct protocol *proto = o->proto;
+
+	if (!o->rdma_cm)
+		return 0;
+	if (proto->verb == VERB_PINGPONG) {
+		say("--rdma-cm: %s connects by TCP only; leave out --rdma-cm", proto->peer);
+		return -1;
+	}
+	if (o->type != BB_QPT_RC) {
+		say("--rdma-cm: only RC queue pairs; leave out --rdma-cm or --connection %s",
+		    bb_qp_type_name(o->type));
+		return -1;
+	}
+	if (proto->verb == VERB_WRITE && !proto->bandwidth && o->duration > 0) {
+		say("--rdma-cm: the end of %s that is ready first disconnects the other; give "
+		    "--iters instead of --duration",
+		    proto->peer);
+		return -1;
+	}
+	return 0;
+}
+
 static int
 check_together(struct options *o, int type)
 {
@@ -287,7 +306,7 @@ check_together(struct options *o, int type)
 		    o->cq_mod, o->tx_depth);
 		return -1;
 	}
-	if (check_test(o) != 0)
+	if (check_test(o) != 0 || check_rdma_cm(o) != 0)
 		return -1;
 	fill_in(o);
 	return 0;
@@ -307,6 +326,8 @@ refused(struct options *o, int argc, char **argv)
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		/* Ignores arguments that are not options. */
+		if (c == 'R')
+			o->rdma_cm = true;
 		if (c == '?' ||
 		    (c == 'p' && option_u32("port", optarg, 1, UINT16_MAX, &o->tcp_port) != 0))
 			return -1;

@@ -155,6 +155,7 @@ struct perf {
 	uint32_t
 		peer_version; /* version of perftest in hundredths; 0 if the peer is not perftest */
 	int fd;               /* socket of the TCP connection; -1 if there is none */
+	struct perf_cm *cm;   /* with --rdma-cm instead of TCP; else NULL */
 	/* State of perf_idle(): */
 	uint32_t spins;
 	uint64_t last_progress; /* TSC of the last message or completion */
@@ -190,7 +191,9 @@ int perf_create(struct perf *p);
 /* Starts a size: adds the counters to the totals, and resets counters and measurements. */
 void perf_begin_size(struct perf *p, uint32_t size);
 
-/* tcp.c */
+/* tcp.c: with --rdma-cm the messages go over the connection of cm.c */
+/* Returns true if the peer has been silent for --silence seconds. */
+bool tcp_overdue(struct perf *p);
 int tcp_open(struct perf *p);
 /*
  * Connects to the server and closes the connection. A client that cannot run calls it, so that its
@@ -210,12 +213,30 @@ int tcp_read(struct perf *p, void *buf, size_t len, const char *what);
 void tcp_finish(struct perf *p);
 void tcp_close(struct perf *p);
 
-/* handshake.c: exchanges the messages over TCP before and after the RDMA. */
+/* cm.c: connections of rdma_cm, for --rdma-cm */
+/* Connects to the server, or waits for a client, for the messages. */
+int cm_open(struct perf *p);
+/* Connects all queue pairs of the test, and moves them to RTS. */
+int cm_connect(struct perf *p);
+/* Sends @len bytes as one message. Returns when the peer's device has it. */
+int cm_write(struct perf *p, const void *buf, size_t len);
+/* Reads a message of exactly @len bytes. @what: name of the message in error texts. */
+int cm_read(struct perf *p, void *buf, size_t len, const char *what);
+/* Returns true if the peer has disconnected. Runs the CM. */
+bool cm_peer_gone(struct perf *p);
+/* Ends all connections, and waits for the peer's reply. */
+void cm_finish(struct perf *p);
+/* Frees everything of --rdma-cm. Returns 0, or not if an object could not be destroyed. */
+int cm_close(struct perf *p);
+
+/* handshake.c: exchanges the messages before and after the RDMA. */
 int pingpong_begin(struct perf *p);
 int perftest_begin(struct perf *p);
 int perftest_end(struct perf *p);
 /* Exchanges the keys of the first queue pair, as perftest does to synchronize both ends. */
 int perftest_sync(struct perf *p, const char *what);
+/* Exchanges keys of --rdma-cm that say nothing: both ends have come to the same point. */
+int perftest_barrier(struct perf *p);
 /* Exchanges bandwidth reports, and stores the peer's if it is usable. */
 int perftest_reports(struct perf *p);
 
@@ -256,8 +277,8 @@ void perf_progress(struct perf *p);
 void perf_linger(struct perf *p, double seconds);
 /* Returns the number of requests that the device has executed for peers. */
 uint64_t perf_served(struct perf *p);
-/* Returns true if the peer has closed its end of the TCP connection. */
-bool perf_peer_gone(const struct perf *p);
+/* Returns true if the peer has closed its end of the connection. */
+bool perf_peer_gone(struct perf *p);
 
 /* post.c */
 /*

@@ -225,12 +225,67 @@ msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu)
 #define KEYS_GID   50
 #define KEYS_SRQN  98 /* offset of the SRQ number in the message of struct msg_keys with a GID */
 
+/*
+ * Offsets of the fields of the binary message (struct pingpong_dest of perftest): 32 bits each in
+ * network byte order, except the address (64 bits) and the GID. The last field is the index of the
+ * GID.
+ */
+#define CM_LID   0
+#define CM_READS 4
+#define CM_QPN   8
+#define CM_PSN   12
+#define CM_RKEY  16
+#define CM_VADDR 24
+#define CM_GID   32
+#define CM_SRQN  48
+
+static void
+keys_encode_cm(uint8_t *out, const struct msg_keys *k)
+{
+	memset(out, 0, MSG_KEYS_CM);
+	put_be(out + CM_LID, 4, k->addr.lid);
+	put_be(out + CM_READS, 4, k->out_reads);
+	put_be(out + CM_QPN, 4, k->addr.qpn & 0xffffff);
+	put_be(out + CM_PSN, 4, k->addr.psn & 0xffffff);
+	put_be(out + CM_RKEY, 4, k->rkey);
+	put_be(out + CM_VADDR, 8, k->vaddr);
+	memcpy(out + CM_GID, k->addr.gid, sizeof(k->addr.gid));
+	put_be(out + CM_SRQN, 4, k->srqn);
+}
+
+static const char *
+keys_decode_cm(const uint8_t *msg, struct msg_keys *k)
+{
+	uint64_t lid = get_be(msg + CM_LID, 4), reads = get_be(msg + CM_READS, 4),
+		 qpn = get_be(msg + CM_QPN, 4), psn = get_be(msg + CM_PSN, 4);
+
+	if (lid > 0xffff)
+		return "has a LID of more than 16 bits";
+	if (reads > 0xffff)
+		return "has a number of READs of more than 16 bits";
+	if (qpn > 0xffffff || psn > 0xffffff)
+		return "has a QPN or PSN of more than 24 bits";
+	k->addr.lid = (uint16_t)lid;
+	k->addr.qpn = (uint32_t)qpn;
+	k->addr.psn = (uint32_t)psn;
+	k->out_reads = (uint16_t)reads;
+	k->rkey = (uint32_t)get_be(msg + CM_RKEY, 4);
+	k->vaddr = get_be(msg + CM_VADDR, 8);
+	memcpy(k->addr.gid, msg + CM_GID, sizeof(k->addr.gid));
+	k->srqn = (uint32_t)get_be(msg + CM_SRQN, 4);
+	return NULL;
+}
+
 void
 msg_keys_encode(uint8_t *out, size_t len, const struct msg_keys *k)
 {
 	char text[MSG_KEYS_GID + 1];
 	int n, i;
 
+	if (len == MSG_KEYS_CM) {
+		keys_encode_cm(out, k);
+		return;
+	}
 	n = snprintf(text, sizeof(text), "%04x:%04x:%06x:%06x:%08x:%016llx:", k->addr.lid,
 		     k->out_reads, k->addr.qpn & 0xffffff, k->addr.psn & 0xffffff, k->rkey,
 		     (unsigned long long)k->vaddr);
@@ -250,6 +305,8 @@ msg_keys_decode(const uint8_t *msg, size_t len, struct msg_keys *k)
 	struct msg_keys got;
 	uint32_t i;
 
+	if (len == MSG_KEYS_CM)
+		return keys_decode_cm(msg, k);
 	if (len != MSG_KEYS && len != MSG_KEYS_GID)
 		return "is cut short";
 	for (i = 0; i < sizeof(colons); i++)

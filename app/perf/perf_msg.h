@@ -77,8 +77,9 @@ struct msg_keys {
 };
 #define MSG_KEYS     59u  /* bytes of a message of keys without a GID */
 #define MSG_KEYS_GID 108u /* bytes of a message of keys with a GID, as on RoCE */
+#define MSG_KEYS_CM  56u  /* bytes of a binary message of keys, as with perftest -R */
 
-/* @len is MSG_KEYS or MSG_KEYS_GID. */
+/* @len is MSG_KEYS, MSG_KEYS_GID or MSG_KEYS_CM. */
 void msg_keys_encode(uint8_t *out, size_t len, const struct msg_keys *k);
 const char *msg_keys_decode(const uint8_t *msg, size_t len, struct msg_keys *k);
 

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The TCP connection. Its calls do not block, because the software device replies to ARP, READs and
- * other requests only while this thread runs it. If the peer sends nothing for --silence seconds,
- * even in the middle of a message, these functions return an error.
+ * The connection of the messages: TCP, or with --rdma-cm that of cm.c. Its calls do not block,
+ * because the software device replies to ARP, READs and other requests only while this thread runs
+ * it. If the peer sends nothing for --silence seconds, even in the middle of a message, these
+ * functions return an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +60,8 @@ run_device_for(struct perf *p, uint32_t ms)
 	return rc;
 }
 
-static bool
-overdue(struct perf *p)
+bool
+tcp_overdue(struct perf *p)
 {
 	uint64_t now = rte_rdtsc(), served;
 
@@ -142,7 +143,7 @@ serve(struct perf *p)
 			say("the connection of a client cannot be accepted: %s", strerror(errno));
 			break;
 		}
-		if (overdue(p)) {
+		if (tcp_overdue(p)) {
 			say("no client has connected in %u s (--silence); did the client exit "
 			    "with an error?",
 			    p->o.seconds);
@@ -180,7 +181,7 @@ connect_to(struct perf *p, const struct addrinfo *to)
 				return fd;
 			break;
 		}
-		if (overdue(p))
+		if (tcp_overdue(p))
 			err = ETIMEDOUT;
 		else if (run_device(p, fd, POLLOUT) != 0)
 			err = EINTR;
@@ -210,7 +211,7 @@ connect_server(struct perf *p)
 		errno = EHOSTUNREACH;
 		for (a = all; a != NULL && fd < 0 && stop_signal == 0; a = a->ai_next)
 			fd = connect_to(p, a);
-		again = fd < 0 && errno == ECONNREFUSED && !overdue(p);
+		again = fd < 0 && errno == ECONNREFUSED && !tcp_overdue(p);
 		if (again && !said)
 			say("%s port %u: no server listens yet; start %s on that host, without "
 			    "HOST; trying for %u s",
@@ -236,7 +237,7 @@ tcp_decline(const struct perf *p)
 	int fd = -1;
 
 	snprintf(service, sizeof(service), "%u", p->o.tcp_port);
-	if (getaddrinfo(p->o.host, service, &hints, &all) != 0)
+	if (p->o.rdma_cm || getaddrinfo(p->o.host, service, &hints, &all) != 0)
 		return;
 	for (a = all; a != NULL && fd < 0; a = a->ai_next) {
 		fd = socket(a->ai_family, a->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
@@ -258,6 +259,8 @@ tcp_decline(const struct perf *p)
 int
 tcp_open(struct perf *p)
 {
+	if (p->o.rdma_cm)
+		return cm_open(p);
 	return p->server ? serve(p) : connect_server(p);
 }
 
@@ -267,6 +270,8 @@ tcp_write(struct perf *p, const void *buf, size_t len)
 	const uint8_t *at = buf;
 	ssize_t n;
 
+	if (p->cm != NULL)
+		return cm_write(p, buf, len);
 	perf_progress(p);
 	while (len > 0) {
 		n = send(p->fd, at, len, MSG_NOSIGNAL);
@@ -280,7 +285,7 @@ tcp_write(struct perf *p, const void *buf, size_t len)
 			    strerror(errno));
 			return -1;
 		}
-		if (overdue(p)) {
+		if (tcp_overdue(p)) {
 			say("the peer has read nothing from the TCP connection in %u s "
 			    "(--silence)",
 			    p->o.seconds);
@@ -299,6 +304,8 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 	size_t left = len;
 	ssize_t n;
 
+	if (p->cm != NULL)
+		return cm_read(p, buf, len, what);
 	perf_progress(p);
 	while (left > 0) {
 		n = recv(p->fd, at, left, 0);
@@ -313,7 +320,7 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 			    what, p->o.proto->peer);
 			return -1;
 		}
-		if (overdue(p)) {
+		if (tcp_overdue(p)) {
 			say("the peer's message \"%s\" is incomplete: %zu of %zu bytes in %u s; "
 			    "does the peer run %s?",
 			    what, len - left, len, p->o.seconds, p->o.proto->peer);
@@ -339,6 +346,10 @@ tcp_finish(struct perf *p)
 	uint8_t rest[64];
 	ssize_t n;
 
+	if (p->cm != NULL) {
+		cm_finish(p);
+		return;
+	}
 	/*
 	 * A server does not close its end of the TCP connection here. It does so when the program
 	 * exits, after its device is closed. A bb_perf client waits for that and then closes its
@@ -352,5 +363,5 @@ tcp_finish(struct perf *p)
 		n = recv(p->fd, rest, sizeof(rest), 0);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			break;
-	} while (!overdue(p) && run_device(p, p->fd, POLLIN) == 0);
+	} while (!tcp_overdue(p) && run_device(p, p->fd, POLLIN) == 0);
 }

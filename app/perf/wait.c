@@ -29,11 +29,14 @@ perf_served(struct perf *p)
 }
 
 bool
-perf_peer_gone(const struct perf *p)
+perf_peer_gone(struct perf *p)
 {
 	uint8_t byte;
-	ssize_t n = recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n;
 
+	if (p->cm != NULL)
+		return cm_peer_gone(p);
+	n = recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
@@ -74,7 +77,7 @@ perf_idle(struct perf *p)
 	if (look_at_events(p) != 0)
 		return -1;
 	now = rte_rdtsc();
-	if (p->fd >= 0 && perf_peer_gone(p)) {
+	if ((p->fd >= 0 || p->cm != NULL) && perf_peer_gone(p)) {
 		/*
 		 * The peer's last messages may still be arriving, so gives up only at the second
 		 * check.

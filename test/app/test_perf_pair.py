@@ -34,7 +34,7 @@ class Pair(AppTest):
             proc.stderr.close()
         self.folder.cleanup()
 
-    def start(self, side, args):
+    def start(self, side, args, host='127.0.0.1'):
         name = ('server', 'client')[side]
         # The EAL options of the test with less memory, as there are two processes.
         eal = ['128' if arg == '512' else arg for arg in EAL]
@@ -42,7 +42,7 @@ class Pair(AppTest):
             '--', '-p', str(self.port), '-d',
             'soft0,shm=perf%d,ip=192.0.2.%d/24' % (os.getpid(), side + 1),
             '--json', '%s/%s' % (self.folder.name, name)] + args
-        proc = subprocess.Popen(cmd + (['127.0.0.1'] if side == CLIENT else []), text=True,
+        proc = subprocess.Popen(cmd + ([host] if side == CLIENT else []), text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.procs.append(proc)
         return proc
@@ -50,6 +50,9 @@ class Pair(AppTest):
     def pair(self, *args):
         """Starts both, the client once the server listens."""
         server = self.start(SERVER, list(args))
+        if '-R' in args:
+            self.assertIn('of rdma_cm', server.stdout.readline())
+            return server, self.start(CLIENT, list(args), '192.0.2.1')
         self.assertIn('TCP port', server.stdout.readline())
         return server, self.start(CLIENT, list(args))
 
@@ -106,6 +109,51 @@ class Pair(AppTest):
                                            delta=1e-5)
             if protocol == 'atomic_bw':
                 self.assertEqual(server['words_grown'], 500)
+
+    def test_connections_of_rdma_cm(self):
+        for args, sent in ((('-P', 'write_bw', '-s', '70000', '-q', '3', '--check'), 600),
+                           (('-P', 'read_bw', '-b', '--check'), 200),
+                           (('-P', 'write_lat', '--check'), 200),
+                           (('-P', 'send_lat', '--check'), 200),
+                           (('-P', 'send_bw', '-a'), 200),
+                           (('-P', 'atomic_lat', '--check'), 200)):
+            server, client = self.run_both('-R', '-n', '200', *args)
+            self.assertTrue(server['rdma_cm'] and client['rdma_cm'])
+            self.assertEqual(client['messages'], sent)
+            if '--check' in args:
+                self.assertGreater(client['checked_bytes'] + server['checked_bytes'], 0)
+
+    def test_client_of_rdma_cm_waits_for_its_server(self):
+        args = ['-R', '-P', 'write_bw', '-n', '200']
+        other = self.start(SERVER, args + ['-p', str(free_ports())])
+        self.assertIn('of rdma_cm', other.stdout.readline())
+        client = self.start(CLIENT, args, '192.0.2.1')
+        line = client.stderr.readline()
+        while line and 'no server listens yet' not in line:
+            line = client.stderr.readline()
+        self.assertTrue(line)
+        other.kill()
+        other.wait()
+        server = self.start(SERVER, args)
+        for side, proc in enumerate((server, client)):
+            rc, report, text = self.end(proc, side)
+            self.assertEqual((rc, report['result']), (0, 'pass'), text)
+
+    def test_peer_of_rdma_cm_that_differs_or_dies(self):
+        # One end has more queue pairs: the other rejects or misses a connection.
+        server = self.start(SERVER, ['-R', '-P', 'write_bw', '-q', '2', '--silence', '5'])
+        self.assertIn('of rdma_cm', server.stdout.readline())
+        client = self.start(CLIENT, ['-R', '-P', 'write_bw', '-q', '1', '--silence', '5'], '192.0.2.1')
+        for side, proc in enumerate((server, client)):
+            rc, report, text = self.end(proc, side)
+            self.assertEqual((rc, report['result']), (1, 'fail'), text)
+        self.tearDown()
+        self.setUp()
+        server, client = self.pair('-R', '-P', 'send_bw', '-n', '1000000000', '--silence', '10')
+        time.sleep(2)
+        client.kill()
+        rc, report, text = self.end(server, SERVER)
+        self.assertEqual((rc, report['result']), (1, 'fail'), text)
 
     def check_all_sizes(self, protocol, n, qps, both, server, client):
         """Counters of each size and queue pair at both ends. Returns the bytes of one direction."""

@@ -41,7 +41,7 @@ check_keys(const uint8_t *msg, size_t len)
 		fuzz_check(fuzz_untouched(&a, sizeof(a)));
 		return;
 	}
-	fuzz_check(len == MSG_KEYS || len == MSG_KEYS_GID);
+	fuzz_check(len == MSG_KEYS || len == MSG_KEYS_GID || len == MSG_KEYS_CM);
 	fuzz_check(a.addr.qpn <= 0xffffff && a.addr.psn <= 0xffffff);
 	msg_keys_encode(again, len, &a);
 	fuzz_check(msg_keys_decode(again, len, &b) == NULL);

@@ -152,6 +152,33 @@ TEST(test_damaged_short_keys_are_refused)
 	check_hostile(keys_lid, sizeof(keys_lid), take_keys);
 }
 
+TEST(test_binary_keys_decode_and_encode_fields_in_network_byte_order)
+{
+	static const uint8_t msg[MSG_KEYS_CM] = {
+		[3] = 7,     [7] = 16,    [9] = 0x01,  [11] = 0x12, [13] = 0x9b, [14] = 0xd1,
+		[15] = 0xc0, [16] = 0x80, [19] = 0xc7, [26] = 0x56, [31] = 0x08, [42] = 0xff,
+		[43] = 0xff, [44] = 192,  [46] = 2,    [47] = 2,    [51] = 9,
+	};
+	/* Byte, and a value that makes the field too large. */
+	static const uint8_t large[][2] = {{0, 1}, {1, 1}, {4, 1}, {5, 1}, {8, 1}, {12, 1}};
+	uint8_t again[MSG_KEYS_CM];
+	struct msg_keys k;
+
+	assert_null(msg_keys_decode(msg, sizeof(msg), &k));
+	assert_fields(k, addr.lid, 7, out_reads, 16, addr.qpn, 0x10012, addr.psn, 0x9bd1c0);
+	assert_fields(k, rkey, 0x800000c7, vaddr, 0x560000000008, srqn, 9);
+	assert_memory_equal(k.addr.gid, gid, 16);
+	memset(again, 0x5a, sizeof(again));
+	msg_keys_encode(again, sizeof(again), &k);
+	assert_memory_equal(again, msg, sizeof(msg));
+	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
+		memcpy(again, msg, sizeof(msg));
+		again[large[i][0]] = large[i][1];
+		assert_false(take_keys(again, sizeof(again)));
+	}
+	assert_false(take_keys(msg, sizeof(msg) - 1));
+}
+
 TEST(test_done_is_exactly_five_bytes)
 {
 	assert_null(msg_done_decode(bytes("done"), 5));
