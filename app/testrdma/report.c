@@ -52,8 +52,8 @@ report_start(struct tester *t)
 		       "doorbells_per_op,verified_bytes,errors,status,latency_of\n");
 	else
 		printf("%-13s%10s%6s%9s%8s%9s%9s%9s%10s%9s%7s%10s\n", "op", "size", "depth",
-		       "M ops/s", "Gb/s", "p50 ns", "p99 ns", "p99.9", "max ns", "cyc/op", "db/op",
-		       "verified");
+		       "M ops/s", "Gb/s", "p50 ns", "p99 ns", "p99.9 ns", "max ns", "cyc/op",
+		       "db/op", "verified");
 	fflush(stdout);
 }
 
