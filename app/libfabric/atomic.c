@@ -70,7 +70,7 @@ do_write(struct fid_ep *fid, const void *buf, size_t count, uint64_t addr, uint6
 }
 
 static ssize_t
-do_fetch(struct fid_ep *fid, const void *buf, void *result, const struct fab_mr *mr, size_t count,
+do_fetch(struct fid_ep *fid, const void *buf, void *result, const void *desc, size_t count,
 	 uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op, struct fab_req *r)
 {
 	struct fab_ep *ep = fab_ep_of(fid);
@@ -80,9 +80,9 @@ do_fetch(struct fid_ep *fid, const void *buf, void *result, const struct fab_mr 
 	size_t one;
 	int ret = readwritevalid(fid, type, op, &one);
 
-	if (ret != 0 || count != one || addr % sizeof(uint64_t) != 0 || mr == NULL)
+	if (ret != 0 || count != one || addr % sizeof(uint64_t) != 0 || desc == NULL)
 		return ret != 0 ? ret : -FI_EINVAL;
-	sge.lkey = mr->mr->lkey;
+	sge.lkey = FAB_LKEY(desc);
 	if (op == FI_SUM)
 		memcpy(&add, buf, sizeof(add));
 	if (!fab_begin(ep))
@@ -94,9 +94,9 @@ do_fetch(struct fid_ep *fid, const void *buf, void *result, const struct fab_mr 
 }
 
 static ssize_t
-do_compare(struct fid_ep *fid, const void *buf, const void *compare, void *result,
-	   const struct fab_mr *mr, size_t count, uint64_t addr, uint64_t key,
-	   enum fi_datatype type, enum fi_op op, struct fab_req *r)
+do_compare(struct fid_ep *fid, const void *buf, const void *compare, void *result, const void *desc,
+	   size_t count, uint64_t addr, uint64_t key, enum fi_datatype type, enum fi_op op,
+	   struct fab_req *r)
 {
 	struct fab_ep *ep = fab_ep_of(fid);
 	struct bb_sge sge = {.addr = (uintptr_t)result, .len = sizeof(uint64_t)};
@@ -105,9 +105,9 @@ do_compare(struct fid_ep *fid, const void *buf, const void *compare, void *resul
 	size_t one;
 	int ret = compwritevalid(fid, type, op, &one);
 
-	if (ret != 0 || count != one || addr % sizeof(uint64_t) != 0 || mr == NULL)
+	if (ret != 0 || count != one || addr % sizeof(uint64_t) != 0 || desc == NULL)
 		return ret != 0 ? ret : -FI_EINVAL;
-	sge.lkey = mr->mr->lkey;
+	sge.lkey = FAB_LKEY(desc);
 	memcpy(&swap, buf, sizeof(swap));
 	memcpy(&with, compare, sizeof(with));
 	if (!fab_begin(ep))

@@ -111,7 +111,8 @@ fab_cq_fill(struct fab_cq *cq)
 
 		if (ep->counts)
 			count(ep, wc);
-		if (wc->wr_id == FAB_SILENT(ep) && wc->status == BB_WC_SUCCESS)
+		if ((wc->wr_id == FAB_SILENT(ep) && wc->status == BB_WC_SUCCESS) ||
+		    wc->wr_id == FAB_INJECTED(ep))
 			continue;
 		cq->comp[cq->count++] = (struct fab_comp){
 			.entry.op_context = context_of(wc),

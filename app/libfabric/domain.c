@@ -85,7 +85,7 @@ mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t o
 	}
 	m->domain = d;
 	m->fid.fid = (struct fid){FI_CLASS_MR, context, &mr_fi_ops};
-	m->fid.mem_desc = m;
+	m->fid.mem_desc = FAB_DESC(m->mr->lkey);
 	m->fid.key = m->mr->rkey;
 	*mr = &m->fid;
 	return 0;

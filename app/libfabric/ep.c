@@ -40,6 +40,26 @@ unreserve(struct fab_ep *ep)
 		ep->rx_cq->used -= ep->rx_size;
 }
 
+/* Computes what requests with the flags of the endpoint need. */
+static void
+set_own(struct fab_ep *ep)
+{
+	const bool tx_quiet = ep->tx_selective && (ep->tx_op_flags & FI_COMPLETION) == 0;
+	const bool rx_quiet = ep->rx_selective && (ep->rx_op_flags & FI_COMPLETION) == 0;
+
+	/* Without counters a quiet request keeps its context, because it completes if it fails. */
+	ep->tx = (struct fab_own){
+		.context = tx_quiet && ep->counts ? 0 : UINT64_MAX,
+		.silent = tx_quiet && ep->counts ? FAB_SILENT(ep) : 0,
+		.max = (ep->tx_op_flags & FI_INJECT) != 0 ? FAB_INJECT : FAB_MAX_MSG,
+		.flags = tx_quiet ? ep->quiet : BB_SEND_SIGNALED,
+	};
+	ep->rx = (struct fab_own){
+		.context = rx_quiet ? 0 : UINT64_MAX,
+		.silent = rx_quiet ? FAB_SILENT(ep) : 0,
+	};
+}
+
 int
 fab_ep_enable(struct fab_ep *ep)
 {
@@ -74,6 +94,7 @@ fab_ep_enable(struct fab_ep *ep)
 		return ret;
 	}
 	ep->qp->user = ep;
+	set_own(ep);
 	LIST_INSERT_HEAD(&ep->domain->eps, ep, next);
 	return 0;
 }
@@ -276,7 +297,7 @@ fab_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fi
 	}
 	ep->domain = d;
 	ep->dev = d->dev;
-	ep->tx_op_flags = info->tx_attr != NULL ? info->tx_attr->op_flags : 0;
+	ep->tx_op_flags = info->tx_attr != NULL ? info->tx_attr->op_flags & FAB_TX_FLAGS : 0;
 	ep->rx_op_flags = info->rx_attr != NULL ? info->rx_attr->op_flags : 0;
 	ep->tx_size = depth_of(info->tx_attr != NULL ? info->tx_attr->size : 0);
 	ep->rx_size = depth_of(info->rx_attr != NULL ? info->rx_attr->size : 0);

@@ -170,13 +170,24 @@ enum fab_count {
 	FAB_COUNTS
 };
 
+/*
+ * Attributes of requests with the flags of the endpoint, computed in advance. fi_send(), fi_recv()
+ * and similar calls have no flags of their own.
+ */
+struct fab_own {
+	uint64_t context; /* mask of the context in wr_id: 0 if the completion is not reported */
+	uint64_t silent;  /* wr_id if the completion is not reported, otherwise 0 */
+	uint64_t max;     /* maximum bytes of a message */
+	uint32_t flags;   /* flags of the post */
+};
+
 struct fab_ep {
 	struct fid_ep fid;
 	struct bb_qp *qp; /* NULL until fi_enable() */
 	struct fab_dev *dev;
+	struct fab_own tx, rx;
 	uint64_t tx_op_flags, rx_op_flags;
-	uint32_t quiet;    /* flags of a request without a completion for the application */
-	uint32_t signaled; /* flags of a request with a completion for the application */
+	uint32_t quiet; /* flags of a request without a completion for the application */
 	bool tx_selective, rx_selective;
 	bool counts; /* a counter is bound, so every request needs a completion */
 	struct fab_cntr *cntr[FAB_COUNTS];
@@ -211,8 +222,17 @@ struct fab_pep {
 
 extern struct fi_provider fab_provider;
 
-/* A request without a completion for the application has this wr_id. */
+/*
+ * The descriptor of a region is its lkey, with a bit that makes it different from NULL. So a post
+ * reads no memory of the region.
+ */
+#define FAB_DESC(lkey) ((void *)(uintptr_t)(UINT64_C(1) << 32 | (lkey)))
+#define FAB_LKEY(desc) ((uint32_t)(uintptr_t)(desc))
+
+/* A counted request without a completion for the application has this wr_id. */
 #define FAB_SILENT(ep) ((uint64_t)(uintptr_t) & (ep)->quiet)
+/* An injected request has this wr_id. The application learns nothing of it, even if it fails. */
+#define FAB_INJECTED(ep) ((uint64_t)(uintptr_t) & (ep)->tx)
 
 int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info);

@@ -25,17 +25,30 @@ post_send(struct fid_ep *fid, const struct fab_req *r)
 	return fab_rung(ep, r, ret);
 }
 
-static ssize_t
+static ssize_t FAB_HOT
 msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest, void *context)
 {
-	const struct iovec iov = {(void *)(uintptr_t)buf, len};
+	struct fab_ep *ep = fab_ep_of(fid);
+	struct bb_sge sge;
+	int ret;
 
 	(void)dest;
-	return post_send(fid, &(struct fab_req){.iov = &iov,
-						.desc = &desc,
-						.n = 1,
-						.flags = fab_ep_of(fid)->tx_op_flags,
-						.context = context});
+	if (len <= FAB_INJECT) {
+		if (!fab_begin(ep))
+			return -FI_EOPBADSTATE;
+		return fab_end(ep, bb_post_send_inline(ep->qp, fab_id(&ep->tx, context), buf,
+						       (uint32_t)len, ep->tx.flags));
+	}
+	ret = fab_sge(buf, len, desc, &sge);
+	if (ret != 0)
+		return ret;
+	if (!fab_begin(ep))
+		return -FI_EOPBADSTATE;
+	if (bb_unlikely(len > ep->tx.max)) {
+		fab_unlock(ep->dev);
+		return -FI_EMSGSIZE;
+	}
+	return fab_end(ep, bb_post_send(ep->qp, fab_id(&ep->tx, context), &sge, 1, ep->tx.flags));
 }
 
 static ssize_t
@@ -62,13 +75,18 @@ msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 						.data = msg->data});
 }
 
-static ssize_t
+static ssize_t FAB_HOT
 msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest)
 {
-	const struct iovec iov = {(void *)(uintptr_t)buf, len};
+	struct fab_ep *ep = fab_ep_of(fid);
 
 	(void)dest;
-	return post_send(fid, &(struct fab_req){.iov = &iov, .n = 1, .silent = true});
+	if (len > FAB_INJECT)
+		return -FI_EMSGSIZE;
+	if (!fab_begin(ep))
+		return -FI_EOPBADSTATE;
+	return fab_end(
+		ep, bb_post_send_inline(ep->qp, FAB_INJECTED(ep), buf, (uint32_t)len, ep->quiet));
 }
 
 static ssize_t
@@ -120,17 +138,22 @@ post_recv(struct fid_ep *fid, const struct fab_req *r)
 	return ret;
 }
 
-static ssize_t
+static ssize_t FAB_HOT
 msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, void *context)
 {
-	const struct iovec iov = {buf, len};
+	struct fab_ep *ep = fab_ep_of(fid);
+	struct bb_sge sge;
+	int ret = fab_sge(buf, len, desc, &sge);
 
 	(void)src;
-	return post_recv(fid, &(struct fab_req){.iov = &iov,
-						.desc = &desc,
-						.n = 1,
-						.flags = fab_ep_of(fid)->rx_op_flags,
-						.context = context});
+	if (ret != 0)
+		return ret;
+	if (!fab_begin(ep))
+		return -FI_EOPBADSTATE;
+	ret = bb_post_recv(ep->qp, fab_id(&ep->rx, context), &sge, 1);
+	bb_qp_ring_recv(ep->qp);
+	fab_unlock(ep->dev);
+	return ret;
 }
 
 static ssize_t

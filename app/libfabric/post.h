@@ -10,6 +10,9 @@
 
 #include "fab.h"
 
+/* The most frequent posts: the compiler copies the functions that they call into them. */
+#define FAB_HOT __attribute__((flatten))
+
 /* A request of the application. */
 struct fab_req {
 	const struct iovec *iov;
@@ -30,6 +33,21 @@ fab_ep_of(struct fid_ep *fid)
 }
 
 /*
+ * Writes the SGE of a buffer. Returns 0, or a negative errno if the buffer has no descriptor or is
+ * too long.
+ */
+static inline __attribute__((always_inline)) int
+fab_sge(const void *buf, size_t len, const void *desc, struct bb_sge *sge)
+{
+	if (bb_unlikely(len > FAB_MAX_MSG))
+		return -FI_EMSGSIZE;
+	if (bb_unlikely(desc == NULL && len != 0))
+		return -FI_EINVAL; /* FI_MR_LOCAL */
+	*sge = (struct bb_sge){(uintptr_t)buf, (uint32_t)len, FAB_LKEY(desc)};
+	return 0;
+}
+
+/*
  * Writes the SGEs of a request. Returns the bytes of the message, or a negative errno if a part has
  * no descriptor or the message is too long.
  */
@@ -41,17 +59,11 @@ fab_sges(const struct fab_req *r, struct bb_sge *sge)
 	if (r->n > FAB_IOV)
 		return -FI_EINVAL;
 	for (i = 0; i < r->n; i++) {
-		const struct fab_mr *mr = r->desc != NULL ? r->desc[i] : NULL;
+		void *const desc = r->desc != NULL ? r->desc[i] : NULL;
+		const int ret = fab_sge(r->iov[i].iov_base, r->iov[i].iov_len, desc, &sge[i]);
 
-		if (r->iov[i].iov_len > FAB_MAX_MSG)
-			return -FI_EMSGSIZE;
-		if (mr == NULL && r->iov[i].iov_len != 0)
-			return -FI_EINVAL; /* FI_MR_LOCAL */
-		sge[i] = (struct bb_sge){
-			.addr = (uintptr_t)r->iov[i].iov_base,
-			.len = (uint32_t)r->iov[i].iov_len,
-			.lkey = mr != NULL ? mr->mr->lkey : 0,
-		};
+		if (ret != 0)
+			return ret;
 		len += r->iov[i].iov_len;
 	}
 	return len > FAB_MAX_MSG ? -FI_EMSGSIZE : (ssize_t)len;
@@ -91,7 +103,9 @@ fab_want(const struct fab_ep *ep, const struct fab_req *r, uint64_t *wr_id)
 	*wr_id = (uintptr_t)r->context;
 	if (!r->silent && (!ep->tx_selective || (r->flags & FI_COMPLETION) != 0))
 		return fence | BB_SEND_SIGNALED;
-	if (r->silent || ep->counts)
+	if (r->silent)
+		*wr_id = FAB_INJECTED(ep);
+	else if (ep->counts)
 		*wr_id = FAB_SILENT(ep);
 	return fence | ep->quiet;
 }
@@ -116,6 +130,22 @@ fab_begin(struct fab_ep *ep)
 		return true;
 	fab_unlock(ep->dev);
 	return false;
+}
+
+/* Rings the doorbell for a request with the endpoint's own flags. Returns @ret. */
+static inline __attribute__((always_inline)) ssize_t
+fab_end(struct fab_ep *ep, int ret)
+{
+	bb_qp_ring(ep->qp);
+	fab_unlock(ep->dev);
+	return ret;
+}
+
+/* Returns the wr_id of a request with the endpoint's own flags. */
+static inline __attribute__((always_inline)) uint64_t
+fab_id(const struct fab_own *own, const void *context)
+{
+	return ((uintptr_t)context & own->context) | own->silent;
 }
 
 /* A message that is ready to be posted. */

@@ -47,20 +47,21 @@ post_read(struct fid_ep *fid, const struct fab_req *r)
 		bb_post_read(ep->qp, wr_id, sge, (uint32_t)r->n, r->addr, (uint32_t)r->key, flags));
 }
 
-static ssize_t
+static ssize_t FAB_HOT
 rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t addr,
 	 uint64_t key, void *context)
 {
-	const struct iovec iov = {buf, len};
+	struct fab_ep *ep = fab_ep_of(fid);
+	struct bb_sge sge;
+	const int ret = fab_sge(buf, len, desc, &sge);
 
 	(void)src;
-	return post_read(fid, &(struct fab_req){.iov = &iov,
-						.desc = &desc,
-						.n = 1,
-						.flags = fab_ep_of(fid)->tx_op_flags,
-						.context = context,
-						.addr = addr,
-						.key = key});
+	if (ret != 0)
+		return ret;
+	if (!fab_begin(ep))
+		return -FI_EOPBADSTATE;
+	return fab_end(ep, bb_post_read(ep->qp, fab_id(&ep->tx, context), &sge, 1, addr,
+					(uint32_t)key, ep->tx.flags));
 }
 
 static ssize_t
@@ -102,20 +103,33 @@ rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 						.key = msg->rma_iov->key});
 }
 
-static ssize_t
+static ssize_t FAB_HOT
 rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest,
 	  uint64_t addr, uint64_t key, void *context)
 {
-	const struct iovec iov = {(void *)(uintptr_t)buf, len};
+	struct fab_ep *ep = fab_ep_of(fid);
+	struct bb_sge sge;
+	int ret;
 
 	(void)dest;
-	return post_write(fid, &(struct fab_req){.iov = &iov,
-						 .desc = &desc,
-						 .n = 1,
-						 .flags = fab_ep_of(fid)->tx_op_flags,
-						 .context = context,
-						 .addr = addr,
-						 .key = key});
+	if (len <= FAB_INJECT) {
+		if (!fab_begin(ep))
+			return -FI_EOPBADSTATE;
+		return fab_end(ep, bb_post_write_inline(ep->qp, fab_id(&ep->tx, context), buf,
+							(uint32_t)len, addr, (uint32_t)key,
+							ep->tx.flags));
+	}
+	ret = fab_sge(buf, len, desc, &sge);
+	if (ret != 0)
+		return ret;
+	if (!fab_begin(ep))
+		return -FI_EOPBADSTATE;
+	if (bb_unlikely(len > ep->tx.max)) {
+		fab_unlock(ep->dev);
+		return -FI_EMSGSIZE;
+	}
+	return fab_end(ep, bb_post_write(ep->qp, fab_id(&ep->tx, context), &sge, 1, addr,
+					 (uint32_t)key, ep->tx.flags));
 }
 
 static ssize_t
@@ -148,16 +162,19 @@ rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 						 .key = msg->rma_iov->key});
 }
 
-static ssize_t
+static ssize_t FAB_HOT
 rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest, uint64_t addr,
 	   uint64_t key)
 {
-	const struct iovec iov = {(void *)(uintptr_t)buf, len};
+	struct fab_ep *ep = fab_ep_of(fid);
 
 	(void)dest;
-	return post_write(
-		fid,
-		&(struct fab_req){.iov = &iov, .n = 1, .silent = true, .addr = addr, .key = key});
+	if (len > FAB_INJECT)
+		return -FI_EMSGSIZE;
+	if (!fab_begin(ep))
+		return -FI_EOPBADSTATE;
+	return fab_end(ep, bb_post_write_inline(ep->qp, FAB_INJECTED(ep), buf, (uint32_t)len, addr,
+						(uint32_t)key, ep->quiet));
 }
 
 static ssize_t

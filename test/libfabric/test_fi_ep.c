@@ -105,6 +105,24 @@ TEST(test_closing_an_endpoint_gives_its_buffers_back)
 	pair_close(&p);
 }
 
+/* ofi_rxm uses the context of each entry, and an injected message has none. */
+TEST(test_closing_an_endpoint_reports_nothing_of_injected_messages)
+{
+	struct fi_cq_data_entry e;
+	struct pair p;
+	int i;
+
+	pair_open(&p, &plain);
+	pair_connect(&p, &plain);
+	/* The peer has no receive, so the messages stay outstanding. */
+	for (i = 0; i < 3; i++)
+		OK(fi_inject(p.a.ep, "injected", 8, 0));
+	OK(fi_close(&p.a.ep->fid));
+	p.a.ep = NULL;
+	assert_int_equal(fi_cq_read(p.a.cq, &e, 1), -FI_EAGAIN);
+	pair_close(&p);
+}
+
 TEST(test_objects_in_use_cannot_be_closed)
 {
 	const struct want w = {.shared = true, .counters = true};
