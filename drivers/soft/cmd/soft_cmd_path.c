@@ -104,11 +104,14 @@ soft_cmd_find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t
 		return peer;
 	}
 	if (cmd->dev->shm != NULL) {
-		/*
-		 * Ignores an error, because the process of the peer may start later; the
-		 * shared-memory connection is then set up later.
-		 */
-		(void)soft_shm_reach(cmd->dev, gid, true);
+		/* The process of the peer may start later. */
+		int ret = soft_shm_reach(cmd->dev, gid, true);
+
+		if (ret != 0 && ret != -EAGAIN)
+			SOFT_LOG(NOTICE, "%s: QP 0x%x: cannot reach the peer's GID %s yet: %s",
+				 cmd->dev->name, qp->qpn,
+				 inet_ntop(AF_INET6, gid, text, sizeof(text)),
+				 soft_shm_reach_error(ret));
 		return NULL;
 	}
 	/* The peer on a port may be on any host, so there is no device to look up. */

@@ -31,6 +31,14 @@ uint32_t soft_dm_page(const struct mlx5_dm *dm);
 /* Returns the ticks of the device's clock per millisecond. */
 uint32_t soft_clock_khz(void);
 
+/*
+ * Finds out which opening of its device a peer in shared memory has now: *opening differs between
+ * two openings of an address. It is 0 for an address of the device itself and without option shm.
+ * Never waits. Any thread. Returns 0; -EAGAIN while the answer is not known; -EHOSTUNREACH if no
+ * process has the address; or another negative errno.
+ */
+int soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint64_t *opening);
+
 /* Returns the length of an MR in bytes. */
 uint64_t soft_mr_length(const struct mlx5_mr *mr);
 

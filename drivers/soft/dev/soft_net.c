@@ -142,6 +142,17 @@ soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const ui
 	return dev->shm != NULL ? soft_shm_reach(dev, dgid, false) : 0;
 }
 
+int
+soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint64_t *opening)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+
+	*opening = 0;
+	if (dev->shm == NULL || soft_dev_has_gid(dev, gid))
+		return 0;
+	return soft_shm_opening(dev, gid, opening);
+}
+
 /*
  * Resolves the MAC address of a GID when an AH is created, as the kernel does
  * (rdma_resolve_ip_route, or rdma_get_ll_mac() for a link-local GID). Fails if no host has the

@@ -48,10 +48,15 @@ link_shm_reconnect(struct soft_shm *shm, struct soft_shm_tx *tx)
 	return tx->state == SOFT_SHM_IDLE ? SOFT_LINK_LOST : SOFT_LINK_FULL;
 }
 
-/* Finds the connection to an address. Returns SOFT_LINK_SENT if the connection is up. */
+/*
+ * Finds the connection to an address. Returns SOFT_LINK_SENT if the ring takes a packet with this
+ * opcode. During the handshake it takes packets of unreliable transports, because the sender need
+ * not wait for their arrival: it may close. Other packets wait, so that the time in which the peer
+ * does not accept the connection does not count as their retries.
+ */
 static enum soft_link_sent
 link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
-	    struct soft_shm_tx **out)
+	    uint8_t opcode, struct soft_shm_tx **out)
 {
 	struct soft_shm *shm = e->dev->shm;
 	struct soft_shm_tx *tx = soft_shm_find(shm, net->dst);
@@ -66,7 +71,7 @@ link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t 
 	case SOFT_SHM_UP:
 		return SOFT_LINK_SENT;
 	case SOFT_SHM_HANDSHAKE:
-		return SOFT_LINK_FULL;
+		return BB_ROCE_TYPE(opcode) == BB_ROCE_RC ? SOFT_LINK_FULL : SOFT_LINK_SENT;
 	default:
 		return link_shm_reconnect(shm, tx);
 	}
@@ -96,13 +101,13 @@ link_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *inde
  */
 static struct soft_ring_rec *
 link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
-	       uint32_t len, struct soft_shm_tx **out, enum soft_link_sent *sent)
+	       uint8_t opcode, uint32_t len, struct soft_shm_tx **out, enum soft_link_sent *sent)
 {
 	struct soft_ring_rec *rec = NULL;
 	struct soft_shm_tx *tx;
 	uint8_t sgid = 0;
 
-	*sent = link_shm_to(e, net, mac, &tx);
+	*sent = link_shm_to(e, net, mac, opcode, &tx);
 	if (unlikely(*sent != SOFT_LINK_SENT))
 		return NULL;
 	if (unlikely(!link_shm_source(e->dev, net->src, &sgid) || len > SOFT_RING_MAX)) {
@@ -111,7 +116,7 @@ link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, const uint8
 	}
 	rte_ticketlock_lock(&tx->lock);
 	*sent = SOFT_LINK_LOST;
-	if (likely(tx->state == SOFT_SHM_UP)) {
+	if (likely(tx->ring.data != NULL)) {
 		rec = soft_ring_reserve(&tx->ring, len);
 		*sent = tx->ring.broken ? SOFT_LINK_LOST : SOFT_LINK_FULL;
 	}
@@ -169,7 +174,7 @@ link_shm_send(struct soft_engine *e, const struct soft_link_pkt *p)
 
 	hdr_len = bb_roce_build(hdr, p->pkt);
 	len = hdr_len + p->pkt->len + pad;
-	rec = link_shm_begin(e, &p->to->net, p->to->mac, len, &tx, &sent);
+	rec = link_shm_begin(e, &p->to->net, p->to->mac, p->pkt->opcode, len, &tx, &sent);
 	if (unlikely(rec == NULL))
 		return sent;
 	at = (uint8_t *)(rec + 1);
@@ -203,7 +208,7 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 		free(m);
 		return SOFT_LINK_LOST;
 	}
-	rec = link_shm_begin(e, &m->net, m->mac, len, &tx, &sent);
+	rec = link_shm_begin(e, &m->net, m->mac, bth[0], len, &tx, &sent);
 	if (rec != NULL) {
 		memcpy(rec + 1, bth, len);
 		link_shm_end(tx, rec, len);

@@ -217,6 +217,7 @@ soft_shm_start(struct soft_dev *dev)
 	shm->dir->magic = SOFT_SHM_MAGIC;
 	shm->dir->version = SOFT_SHM_VERSION;
 	shm->dir->fences = soft_shm_fenced();
+	shm->dir->opening = rte_rdtsc();
 	ret = listen_all(shm);
 	if (ret != 0)
 		goto fail;

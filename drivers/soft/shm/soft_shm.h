@@ -105,6 +105,8 @@ struct soft_shm_tx {
 	 * connected.
 	 */
 	const struct soft_shm_dir *dir;
+	/* soft_shm_dir.opening of the peer that was last connected, 0 if none was. */
+	uint64_t opening;
 	/* Fields that engines read without a lock while their epoch is odd. */
 	/* Windows (mappings of the peer's memory) by segment number, NULL if none. __atomic */
 	struct soft_shm_window *win[SOFT_SHM_SEGS];
@@ -317,12 +319,21 @@ soft_shm_rouse(struct soft_shm_tx *tx)
 /* ---- soft_shm_tx.c */
 
 /*
- * Connects to an address, unless a connection exists or is being made. Returns the same values as
- * soft_shm_resolve(), but never waits: -EAGAIN if the peer's queue of connections is full. If no
+ * Connects to an address, unless a connection exists or is being made. Returns 0 if packets can be
+ * sent: those of unreliable transports arrive even if this device closes at once, others wait for
+ * the end of the handshake. Never waits and does not log that the address has no owner: returns
+ * -EAGAIN if the peer's queue of connections is full, else the errors of soft_shm_resolve(). If no
  * process owns the address now and @keep is true, retains the entry for the connection, so that a
  * later owner of the address can be reached. Takes soft_shm.lock.
  */
 int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep);
+/*
+ * Connects as soft_shm_reach() does, and sets *opening to soft_shm_dir.opening of the peer. Returns
+ * -EAGAIN also while the handshake is in progress.
+ */
+int soft_shm_opening(struct soft_dev *dev, const uint8_t gid[16], uint64_t *opening);
+/* Returns the text for an error of soft_shm_reach(), and what to do. */
+const char *soft_shm_reach_error(int ret);
 /*
  * Returns the connection to an address, or NULL if soft_shm_reach() was never called for it. Takes
  * no lock.

@@ -95,7 +95,10 @@ struct soft_shm_dir {
 	 * __atomic
 	 */
 	uint32_t asleep;
-	uint8_t pad[SOFT_SHM_LINE - 20];
+	uint32_t zero;
+	/* Time at which the device was opened, TSC. Differs between two openings of an address. */
+	uint64_t opening;
+	uint8_t pad[SOFT_SHM_LINE - 32];
 	struct soft_shm_padded engine[SOFT_SHM_ENGINES];
 	struct soft_shm_padded head[SOFT_SHM_PEERS];
 	struct soft_shm_key keys[1u << SOFT_LOG_MAX_MKEY];

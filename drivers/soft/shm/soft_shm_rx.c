@@ -163,6 +163,7 @@ process_hello(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m,
 	struct soft_shm_rx *rx = shm->rx[slot];
 	uint64_t *head = &shm->dir->head[slot].v;
 	struct soft_shm_msg answer;
+	int ret;
 
 	if (rx->state != SOFT_SHM_HANDSHAKE)
 		return "it sent HELLO twice";
@@ -174,7 +175,9 @@ process_hello(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m,
 	__atomic_store_n(head, 0, __ATOMIC_RELAXED);
 	soft_shm_msg_init(&answer, SOFT_SHM_WELCOME);
 	answer.u.welcome.slot = slot;
-	if (soft_shm_send(rx->sock, &answer, &shm->dir_fd, 1) != 0)
+	ret = soft_shm_send(rx->sock, &answer, &shm->dir_fd, 1);
+	/* The packets of a peer that has closed meanwhile must still arrive. */
+	if (ret != 0 && ret != -EPIPE && ret != -ECONNRESET)
 		return "this process cannot send WELCOME to it";
 	rte_ticketlock_lock(&rx->lock);
 	soft_ring_rx_init(&rx->ring, rx->ring.data, head);

@@ -12,6 +12,9 @@
 /* Pause between attempts to connect while the peer's listen queue is full, us. */
 #define RETRY_US 1000
 
+/* Head of a ring whose peer does not read it yet. */
+static const uint64_t unread;
+
 struct soft_shm_tx *
 soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])
 {
@@ -157,7 +160,7 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 			 now + soft_time_cycles(SOFT_SHM_PATIENCE_S * UINT64_C(1000000000)),
 			 __ATOMIC_RELAXED);
 	rte_ticketlock_lock(&tx->lock);
-	soft_ring_tx_init(&tx->ring, ring, NULL);
+	soft_ring_tx_init(&tx->ring, ring, &unread);
 	tx->woken = 0;
 	__atomic_store_n(&tx->state, SOFT_SHM_HANDSHAKE, __ATOMIC_RELEASE);
 	rte_ticketlock_unlock(&tx->lock);
@@ -215,21 +218,40 @@ reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 int
 soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep)
 {
-	char text[INET6_ADDRSTRLEN];
 	int ret;
 
 	pthread_mutex_lock(&dev->shm->lock);
 	ret = reach(dev->shm, gid, keep);
 	pthread_mutex_unlock(&dev->shm->lock);
-	if (ret == 0 || ret == -EAGAIN)
-		return ret;
-	inet_ntop(AF_INET6, gid, text, sizeof(text));
-	SOFT_LOG(ERR, "%s: cannot reach GID %s: %s", dev->name, text,
-		 ret == -ECONNREFUSED
-			 ? "no process has this GID on this fabric: open the peer's device first, "
-			   "with the same shm="
-			 : strerror(-ret));
 	return ret == -ECONNREFUSED ? -EHOSTUNREACH : ret;
+}
+
+int
+soft_shm_opening(struct soft_dev *dev, const uint8_t gid[16], uint64_t *opening)
+{
+	const struct soft_shm_tx *tx;
+	int ret;
+
+	pthread_mutex_lock(&dev->shm->lock);
+	ret = reach(dev->shm, gid, false);
+	if (ret == 0) {
+		tx = soft_shm_find(dev->shm, gid);
+		if (tx->state == SOFT_SHM_UP)
+			*opening = tx->opening;
+		else
+			ret = -EAGAIN;
+	}
+	pthread_mutex_unlock(&dev->shm->lock);
+	return ret == -ECONNREFUSED ? -EHOSTUNREACH : ret;
+}
+
+const char *
+soft_shm_reach_error(int ret)
+{
+	return ret == -EHOSTUNREACH
+		       ? "no process has this GID on this fabric: open the peer's device first, "
+			 "with the same shm="
+		       : strerror(-ret);
 }
 
 int
@@ -237,6 +259,7 @@ soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
 {
 	const uint64_t end =
 		rte_rdtsc() + soft_time_cycles(SOFT_SHM_PATIENCE_S * UINT64_C(1000000000));
+	char text[INET6_ADDRSTRLEN];
 	int ret;
 
 	while ((ret = soft_shm_reach(dev, gid, false)) == -EAGAIN && rte_rdtsc() < end)
@@ -249,6 +272,10 @@ soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
 			 "%u s: check that the peer polls its device, and that no other user "
 			 "floods the peer with connections",
 			 dev->name, SOFT_SHM_PATIENCE_S);
+	/* For a verbs program this device stands for a kernel, which returns the error only. */
+	else if (ret != -EHOSTUNREACH || !dev->opts.mmap)
+		SOFT_LOG(ERR, "%s: cannot reach GID %s: %s", dev->name,
+			 inet_ntop(AF_INET6, gid, text, sizeof(text)), soft_shm_reach_error(ret));
 	return ret;
 }
 
@@ -272,9 +299,13 @@ process_welcome(struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
 		return "it sent a malformed WELCOME";
 	if (soft_shm_map(fd, sizeof(*tx->dir), tx->dir) != 0)
 		return "its shared memory cannot be mapped with the expected size";
+	tx->opening = __atomic_load_n(&tx->dir->opening, __ATOMIC_RELAXED);
 	rte_ticketlock_lock(&tx->lock);
 	tx->ring.head = &tx->dir->head[m->u.welcome.slot].v;
 	__atomic_store_n(&tx->state, SOFT_SHM_UP, __ATOMIC_RELEASE);
+	/* The peer may have gone to sleep before the packets of the handshake were written. */
+	if (tx->ring.tail != 0)
+		soft_shm_rouse(tx);
 	rte_ticketlock_unlock(&tx->lock);
 	return NULL;
 }

@@ -158,6 +158,53 @@ TEST(test_idle_qp_learns_of_a_killed_peer)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
+/*
+ * A datagram completes when it has left. It arrives even if its sender closes before the peer has
+ * accepted the connection, as over a cable.
+ */
+TEST(test_datagram_arrives_from_a_device_that_closes_at_once)
+{
+	struct bb_qp_addr addr_a, addr_b;
+	int status;
+
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&b, EAL);
+	assert_int_equal(open_dev(&a, 1, ""), 0);
+	assert_int_equal(open_dev(&b, 2, ""), 0);
+	reg(&a, &mr_a.raddr, &mr_a.rkey);
+	reg(&b, &mr_b.raddr, &mr_b.rkey);
+	m.a = BB_QPT_UD;
+	do_ok(&a, ACTOR_QP);
+	addr_a = m.addr;
+	m.a = BB_QPT_UD;
+	do_ok(&b, ACTOR_QP);
+	addr_b = m.addr;
+	memset(&m, 0, sizeof(m));
+	m.addr = addr_a;
+	do_ok(&b, ACTOR_CONNECT);
+	m.x = 0;
+	m.y = 100;
+	do_ok(&b, ACTOR_RECV);
+	fill(&a, 0, 60, 9);
+	OK(kill(b.pid, SIGSTOP));
+	assert_int_equal(waitpid(b.pid, &status, WUNTRACED), b.pid);
+	m.addr = addr_b;
+	do_ok(&a, ACTOR_CONNECT);
+	post(&a, ACTOR_SEND, 0, 60, 0, 0);
+	completes(&a, BB_WC_SUCCESS);
+	do_ok(&a, ACTOR_CLOSE);
+	OK(kill(b.pid, SIGCONT));
+	completes(&b, BB_WC_SUCCESS);
+	assert_int_equal(m.x, 100);
+	m.x = 40;
+	m.y = 60;
+	do_ok(&b, ACTOR_READ);
+	for (int i = 0; i < 60; i++)
+		assert_int_equal(m.data[i], actor_byte(9, (uint64_t)i));
+	do_ok(&b, ACTOR_CLOSE);
+	actor_kill(&b);
+}
+
 /* ---- Counters of direct accesses by peers that are gone */
 
 static const struct soft_shm *
