@@ -36,8 +36,9 @@ struct up_host {
 	struct ucma *u;
 	uint8_t gid[16];
 	struct up_file files[UP_FILES];
-	int reach;       /* result of ucma_ops.reach() */
-	uint32_t nreach; /* calls of ucma_ops.reach() */
+	int reach;        /* result of ucma_ops.reach() */
+	uint32_t nreach;  /* calls of ucma_ops.reach() */
+	uint64_t opening; /* of the peer, as ucma_ops.reach() reports it */
 };
 
 struct up_mad {
@@ -85,12 +86,16 @@ up_gid(void *ctx, uint32_t index, struct bb_gid *gid)
 }
 
 static int
-up_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16])
+up_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint64_t *opening)
 {
+	struct up_host *h = ctx;
+
 	(void)sgid_index;
 	(void)dgid;
-	((struct up_host *)ctx)->nreach++;
-	return ((struct up_host *)ctx)->reach;
+	h->nreach++;
+	if (h->reach == 0)
+		*opening = h->opening;
+	return h->reach;
 }
 
 static void

@@ -7,7 +7,8 @@
  *
  * - serve COUNT: accept COUNT connections and wait for their ends;
  * - open ADDRESS COUNT: open COUNT connections, then end all;
- * - cycle ADDRESS COUNT WINDOW: open and end COUNT, at most WINDOW at a time.
+ * - cycle ADDRESS COUNT WINDOW: open and end COUNT, at most WINDOW at a time;
+ * - idle ADDRESS COUNT: open COUNT connections, print "open", and wait for their ends.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -165,12 +166,36 @@ begin(const struct sockaddr_in *to)
 	started++;
 }
 
-/* Handles an event of the client. @hold: the connection stays open until all are. */
+/* Use that a client makes of its connections once they are established. */
+enum use {
+	CYCLE, /* ends each */
+	OPEN,  /* ends all when all are established */
+	IDLE,
+};
+
 static void
-client_event(struct rdma_cm_event *ev, bool hold)
+client_established(struct rdma_cm_id *id, enum use use)
+{
+	unsigned long i;
+
+	ids[opened] = id;
+	established(id);
+	if (use == CYCLE)
+		rdma_disconnect(id);
+	if (opened < total)
+		return;
+	for (i = 0; use == OPEN && i < total; i++)
+		rdma_disconnect(ids[i]);
+	if (use == IDLE) {
+		puts("open");
+		fflush(stdout);
+	}
+}
+
+static void
+client_event(struct rdma_cm_event *ev, enum use use)
 {
 	struct rdma_conn_param p = param();
-	unsigned long i;
 
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -183,12 +208,7 @@ client_event(struct rdma_cm_event *ev, bool hold)
 			fail("rdma_connect");
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		ids[opened] = ev->id;
-		established(ev->id);
-		if (!hold)
-			rdma_disconnect(ev->id);
-		for (i = 0; hold && opened == total && i < total; i++)
-			rdma_disconnect(ids[i]);
+		client_established(ev->id, use);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		end(ev);
@@ -203,7 +223,7 @@ client_event(struct rdma_cm_event *ev, bool hold)
 
 /* Returns the time at which the last connection was established. */
 static double
-client(const char *address, unsigned long window, bool hold)
+client(const char *address, unsigned long window, enum use use)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
 	struct rdma_cm_event *ev;
@@ -219,7 +239,7 @@ client(const char *address, unsigned long window, bool hold)
 			begin(&to);
 		if (rdma_get_cm_event(channel, &ev) != 0)
 			fail("rdma_get_cm_event");
-		client_event(ev, hold);
+		client_event(ev, use);
 		if (opened == total && last == 0)
 			last = seconds();
 	}
@@ -241,7 +261,10 @@ main(int argc, char **argv)
 		last = seconds();
 	} else if (argc >= 4) {
 		total = strtoul(argv[3], NULL, 10);
-		last = client(argv[2], argc > 4 ? strtoul(argv[4], NULL, 10) : total, argc == 4);
+		last = client(argv[2], argc > 4 ? strtoul(argv[4], NULL, 10) : total,
+			      argc > 4                       ? CYCLE
+			      : strcmp(argv[1], "idle") == 0 ? IDLE
+							     : OPEN);
 	} else {
 		fprintf(stderr, "usage: see the source\n");
 		return 2;

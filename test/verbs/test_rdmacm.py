@@ -8,6 +8,7 @@ No verdict depends on speed.
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -228,6 +229,22 @@ class Ends(Base):
 
     def test_server_sees_that_the_client_was_killed(self):
         self.killed('client')
+
+    def test_idle_client_sees_that_another_process_took_the_address_of_its_server(self):
+        """The client does not run in the meantime, so the address has an owner whenever it looks."""
+        server = self.listening(self.hostile, 'serve', '100')
+        client = self.start(self.at(CLIENT, self.hostile, 'idle', SERVER, '3'))
+        line = client.stdout.readline()
+        while line and line != 'open\n':
+            line = client.stdout.readline()
+        self.assertTrue(line, 'the client has ended')
+        client.send_signal(signal.SIGSTOP)
+        server.kill()
+        server.wait()
+        self.listening(self.hostile, 'serve', '100')
+        client.send_signal(signal.SIGCONT)
+        rc, out = self.end(client)
+        self.assertEqual(rc, 0, out)
 
 
 if __name__ == '__main__':

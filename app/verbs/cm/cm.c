@@ -19,6 +19,7 @@
 #include "cm.h"
 #include "preload.h"
 #include "qp1.h"
+#include "soft_hooks.h"
 #include "ucma.h"
 
 /* IDs of a process. Each takes two slots of the CM engine, of about 500 bytes. */
@@ -115,10 +116,12 @@ node_gid(void *ctx, uint32_t index, struct bb_gid *gid)
 }
 
 static int
-node_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16])
+node_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint64_t *opening)
 {
+	int ret = qp1_reach(qp1, sgid_index, dgid);
+
 	(void)ctx;
-	return qp1_reach(qp1, sgid_index, dgid);
+	return ret != 0 ? ret : soft_peer_opening(device, dgid, opening);
 }
 
 static void

@@ -134,6 +134,19 @@ ucma_cm_set(struct ucma_id *id, uint32_t cm)
 		u->check_at = u->now + CHECK_NS;
 	id->cm = cm;
 	id->has_cm = id->had_cm = true;
+	id->opening = 0;
+	ucma_find_opening(id);
+}
+
+void
+ucma_find_opening(struct ucma_id *id)
+{
+	const struct ucma_attr *attr = &id->u->attr;
+	uint64_t opening;
+
+	if (id->opening == 0 &&
+	    attr->ops->reach(attr->ctx, id->sgid_index, id->dgid, &opening) == 0)
+		id->opening = opening;
 }
 
 void

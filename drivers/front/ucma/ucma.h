@@ -37,9 +37,11 @@ struct ucma_ops {
 	int (*gid)(void *ctx, uint32_t index, struct bb_gid *gid);
 	/*
 	 * Finds the way to a GID. Returns 0; -EAGAIN if the answer is not known yet; -EHOSTUNREACH
-	 * if no host has the GID; or another negative errno.
+	 * if no host has the GID; or another negative errno. With 0 sets *opening to a number that
+	 * changes when another host takes the GID, or the host starts anew; to 0 if the link has no
+	 * such number.
 	 */
-	int (*reach)(void *ctx, uint32_t sgid_index, const uint8_t dgid[16]);
+	int (*reach)(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint64_t *opening);
 	/* Reports that the event queue of a file got its first event, or lost its last one. */
 	void (*readable)(void *ctx, void *file_arg, bool readable);
 	/* Copy from and to memory of the program. Return 0 or -EFAULT. */

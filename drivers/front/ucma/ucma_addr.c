@@ -266,7 +266,8 @@ static void
 query(struct ucma_id *id)
 {
 	struct ucma *u = id->u;
-	int ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid);
+	uint64_t opening;
+	int ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid, &opening);
 
 	if (ret == -EAGAIN) {
 		if (u->now < id->deadline)

@@ -12,7 +12,7 @@
 
 #include "ucma_priv.h"
 
-/* Peers that ucma_peers_check() remembers during a pass. */
+/* Peers whose answer ucma_peers_check() remembers during a pass. */
 #define ASKED 64u
 
 /* Sets private data, of which @skip bytes are for the CM itself. */
@@ -237,6 +237,8 @@ ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 		break;
 	case BB_IBCM_EV_ESTABLISHED:
 		id->established = true;
+		/* The peer has answered, so the way to it is known. */
+		ucma_find_opening(id);
 		(void)ucma_event_add(id, UCMA_EV_ESTABLISHED, 0);
 		break;
 	case BB_IBCM_EV_REJECTED:
@@ -258,60 +260,67 @@ ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 	}
 }
 
-/* Ends the connections of an ID and of all later IDs to the same host. */
-static void
-host_gone(struct ucma *u, const struct ucma_id *first)
-{
-	uint8_t dgid[16];
-	struct ucma_id *id;
-	uint32_t i;
+/* An answer of ucma_ops.reach() in a pass of ucma_peers_check(). */
+struct answer {
+	uint8_t gid[16];
+	uint64_t opening;
+	int ret;
+};
 
-	memcpy(dgid, first->dgid, sizeof(dgid));
-	for (i = first->number; i <= u->attr.max_ids && u->peers != 0; i++) {
-		id = u->ids[i];
-		if (id == NULL || !id->has_cm || memcmp(id->dgid, dgid, sizeof(dgid)) != 0)
-			continue;
-		if (id->established)
-			end(id, UCMA_EV_DISCONNECTED, 0, true, NULL);
-		else
-			end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, true, NULL);
-	}
-}
-
-/*
- * Returns true if this pass has asked for the peer of @id. Remembers the peer if there is room, so
- * that the next ID of it is not asked for.
- */
-static bool
-asked(uint8_t (*gids)[16], uint32_t *n, const struct ucma_id *id)
+/* Asks for the peer of an ID, once for all IDs of a peer. If the table is full, replaces its last
+ * entry. */
+static const struct answer *
+ask(const struct ucma *u, const struct ucma_id *id, struct answer *table, uint32_t *n)
 {
+	struct answer *to;
 	uint32_t i;
 
 	for (i = 0; i < *n; i++)
-		if (memcmp(gids[i], id->dgid, sizeof(gids[i])) == 0)
-			return true;
-	if (*n < ASKED)
-		memcpy(gids[(*n)++], id->dgid, sizeof(gids[0]));
-	return false;
+		if (memcmp(table[i].gid, id->dgid, sizeof(table[i].gid)) == 0)
+			return &table[i];
+	to = &table[*n < ASKED ? (*n)++ : ASKED - 1];
+	memcpy(to->gid, id->dgid, sizeof(to->gid));
+	to->opening = 0;
+	to->ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid, &to->opening);
+	return to;
+}
+
+/* Ends a connection whose peer is gone. @silent: no host has the peer's address now. */
+static void
+peer_lost(struct ucma_id *id, bool silent)
+{
+	if (id->established)
+		end(id, UCMA_EV_DISCONNECTED, 0, silent, NULL);
+	else
+		end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, silent, NULL);
 }
 
 /*
  * A host that is killed sends no DREQ. Where a process is a host of its own, its peers must not
- * wait for an answer for ever, so the link is asked whether the host is still there.
+ * wait for an answer for ever, so the link is asked whether the host is still there. If another
+ * host has the address by now, it gets the messages that end the connection.
  */
 void
 ucma_peers_check(struct ucma *u)
 {
-	uint8_t gids[ASKED][16];
+	struct answer table[ASKED];
+	const struct answer *a;
 	struct ucma_id *id;
 	uint32_t i, n = 0;
 
 	for (i = 1; i <= u->attr.max_ids && u->peers != 0; i++) {
 		id = u->ids[i];
-		if (id == NULL || !id->has_cm || asked(gids, &n, id))
+		if (id == NULL || !id->has_cm)
 			continue;
+		a = ask(u, id, table, &n);
+		if (a->ret == -EHOSTUNREACH)
+			peer_lost(id, true);
 		/* Another error is one of this host, such as a lack of descriptors. */
-		if (u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid) == -EHOSTUNREACH)
-			host_gone(u, id);
+		if (a->ret != 0)
+			continue;
+		if (id->opening == 0)
+			id->opening = a->opening;
+		else if (a->opening != 0 && a->opening != id->opening)
+			peer_lost(id, false);
 	}
 }

@@ -89,6 +89,8 @@ struct ucma_id {
 	bool established, responded;
 	struct ucma_qp qp;
 	uint64_t deadline; /* valid in state ADDR_QUERY */
+	/* opening of the peer (ucma_ops.reach()) that has the connection; 0: not known */
+	uint64_t opening;
 };
 
 struct ucma_event {
@@ -157,6 +159,8 @@ int ucma_id_find(const struct ucma_file *f, uint32_t number, struct ucma_id **id
 uint32_t ucma_id_free(struct ucma_id *id);
 /* Sets the connection of an ID. */
 void ucma_cm_set(struct ucma_id *id, uint32_t cm);
+/* Finds out the opening of the peer of an ID, unless it is known. */
+void ucma_find_opening(struct ucma_id *id);
 /* Ends the connection of an ID, without a message if the peer is gone. */
 void ucma_cm_release(struct ucma_id *id, bool peer_gone);
 /* Writes a response to the program. */

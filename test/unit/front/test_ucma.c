@@ -358,6 +358,64 @@ TEST(test_connections_to_a_host_that_is_gone_end)
 	up_free(up);
 }
 
+/*
+ * Another host takes the address between two checks. Connections with the old one end, those with
+ * the new one stay. The new host gets a DREQ, which it answers though it knows no connection.
+ */
+TEST(test_connections_to_a_host_that_is_replaced_end)
+{
+	struct up *up = up_new(16);
+	struct up_host *a = &up->host[0], *b = &up->host[1];
+	const struct rdma_ucm_conn_param p = param(QPN + 5, "");
+	struct conn c, d;
+	uint32_t id;
+
+	a->opening = 7;
+	c = connected(up);
+	up_time(up, UP_SEC);
+	no_event(a, 0);
+	up_close(b, 0);
+	/* Its messages are lost, and it forgets the connection. */
+	up_time(up, 90 * UP_SEC);
+	up->nmads = up->next = 0;
+	no_event(a, 0);
+	OK(ucma_open(b->u, &b->files[0], &b->files[0].f));
+	a->opening = 8;
+	d = connected_by(up, QPN + 2);
+	id = routed(up, 3, RDMA_PS_TCP, PORT);
+	OK(connect_rc(a, id, &p));
+	up_time(up, UP_SEC / 2);
+	assert_int_equal(event(a, DISCONNECTED).id, c.active);
+	no_event(a, 0);
+	destroy(a, 0, id);
+	up_run(up);
+	up_time(up, 90 * UP_SEC);
+	no_event(a, 0);
+	assert_int_equal(ucma_connections(a->u), 1);
+	destroy(a, 0, d.active);
+	up_free(up);
+}
+
+/* At the request the way back was not known yet. */
+TEST(test_opening_of_a_requester_is_found_when_the_connection_is_established)
+{
+	struct up *up = up_new(16);
+	struct up_host *b = &up->host[1];
+	struct conn c;
+
+	b->reach = -EAGAIN;
+	c = connected(up);
+	assert_int_equal(b->nreach, 2);
+	b->reach = 0;
+	b->opening = 1;
+	up_time(up, UP_SEC / 2);
+	no_event(b, 0);
+	b->opening = 2;
+	up_time(up, UP_SEC / 2);
+	assert_int_equal(event(b, DISCONNECTED).id, c.passive);
+	up_free(up);
+}
+
 TEST(test_lost_request_times_out)
 {
 	struct up *up = up_new(16);

@@ -257,11 +257,14 @@ struct conn {
 	uint32_t listener, active, passive;
 };
 
-/* Connects host 0 to host 1, up to the passive side's event ESTABLISHED. */
+/*
+ * Connects host 0 to host 1, up to the passive side's event ESTABLISHED. The two QPNs are @qpn and
+ * the next one.
+ */
 static inline struct conn
-connected(struct up *up)
+connected_by(struct up *up, uint32_t qpn)
 {
-	struct rdma_ucm_conn_param none = {0}, p = param(QPN, "to"), back = param(QPN + 1, "fro");
+	struct rdma_ucm_conn_param none = {0}, p = param(qpn, "to"), back = param(qpn + 1, "fro");
 	struct up_host *a = &up->host[0], *b = &up->host[1];
 	struct conn c;
 
@@ -277,6 +280,12 @@ connected(struct up *up)
 	up_run(up);
 	assert_int_equal(event(b, ESTABLISHED).uid, 2);
 	return c;
+}
+
+static inline struct conn
+connected(struct up *up)
+{
+	return connected_by(up, QPN);
 }
 
 #endif
