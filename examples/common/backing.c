@@ -146,6 +146,16 @@ find_size(struct backing *b, const struct backing_attr *attr)
 	return 0;
 }
 
+int
+backing_resize(struct backing *b, const struct backing_attr *attr)
+{
+	int rc = find_size(b, attr);
+
+	if (rc != 0 && rc != -EINVAL) /* find_size() prints the error of -EINVAL */
+		say("%s: the size cannot be found: %s", attr->path, strerror(-rc));
+	return rc;
+}
+
 /*
  * Locks the file. After a target was killed, the kernel still executes the requests in its io_uring
  * for a while, and holds the lock until they have ended. So wait for the lock before any access.
@@ -194,9 +204,7 @@ backing_open(struct backing *b, const struct backing_attr *attr)
 		say("%s: another target serves it (waited %u s): %s", attr->path, attr->wait_s,
 		    strerror(-rc));
 	if (rc == 0) {
-		rc = find_size(b, attr);
-		if (rc != 0 && rc != -EINVAL) /* find_size() prints the error of -EINVAL */
-			say("%s: cannot be served: %s", attr->path, strerror(-rc));
+		rc = backing_resize(b, attr);
 	}
 	if (rc != 0) {
 		close(b->fd);

@@ -44,6 +44,11 @@ struct backing_attr {
  */
 int backing_open(struct backing *b, const struct backing_attr *attr);
 void backing_close(struct backing *b);
+/*
+ * Finds the size of an open file or device again, and makes a smaller file as large as attr->size.
+ * Returns 0 or a negative errno, and prints the error.
+ */
+int backing_resize(struct backing *b, const struct backing_attr *attr);
 
 enum io_op {
 	IO_READ,

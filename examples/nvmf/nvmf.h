@@ -33,6 +33,8 @@
 #define NVMF_CHANGED    32u        /* namespaces in the list of changed ones; more: "all" */
 #define NVMF_FEATURES   6u         /* features whose value is only stored */
 #define NVMF_ZERO_PART  (1u << 20) /* bytes of memory that a turn sets to zero at most */
+#define NVMF_STATUSES   32u        /* different status codes that are counted */
+#define NVMF_LATENCIES  24u        /* classes of latency */
 #define NVMF_PAUSE_MS   100u       /* a longer step of the time is a pause of the target */
 
 struct nvmf_queue;
@@ -96,6 +98,8 @@ struct nvmf_ns {
 	bool read_only;
 	uint8_t id[16];                     /* NGUID and UUID; chosen by nvmf_ns_add() if zero */
 	uint32_t nsid;                      /* set by nvmf_ns_add() */
+	uint32_t refs;                      /* commands that use it */
+	bool removed;                       /* starts no more requests */
 	uint64_t reads, writes;             /* commands that succeeded */
 	uint64_t bytes_read, bytes_written; /* of these commands */
 };
@@ -110,8 +114,12 @@ void nvmf_ns_null(struct nvmf_ns *ns, uint64_t len, uint8_t shift);
 
 /* ---- Target */
 
-/* A subsystem. The arrays are the caller's, and may change only before the first queue exists. */
+/*
+ * A subsystem. It may change while hosts are connected: see the functions nvmf_access_changed(),
+ * nvmf_ns_add(), nvmf_ns_changed() and nvmf_ns_remove(). The arrays are the caller's.
+ */
 struct nvmf_subsys {
+	bool inactive; /* hosts neither see it nor connect to it; the names may be missing */
 	const char *nqn;
 	const char *serial; /* up to 20 characters */
 	bool any_host;
@@ -122,6 +130,12 @@ struct nvmf_subsys {
 	bool discovery; /* the target's own subsystem; leave it false */
 };
 
+/* Address and port of a listener, for the discovery log. */
+struct nvmf_port {
+	const char *traddr, *trsvcid;
+	uint8_t adrfam; /* 1: IPv4, 2: IPv6 */
+};
+
 struct nvmf_target_attr {
 	struct nvmf_subsys *subsys;
 	uint32_t nsubsys;
@@ -130,8 +144,8 @@ struct nvmf_target_attr {
 	uint32_t io_queues;  /* of a controller, 1 to NVMF_MAX_QUEUES */
 	uint32_t io_depth;   /* entries of an I/O queue, 2 to NVMF_MAX_DEPTH */
 	uint32_t ctrls;      /* controllers of all subsystems, 1 to 65519 */
-	const char *traddr, *trsvcid; /* address and port in the discovery log */
-	uint8_t adrfam;               /* 1: IPv4, 2: IPv6 */
+	const struct nvmf_port *ports;
+	uint32_t nports;
 	const struct nvmf_ops *ops;
 };
 
@@ -179,6 +193,12 @@ struct nvmf_target {
 	uint64_t genctr;         /* generation of the discovery log */
 	uint64_t now;            /* ms */
 	uint64_t paused;         /* ms: sum of all pauses */
+	/* Time for latencies, in any unit. The transport sets it before it calls the engine. */
+	uint64_t ticks;
+	struct {
+		uint32_t status;
+		uint64_t count;
+	} status[NVMF_STATUSES]; /* of commands that failed; unused entries have the count 0 */
 	/* List of the Write Zeroes commands that nvmf_target_turn() executes. */
 	struct nvmf_req *zeroing, *last_zeroing;
 };
@@ -206,8 +226,18 @@ bool nvmf_timer_expired(const struct nvmf_target *t, struct nvmf_timer *timer);
 uint32_t nvmf_target_turn(struct nvmf_target *t);
 /* Reports a changed size or presence of a namespace to the hosts of @s that asked for it. */
 void nvmf_ns_changed(struct nvmf_target *t, struct nvmf_subsys *s, uint32_t nsid);
-/* Reports to the hosts of the discovery subsystem that the discovery log has changed. */
-void nvmf_discovery_changed(struct nvmf_target *t);
+/*
+ * Removes a namespace and reports that to the hosts. Its commands that have no request yet end with
+ * SC_INVALID_NAMESPACE. The caller may free @ns and its storage once ns->refs is 0.
+ */
+void nvmf_ns_remove(struct nvmf_target *t, struct nvmf_subsys *s, struct nvmf_ns *ns);
+/*
+ * Call it after a change of the hosts of @s or of s->inactive. Disconnects the hosts that may not
+ * use @s any more, and reports the new discovery log.
+ */
+void nvmf_access_changed(struct nvmf_target *t, struct nvmf_subsys *s);
+/* Returns whether no controller uses a subsystem. If it is inactive, its entry may be reused. */
+bool nvmf_subsys_idle(const struct nvmf_target *t, const struct nvmf_subsys *s);
 /* Returns whether @nqn is a valid qualified name. */
 bool nvmf_nqn_valid(const char *nqn);
 /* Puts a namespace into s->ns[nsid - 1]. Returns 0, -EINVAL or -EBUSY. */
@@ -251,11 +281,19 @@ struct nvmf_req {
 	uint8_t cmd[NVMF_SQE];
 	uint8_t cqe[NVMF_CQE];
 	uint32_t next_free;
+	uint64_t began; /* ticks */
 };
 
 struct nvmf_capsule {
 	const uint8_t *bytes;
 	uint32_t len, index;
+};
+
+struct nvmf_stats {
+	uint64_t commands, errors;
+	uint64_t bytes_read, bytes_written;
+	/* Entry N: commands that took from 2^N to 2^(N + 1) - 1 units of 256 ticks; 0: and less. */
+	uint64_t latency[NVMF_LATENCIES];
 };
 
 struct nvmf_queue {
@@ -274,6 +312,7 @@ struct nvmf_queue {
 	struct nvmf_capsule *ring;
 	uint64_t *cids; /* bitmap of the ids of commands without a response */
 	struct nvmf_req *req;
+	struct nvmf_stats stats;
 };
 
 /*

@@ -42,7 +42,7 @@ find_subsys(struct nvmf_target *t, const char *name)
 	if (strcmp(name, NVMF_DISCOVERY) == 0)
 		return &t->discovery;
 	for (i = 0; i < t->attr.nsubsys; i++)
-		if (strcmp(name, t->attr.subsys[i].nqn) == 0)
+		if (!t->attr.subsys[i].inactive && strcmp(name, t->attr.subsys[i].nqn) == 0)
 			return &t->attr.subsys[i];
 	return NULL;
 }

@@ -26,6 +26,8 @@ subsys_valid(const struct nvmf_target_attr *attr, uint32_t i)
 	const struct nvmf_subsys *s = &attr->subsys[i];
 	uint32_t j;
 
+	if (s->inactive)
+		return true;
 	if (s->nqn == NULL || !nvmf_nqn_valid(s->nqn) || strcmp(s->nqn, NVMF_DISCOVERY) == 0)
 		return false;
 	if (s->serial == NULL || strlen(s->serial) > 20 || s->max_ns > 1024)
@@ -34,7 +36,18 @@ subsys_valid(const struct nvmf_target_attr *attr, uint32_t i)
 		if (!nvmf_nqn_valid(s->hosts[j]))
 			return false;
 	for (j = 0; j < i; j++)
-		if (strcmp(attr->subsys[j].nqn, s->nqn) == 0)
+		if (!attr->subsys[j].inactive && strcmp(attr->subsys[j].nqn, s->nqn) == 0)
+			return false;
+	return true;
+}
+
+static bool
+ports_valid(const struct nvmf_target_attr *attr)
+{
+	uint32_t i;
+
+	for (i = 0; i < attr->nports; i++)
+		if (strlen(attr->ports[i].traddr) >= 256 || strlen(attr->ports[i].trsvcid) >= 32)
 			return false;
 	return true;
 }
@@ -50,7 +63,7 @@ nvmf_target_create(const struct nvmf_target_attr *attr, struct nvmf_target **out
 	    attr->in_capsule > attr->max_io || attr->io_queues == 0 ||
 	    attr->io_queues > NVMF_MAX_QUEUES || attr->io_depth < 2 ||
 	    attr->io_depth > NVMF_MAX_DEPTH || attr->ctrls == 0 || attr->ctrls > 65519 ||
-	    strlen(attr->traddr) >= 256 || strlen(attr->trsvcid) >= 32)
+	    !ports_valid(attr))
 		return -EINVAL;
 	for (i = 0; i < attr->nsubsys; i++)
 		if (!subsys_valid(attr, i))
@@ -89,6 +102,13 @@ close_queues(struct nvmf_ctrl *c, uint32_t first, const char *why)
 }
 
 void
+nvmf_ctrl_fail(struct nvmf_ctrl *c, const char *why)
+{
+	c->csts |= CSTS_CFS;
+	close_queues(c, 0, why);
+}
+
+void
 nvmf_target_time(struct nvmf_target *t, uint64_t now)
 {
 	uint32_t i;
@@ -101,8 +121,7 @@ nvmf_target_time(struct nvmf_target *t, uint64_t now)
 
 		if (c == NULL || !nvmf_timer_expired(t, &c->kato))
 			continue;
-		c->csts |= CSTS_CFS;
-		close_queues(c, 0, "the host's keep-alive timer has expired");
+		nvmf_ctrl_fail(c, "the host's keep-alive timer has expired");
 	}
 }
 
@@ -211,8 +230,8 @@ nvmf_host_allowed(const struct nvmf_subsys *s, const char *hostnqn)
 {
 	uint32_t i;
 
-	if (s->any_host)
-		return true;
+	if (s->inactive || s->any_host)
+		return !s->inactive;
 	for (i = 0; i < s->nhosts; i++)
 		if (strcmp(s->hosts[i], hostnqn) == 0)
 			return true;
@@ -249,47 +268,4 @@ nvmf_ctrl_event(struct nvmf_ctrl *c, uint32_t bit)
 {
 	c->async_pending |= bit;
 	nvmf_ctrl_events_send(c);
-}
-
-/* Adds a namespace to the list of changed ones, in ascending order and once. */
-static void
-note_changed(struct nvmf_ctrl *c, uint32_t nsid)
-{
-	uint32_t i, n = c->nchanged;
-
-	if (n > NVMF_CHANGED)
-		return;
-	for (i = 0; i < n && c->changed[i] < nsid; i++)
-		;
-	if (i < n && c->changed[i] == nsid)
-		return;
-	c->nchanged = n + 1;
-	if (n == NVMF_CHANGED)
-		return;
-	memmove(&c->changed[i + 1], &c->changed[i], (n - i) * sizeof(c->changed[0]));
-	c->changed[i] = nsid;
-}
-
-void
-nvmf_ns_changed(struct nvmf_target *t, struct nvmf_subsys *s, uint32_t nsid)
-{
-	uint32_t i;
-
-	for (i = 0; i < t->attr.ctrls; i++) {
-		if (t->ctrl[i] == NULL || t->ctrl[i]->subsys != s)
-			continue;
-		note_changed(t->ctrl[i], nsid);
-		nvmf_ctrl_event(t->ctrl[i], ASYNC_NS_ATTR);
-	}
-}
-
-void
-nvmf_discovery_changed(struct nvmf_target *t)
-{
-	uint32_t i;
-
-	t->genctr++;
-	for (i = 0; i < t->attr.ctrls; i++)
-		if (t->ctrl[i] != NULL && t->ctrl[i]->subsys->discovery)
-			nvmf_ctrl_event(t->ctrl[i], ASYNC_DISCOVERY);
 }

@@ -66,6 +66,7 @@ read_done(struct nvmf_req *r, int res)
 		r->push = r->len;
 		r->ns->reads++;
 		r->ns->bytes_read += r->len;
+		r->q->stats.bytes_read += r->len;
 	}
 	finish(r, res);
 }
@@ -76,6 +77,7 @@ write_done(struct nvmf_req *r, int res)
 	if (res == 0) {
 		r->ns->writes++;
 		r->ns->bytes_written += r->len;
+		r->q->stats.bytes_written += r->len;
 	}
 	finish(r, res);
 }
@@ -248,7 +250,7 @@ flush_next(struct nvmf_req *r, int res)
 		while (r->step < s->max_ns && s->ns[r->step] == NULL)
 			r->step++;
 		if (r->step < s->max_ns) {
-			r->ns = s->ns[r->step++];
+			nvmf_req_ns(r, s->ns[r->step++]);
 			nvmf_start(r, &io, flush_next);
 			return;
 		}
@@ -302,7 +304,7 @@ nvmf_nvm(struct nvmf_req *r)
 	uint8_t op = r->cmd[AT_OPCODE];
 	bool changes = op == NVM_WRITE || op == NVM_WRITE_ZEROES || op == NVM_DSM;
 
-	r->ns = nvmf_ctrl_ns(r->q->ctrl, nsid);
+	nvmf_req_ns(r, nvmf_ctrl_ns(r->q->ctrl, nsid));
 	if (op != NVM_FLUSH && op != NVM_READ && op != NVM_COMPARE && !changes)
 		nvmf_refuse(r, SC_INVALID_OPCODE);
 	else if (r->ns == NULL && (op != NVM_FLUSH || nsid != NVMF_NSID_ALL))

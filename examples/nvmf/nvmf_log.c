@@ -129,6 +129,13 @@ effects(const struct window *w)
 	}
 }
 
+/* Returns the number of entries that the discovery log has at most. */
+static uint64_t
+discovery_entries(const struct nvmf_target_attr *attr)
+{
+	return (uint64_t)attr->nsubsys * attr->nports;
+}
+
 /* Positions of fields: SPDK include/spdk/nvmf_spec.h, struct spdk_nvmf_discovery_log_page. */
 static void
 discovery(const struct window *w, const struct nvmf_ctrl *c)
@@ -138,20 +145,23 @@ discovery(const struct window *w, const struct nvmf_ctrl *c)
 	uint32_t i;
 	uint64_t n = 0;
 
-	for (i = 0; i < attr->nsubsys; i++) {
-		if (!nvmf_host_allowed(&attr->subsys[i], c->hostnqn))
+	for (i = 0; i < discovery_entries(attr); i++) {
+		const struct nvmf_subsys *s = &attr->subsys[i / attr->nports];
+		const struct nvmf_port *port = &attr->ports[i % attr->nports];
+
+		if (!nvmf_host_allowed(s, c->hostnqn))
 			continue;
 		memset(b, 0, sizeof(b));
 		b[0] = 1; /* RDMA */
-		b[1] = attr->adrfam;
+		b[1] = port->adrfam;
 		b[2] = 2;    /* NVM subsystem */
 		b[3] = 0x04; /* flow control of submission queues may be disabled */
-		put16(b + 4, 1);
+		put16(b + 4, i % attr->nports + 1);
 		put16(b + 6, NVMF_CNTLID_ANY);
 		put16(b + 8, NVMF_ADMIN_DEPTH);
-		strcpy((char *)b + 32, attr->trsvcid);
-		strcpy((char *)b + 256, attr->subsys[i].nqn);
-		strcpy((char *)b + 512, attr->traddr);
+		strcpy((char *)b + 32, port->trsvcid);
+		strcpy((char *)b + 256, s->nqn);
+		strcpy((char *)b + 512, port->traddr);
 		b[768] = 1; /* reliable connected */
 		b[769] = 4; /* RoCE v2 */
 		b[770] = 1; /* RDMA CM */
@@ -168,7 +178,7 @@ static uint64_t
 page_size(const struct nvmf_ctrl *c, uint8_t id)
 {
 	if (c->subsys->discovery)
-		return id == LOG_DISCOVERY ? ENTRY * (1ull + c->target->attr.nsubsys) : 0;
+		return id == LOG_DISCOVERY ? ENTRY * (1 + discovery_entries(&c->target->attr)) : 0;
 	switch (id) {
 	case LOG_ERROR:
 		return 64 * NVMF_ERRORS;

@@ -23,7 +23,12 @@ bool nvmf_exact(struct nvmf_req *r, uint32_t want);
  * length of the host's buffer.
  */
 void nvmf_pull(struct nvmf_req *r, uint32_t want, void (*next)(struct nvmf_req *r));
-/* Starts a request to r->ns, and calls @next with its result, now or later. */
+/* Makes the command use namespace @ns, or none if @ns is NULL, instead of the last one. */
+void nvmf_req_ns(struct nvmf_req *r, struct nvmf_ns *ns);
+/*
+ * Starts a request to r->ns, and calls @next with its result, now or later. If the namespace was
+ * removed, ends the command instead.
+ */
 void nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struct nvmf_req *, int));
 
 /* Frees a request of an open queue without a response. Called while a capsule is executed. */
@@ -37,6 +42,8 @@ void nvmf_fabrics(struct nvmf_req *r);
 /* nvmf_ctrl.c: controllers and their events */
 struct nvmf_ctrl *nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s);
 void nvmf_ctrl_end(struct nvmf_ctrl *c);
+/* Closes all queues, for the reason @why. The controller executes no more commands. */
+void nvmf_ctrl_fail(struct nvmf_ctrl *c, const char *why);
 /*
  * Resets a controller that the host disables: discards its Asynchronous Event Requests and closes
  * its I/O queues.

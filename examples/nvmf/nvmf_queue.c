@@ -48,11 +48,16 @@ void
 nvmf_queue_close(struct nvmf_queue *q)
 {
 	struct nvmf_ctrl *c = q->ctrl;
+	uint32_t i;
 
 	if (q->closed)
 		return;
 	q->closed = true;
 	q->ctrl = NULL;
+	/* The others use no namespace, or the namespace has their request. */
+	for (i = 0; i < q->depth; i++)
+		if (q->req[i].state == REQ_PULLING)
+			nvmf_req_ns(&q->req[i], NULL);
 	if (c == NULL)
 		return;
 	c->queue[q->qid] = NULL;
@@ -150,9 +155,10 @@ begin(struct nvmf_queue *q, const struct nvmf_capsule *cap)
 	r->len = r->push = r->step = r->part = 0;
 	r->key = 0;
 	r->addr = 0;
-	r->ns = NULL;
+	r->began = q->t->ticks;
 	r->data = r->mem;
 	q->sqhd = q->sqhd + 1 < q->size ? q->sqhd + 1 : 0;
+	q->stats.commands++;
 	if (q->ctrl != NULL)
 		nvmf_ctrl_alive(q->ctrl);
 	bit = 1ull << (r->cid & 63);

@@ -20,6 +20,8 @@
 #define NVMF_CM_REP 32u
 #define NVMF_CM_REJ 4u
 
+#define NVMF_LISTENERS 8u
+
 enum nvmf_cm_status {
 	NVMF_CM_LENGTH = 1,
 	NVMF_CM_FORMAT = 2,
@@ -46,8 +48,9 @@ struct nvmf_conn {
 
 struct nvmf_rdma_attr {
 	struct bb_dev *dev;
-	const char *listen; /* address and port, as bb_cm_addr() takes it */
-	uint32_t conns;     /* maximum number of queues of all hosts */
+	const char *const *listen; /* addresses and ports, as bb_cm_addr() takes them */
+	uint32_t listeners;        /* 1 to NVMF_LISTENERS */
+	uint32_t conns;            /* maximum number of queues of all hosts */
 	/* Time in ms that a host has for its Connect command; then its queue is closed. */
 	uint32_t connect_ms;
 };
@@ -60,7 +63,7 @@ struct nvmf_rdma {
 	struct bb_cq *cq;
 	struct bb_pd *pd;
 	struct bb_mr *mr;
-	struct bb_listener *listener;
+	struct bb_listener *listener[NVMF_LISTENERS];
 	struct nvmf_conn *conn;
 	uint8_t *mem;
 	size_t slice;    /* bytes of mem for each connection */

@@ -240,10 +240,12 @@ static unsigned int
 turn(void *arg)
 {
 	struct nvmf_rdma *r = arg;
-	unsigned int work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
+	unsigned int work;
 	uint64_t now;
 	uint32_t i;
 
+	r->target->ticks = rte_get_tsc_cycles();
+	work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
 	work += nvmf_target_turn(r->target);
 	now = rte_get_tsc_cycles();
 	for (i = 0; i < r->attr.conns; i++) {
@@ -306,11 +308,39 @@ attach(struct nvmf_rdma *r)
 	return rc;
 }
 
+static int
+listen_all(struct nvmf_rdma *r)
+{
+	struct sockaddr_storage addr;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < r->attr.listeners && rc == 0; i++) {
+		rc = bb_cm_addr(r->attr.listen[i], &addr);
+		if (rc == 0)
+			rc = bb_listener_create(r->cm, (struct sockaddr *)&addr, &r->listener[i]);
+		if (rc != 0)
+			say("cannot listen at %s: %s", r->attr.listen[i], strerror(-rc));
+	}
+	return rc;
+}
+
+static void
+unlisten_all(struct nvmf_rdma *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < NVMF_LISTENERS; i++) {
+		if (r->listener[i] != NULL)
+			bb_listener_destroy(r->listener[i]);
+		r->listener[i] = NULL;
+	}
+}
+
 int
 nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nvmf_target *t,
 	       void *mem)
 {
-	struct sockaddr_storage addr;
 	uint32_t i;
 	int rc;
 
@@ -341,13 +371,9 @@ nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nv
 		nvmf_rdma_close(r);
 		return rc;
 	}
-	rc = bb_cm_addr(attr->listen, &addr);
-	if (rc == 0)
-		rc = bb_listener_create(r->cm, (struct sockaddr *)&addr, &r->listener);
-	if (rc != 0) {
-		say("cannot listen at %s: %s", attr->listen, strerror(-rc));
+	rc = listen_all(r);
+	if (rc != 0)
 		nvmf_rdma_close(r);
-	}
 	return rc;
 }
 
@@ -356,9 +382,7 @@ nvmf_rdma_end(struct nvmf_rdma *r)
 {
 	uint32_t i;
 
-	if (r->listener != NULL)
-		bb_listener_destroy(r->listener);
-	r->listener = NULL;
+	unlisten_all(r);
 	for (i = 0; i < r->attr.conns; i++) {
 		struct nvmf_conn *c = &r->conn[i];
 
@@ -388,6 +412,7 @@ nvmf_rdma_close(struct nvmf_rdma *r)
 {
 	if (r->looped)
 		(void)bb_loop_detach_poller(r->loop, turn, r);
+	unlisten_all(r);
 	if (r->cm != NULL) {
 		(void)bb_cm_detach(r->cm);
 		bb_cm_destroy(r->cm);

@@ -2,6 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Transfers, responses and receives, and the first step of a disconnection. */
+#include <rte_cycles.h>
+
 #include "nvmf_rdma.h"
 #include "program.h"
 
@@ -116,10 +118,11 @@ completed(struct nvmf_conn *c, const struct bb_wc *wc)
 void
 nvmf_rdma_wc(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg)
 {
+	struct nvmf_rdma *r = arg;
 	unsigned int i;
 
 	(void)cq;
-	(void)arg;
+	r->target->ticks = rte_get_tsc_cycles();
 	for (i = 0; i < n; i++) {
 		struct nvmf_conn *c = wc[i].qp->user;
 

@@ -25,16 +25,55 @@ log_error(struct nvmf_ctrl *c, const struct nvmf_req *r, uint32_t status)
 			 : 0;
 }
 
+/* Counts a command that failed. */
+static void
+count_status(struct nvmf_target *t, uint32_t code)
+{
+	uint32_t i;
+
+	for (i = 0; i < NVMF_STATUSES; i++) {
+		if (t->status[i].count != 0 && t->status[i].status != code)
+			continue;
+		t->status[i].status = code;
+		t->status[i].count++;
+		return;
+	}
+}
+
+static void
+count_latency(struct nvmf_stats *s, uint64_t ticks)
+{
+	uint32_t class = 63 - (uint32_t)__builtin_clzll(ticks >> 8 | 1);
+
+	s->latency[class < NVMF_LATENCIES ? class : NVMF_LATENCIES - 1]++;
+}
+
+void
+nvmf_req_ns(struct nvmf_req *r, struct nvmf_ns *ns)
+{
+	if (r->ns != NULL)
+		r->ns->refs--;
+	if (ns != NULL)
+		ns->refs++;
+	r->ns = ns;
+}
+
 void
 nvmf_end(struct nvmf_req *r, uint32_t status, uint64_t result)
 {
 	struct nvmf_queue *q = r->q;
 	uint32_t code = status & ~(uint32_t)SC_DNR;
 
+	nvmf_req_ns(r, NULL);
 	if (q->closed)
 		return;
-	if (code != SC_OK && q->ctrl != NULL)
-		log_error(q->ctrl, r, status);
+	if (code != SC_OK) {
+		q->stats.errors++;
+		count_status(q->t, code);
+		if (q->ctrl != NULL)
+			log_error(q->ctrl, r, status);
+	}
+	count_latency(&q->stats, q->t->ticks - r->began);
 	put64(r->cqe + AT_CQE_RESULT, result);
 	put16(r->cqe + AT_CQE_SQHD, q->no_flow ? 0xffff : q->sqhd);
 	put16(r->cqe + AT_CQE_SQID, q->qid);
@@ -98,6 +137,10 @@ nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struct nvm
 {
 	int rc;
 
+	if (r->ns->removed) {
+		nvmf_refuse(r, SC_INVALID_NAMESPACE);
+		return;
+	}
 	r->state = REQ_IO;
 	r->done = next;
 	r->q->in_ns++;
@@ -122,7 +165,9 @@ void
 nvmf_req_done(struct nvmf_req *r, int res)
 {
 	r->q->in_ns--;
-	if (!r->q->closed)
+	if (r->q->closed)
+		nvmf_req_ns(r, NULL);
+	else
 		r->done(r, res);
 }
 

@@ -57,6 +57,7 @@ RULES = [
                    'drivers/mlx5/mlx5_cmd.h', 'lib/format/*', 'lib/ibcm/*']),
     ('app/libfabric', [PUBLIC, 'app/libfabric/*']),
     ('app', [PUBLIC, 'app/common/*']),
+    ('examples/nvmf/target', [PUBLIC, 'examples/nvmf/*', 'app/common/*', 'examples/common/*', 'lib/tel/bb_tel.h']),
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
 ]
 

@@ -103,6 +103,8 @@ void
 nvmf_host_open(struct nvmf_host *h)
 {
 	static const char *const hosts[] = {HOST_OTHER "2", HOST_NQN};
+	static const struct nvmf_port ports[] = {{"192.0.2.1", "4420", 1},
+						 {"2001:db8::1", "4421", 2}};
 	struct nvmf_target_attr attr = {
 		.subsys = h->subsys,
 		.nsubsys = 2,
@@ -111,9 +113,8 @@ nvmf_host_open(struct nvmf_host *h)
 		.io_queues = IO_QUEUES,
 		.io_depth = IO_DEPTH,
 		.ctrls = 4,
-		.traddr = "192.0.2.1",
-		.trsvcid = "4420",
-		.adrfam = 1,
+		.ports = ports,
+		.nports = 2,
 		.ops = &ops,
 	};
 	uint32_t i;

@@ -26,6 +26,7 @@ enum action {
 	CONNECT,
 	ENABLE,
 	CHANGED,
+	REMOVE,
 };
 
 static struct nvmf_host host;
@@ -137,7 +138,16 @@ act(struct fuzz_in *in, uint64_t *now)
 		break;
 	case CHANGED:
 		nvmf_ns_changed(host.t, &host.subsys[0], fuzz_u8(in));
-		nvmf_discovery_changed(host.t);
+		host.subsys[1].any_host = (what >> 7) != 0;
+		nvmf_access_changed(host.t, &host.subsys[1]);
+		break;
+	case REMOVE:
+		if (!host.slow.removed) {
+			nvmf_ns_remove(host.t, &host.subsys[0], &host.slow);
+		} else if (host.slow.refs == 0) {
+			host.slow.removed = false;
+			fuzz_check(nvmf_ns_add(&host.subsys[0], 4, &host.slow) == 0);
+		}
 		break;
 	default:
 		break;
@@ -163,6 +173,7 @@ settle(void)
 			fuzz_check(queue[i]->req[j].state == REQ_FREE ||
 				   queue[i]->req[j].state == REQ_WAITING);
 	}
+	fuzz_check(host.slow.refs + host.disk.refs + host.nothing.refs == 0);
 }
 
 int

@@ -99,11 +99,10 @@ target_open(const char *spec)
 					.io_queues = 4,
 					.io_depth = DEPTH,
 					.ctrls = 4,
-					.traddr = "",
-					.trsvcid = "4420",
-					.adrfam = 1,
 					.ops = &nvmf_rdma_ops};
-	struct nvmf_rdma_attr rdma = {.listen = "0.0.0.0:0", .conns = CONNS, .connect_ms = 60000};
+	static const char *const listen[] = {"0.0.0.0:0"};
+	struct nvmf_rdma_attr rdma = {
+		.listen = listen, .listeners = 1, .conns = CONNS, .connect_ms = 60000};
 
 	memset(&tgt, 0, sizeof(tgt));
 	tgt.subsys = (struct nvmf_subsys){
@@ -119,7 +118,7 @@ target_open(const char *spec)
 	assert_non_null(tgt.mem);
 	OK(nvmf_rdma_open(&tgt.rdma, &rdma, tgt.t, tgt.mem));
 	device_address(tgt.dev, &tgt.addr);
-	((struct sockaddr_in *)&tgt.addr)->sin_port = htons(bb_listener_port(tgt.rdma.listener));
+	((struct sockaddr_in *)&tgt.addr)->sin_port = htons(bb_listener_port(tgt.rdma.listener[0]));
 }
 
 static inline void

@@ -405,8 +405,8 @@ TEST_WITH(setup, teardown, test_discovery_lists_the_subsystems_of_the_host)
 	assert_int_equal(get_log(LOG_SMART, 0, 0, 512), SC_INVALID_LOG_PAGE | SC_DNR);
 	assert_int_equal(get_log(LOG_DISCOVERY, 0, 0, 1024), SC_OK);
 	assert_int_equal(get64(d), 0);
-	assert_int_equal(get64(d + 8), 2);
-	assert_int_equal(get_log(LOG_DISCOVERY, 0, 0, 3072), SC_OK);
+	assert_int_equal(get64(d + 8), 4);
+	assert_int_equal(get_log(LOG_DISCOVERY, 0, 0, 5120), SC_OK);
 	d += 1024;
 	assert_int_equal(d[0], 1);
 	assert_int_equal(d[1], 1);
@@ -417,13 +417,21 @@ TEST_WITH(setup, teardown, test_discovery_lists_the_subsystems_of_the_host)
 	assert_string_equal(d + 256, SUBSYS_OPEN);
 	assert_string_equal(d + 512, "192.0.2.1");
 	assert_int_equal(d[770], 1);
+	/* The second listener. */
+	d += 1024;
+	assert_int_equal(d[1], 2);
+	assert_int_equal(get16(d + 4), 2);
+	assert_string_equal(d + 32, "4421");
+	assert_string_equal(d + 256, SUBSYS_OPEN);
+	assert_string_equal(d + 512, "2001:db8::1");
 	assert_string_equal(d + 1024 + 256, SUBSYS_OWN);
+	assert_string_equal(d + 2048 + 256, SUBSYS_OWN);
 	/* A host that is not in the list of SUBSYS_OWN does not see it. */
 	strcpy(q->ctrl->hostnqn, HOST_OTHER);
-	assert_int_equal(get_log(LOG_DISCOVERY, 0, 0, 3072), SC_OK);
-	assert_int_equal(get64(host.mem + 8), 1);
-	assert_string_equal(host.mem + 1024 + 256, SUBSYS_OPEN);
-	assert_int_equal(host.mem[2048], 0);
+	assert_int_equal(get_log(LOG_DISCOVERY, 0, 0, 4096), SC_OK);
+	assert_int_equal(get64(host.mem + 8), 2);
+	assert_string_equal(host.mem + 2048 + 256, SUBSYS_OPEN);
+	assert_int_equal(host.mem[3072], 0);
 	nvmf_host_drop(&host, q);
 	q = nvm;
 }
@@ -438,7 +446,7 @@ TEST_WITH(setup, teardown, test_discovery_reports_a_changed_log)
 	assert_int_equal(set_feature(FEAT_ASYNC, ASYNC_DISCOVERY), SC_OK);
 	send_async(500);
 	before = host.responses;
-	nvmf_discovery_changed(host.t);
+	nvmf_access_changed(host.t, &host.subsys[0]);
 	nvmf_host_run(&host);
 	assert_int_equal(host.responses, before + 1);
 	assert_int_equal(get64(host.response[before].cqe), EVENT_DISCOVERY);
