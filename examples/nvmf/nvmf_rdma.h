@@ -15,22 +15,7 @@
 
 #include "nvmf.h"
 
-/* Private data of the CM: Linux include/linux/nvme-rdma.h. */
-#define NVMF_CM_REQ 32u
-#define NVMF_CM_REP 32u
-#define NVMF_CM_REJ 4u
-
 #define NVMF_LISTENERS 8u
-
-enum nvmf_cm_status {
-	NVMF_CM_LENGTH = 1,
-	NVMF_CM_FORMAT = 2,
-	NVMF_CM_QID = 3,
-	NVMF_CM_HSQSIZE = 4,
-	NVMF_CM_HRQSIZE = 5,
-	NVMF_CM_RESOURCES = 6,
-	NVMF_CM_IRD = 7,
-};
 
 struct nvmf_conn {
 	struct nvmf_rdma *rdma;

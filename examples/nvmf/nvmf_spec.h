@@ -109,7 +109,23 @@ enum nvmf_status {
 	SC_WRITE_FAULT = 0x280,
 	SC_READ_ERROR = 0x281,
 	SC_COMPARE_FAILED = 0x285,
+	SC_CODE = 0x7ff, /* mask of type and code */
 	SC_DNR = 0x4000,
+};
+
+/* Private data of the CM: Linux include/linux/nvme-rdma.h. */
+#define NVMF_CM_REQ 32u
+#define NVMF_CM_REP 32u
+#define NVMF_CM_REJ 4u
+
+enum nvmf_cm_status {
+	NVMF_CM_LENGTH = 1,
+	NVMF_CM_FORMAT = 2,
+	NVMF_CM_QID = 3,
+	NVMF_CM_HSQSIZE = 4,
+	NVMF_CM_HRQSIZE = 5,
+	NVMF_CM_RESOURCES = 6,
+	NVMF_CM_IRD = 7,
 };
 
 /* Connect: command and data */

@@ -58,6 +58,7 @@ RULES = [
     ('app/libfabric', [PUBLIC, 'app/libfabric/*']),
     ('app', [PUBLIC, 'app/common/*']),
     ('examples/nvmf/target', [PUBLIC, 'examples/nvmf/*', 'app/common/*', 'examples/common/*', 'lib/tel/bb_tel.h']),
+    ('examples/nvmf/host', [PUBLIC, 'app/common/*', 'examples/nvmf/nvmf_spec.h']),
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
 ]
 

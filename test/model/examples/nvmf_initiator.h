@@ -69,6 +69,7 @@ struct host {
 };
 
 static struct target tgt;
+static const char *target_listen[] = {"0.0.0.0:0"};
 static struct host host;
 
 /* ---- Target */
@@ -100,9 +101,8 @@ target_open(const char *spec)
 					.io_depth = DEPTH,
 					.ctrls = 4,
 					.ops = &nvmf_rdma_ops};
-	static const char *const listen[] = {"0.0.0.0:0"};
 	struct nvmf_rdma_attr rdma = {
-		.listen = listen, .listeners = 1, .conns = CONNS, .connect_ms = 60000};
+		.listen = target_listen, .listeners = 1, .conns = CONNS, .connect_ms = 60000};
 
 	memset(&tgt, 0, sizeof(tgt));
 	tgt.subsys = (struct nvmf_subsys){

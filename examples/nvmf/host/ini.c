@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Life of a connection: steps, time limits, losses, and the responses of both queues. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ini.h"
+
+#define HOST_NQN "nqn.2026-01.org.example:bluebell"
+
+/* ---- Creation */
+
+void
+bb_nvmf_attr_init(struct bb_nvmf_attr *attr)
+{
+	*attr = (struct bb_nvmf_attr){
+		.hostnqn = HOST_NQN,
+		.nsid = 1,
+		.depth = 32,
+		.timeout_ms = 30000,
+		.keep_alive_ms = 15000,
+	};
+}
+
+static bool
+nqn_valid(const char *nqn)
+{
+	size_t len = strnlen(nqn, NVMF_NQN);
+
+	return len >= 5 && len <= NVMF_NQN_MAX && memcmp(nqn, "nqn.", 4) == 0;
+}
+
+int
+ini_attr_check(const struct bb_nvmf_attr *attr, const char **why)
+{
+	*why = "the name of the subsystem or of the host is no qualified name";
+	if (attr->subnqn == NULL || !nqn_valid(attr->subnqn) ||
+	    (attr->hostnqn != NULL && !nqn_valid(attr->hostnqn)))
+		return -EINVAL;
+	*why = "the address is missing, or a number is out of its range";
+	if (attr->addr == NULL || attr->nsid == 0 || attr->nsid == NVMF_NSID_ALL ||
+	    attr->depth == 0 || attr->timeout_ms == 0 || attr->timeout_ms > 3600000)
+		return -EINVAL;
+	return 0;
+}
+
+/* Computes an identifier from the name of the host: FNV-1a, 64 bits, twice. */
+static void
+choose_hostid(struct ini *e, const char *name)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+	uint32_t i;
+
+	for (i = 0; name[i] != '\0'; i++)
+		h = (h ^ (uint8_t)name[i]) * 0x100000001b3ull;
+	put64(e->hostid, h);
+	put64(e->hostid + 8, (h ^ 0xff) * 0x100000001b3ull);
+}
+
+int
+ini_create(const struct ini_attr *attr, struct ini **out)
+{
+	struct ini *e = calloc(1, sizeof(*e));
+	uint16_t i;
+
+	if (e == NULL)
+		return -ENOMEM;
+	e->attr = *attr;
+	if (attr->nvmf.hostnqn == NULL)
+		e->attr.nvmf.hostnqn = HOST_NQN;
+	e->depth = attr->nvmf.depth < BB_NVMF_MAX_DEPTH ? attr->nvmf.depth : BB_NVMF_MAX_DEPTH;
+	e->slot = calloc(e->depth, sizeof(*e->slot));
+	if (e->slot == NULL) {
+		free(e);
+		return -ENOMEM;
+	}
+	choose_hostid(e, e->attr.nvmf.hostnqn);
+	for (i = 0; i < e->depth; i++)
+		e->slot[i].next = (uint16_t)(i + 1);
+	e->free.last = (uint16_t)(e->depth - 1);
+	e->queued.first = e->done.first = (uint16_t)e->depth;
+	*out = e;
+	return 0;
+}
+
+void
+ini_destroy(struct ini *e)
+{
+	free(e->slot);
+	free(e);
+}
+
+/* ---- Losses */
+
+static void
+over(struct ini *e)
+{
+	e->step = INI_OVER;
+	ini_io_lost(e, false);
+	ini_io_end(e);
+}
+
+/* Returns whether another attempt makes sense at this time. */
+static bool
+may_try_again(const struct ini *e, enum ini_cause cause)
+{
+	uint32_t limit = e->was_live ? e->attr.nvmf.reconnect_ms : e->attr.nvmf.timeout_ms;
+
+	/* The first connection waits only for a target that has no room. */
+	if (cause == INI_FATAL || (!e->was_live && cause != INI_BUSY))
+		return false;
+	return e->now - e->lost < limit;
+}
+
+void
+ini_lose(struct ini *e, enum ini_cause cause, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (e->step == INI_PAUSE || e->step == INI_OVER)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(e->why, sizeof(e->why), fmt, ap);
+	va_end(ap);
+	e->error = error;
+	e->attr.ops->disconnect(e);
+	e->keep_alive_sent = e->admin_sent = false;
+	/* A connection that has worked for long is no part of an earlier loss. */
+	if (!e->losing ||
+	    (e->step == INI_LIVE && e->now - e->live_at >= e->attr.nvmf.reconnect_ms)) {
+		e->losing = true;
+		e->lost = e->now;
+		e->pause = INI_PAUSE_MIN;
+	}
+	if (!may_try_again(e, cause)) {
+		over(e);
+		return;
+	}
+	ini_io_lost(e, true);
+	e->step = INI_PAUSE;
+	e->deadline = e->now + e->pause;
+	e->pause = e->pause * 2 < INI_PAUSE_MAX ? e->pause * 2 : INI_PAUSE_MAX;
+}
+
+void
+ini_lost(struct ini *e, int error, const char *why)
+{
+	ini_lose(e, INI_BROKEN, error, "%s", why);
+}
+
+/* ---- Connections of the transport */
+
+/* Private data of a request for a connection: Linux include/linux/nvme-rdma.h. */
+static void
+connect_queue(struct ini *e, uint16_t qid)
+{
+	uint32_t size = qid == 0 ? NVMF_ADMIN_DEPTH : e->io_size;
+	uint8_t req[NVMF_CM_REQ] = {0};
+	int rc;
+
+	put16(req + 2, qid);
+	put16(req + 4, size);
+	put16(req + 6, size - 1);
+	ini_step_set(e, qid == 0 ? INI_CM_ADMIN : INI_CM_IO);
+	rc = e->attr.ops->connect(e, qid, size, req);
+	if (rc != 0)
+		ini_lose(e, INI_BROKEN, rc, "a queue cannot be created: %s", strerror(-rc));
+}
+
+void
+ini_connected(struct ini *e, uint16_t qid, const void *rep, uint32_t len)
+{
+	uint32_t size;
+
+	if (e->step != (qid == 0 ? INI_CM_ADMIN : INI_CM_IO))
+		return;
+	size = len < 4 ? 0 : get16((const uint8_t *)rep + 2);
+	if (len < 4 || get16(rep) != 0 || size == 0) {
+		ini_lose(e, INI_FATAL, -EPROTO,
+			 "the peer is no NVMe target: its private data is invalid");
+		return;
+	}
+	if (qid != 0 && size < e->window)
+		e->window = size;
+	ini_step_set(e, qid == 0 ? INI_CONNECT_ADMIN : INI_CONNECT_IO);
+	ini_admin_send(e);
+}
+
+void
+ini_rejected(struct ini *e, uint16_t qid, const void *rej, uint32_t len, const char *why)
+{
+	static const char *const texts[] = {
+		[NVMF_CM_LENGTH] = "invalid length of the private data",
+		[NVMF_CM_FORMAT] = "unknown record format",
+		[NVMF_CM_QID] = "invalid number of the queue",
+		[NVMF_CM_HSQSIZE] = "invalid size of the send queue",
+		[NVMF_CM_HRQSIZE] = "invalid size of the receive queue",
+		[NVMF_CM_RESOURCES] = "it has no queue left",
+		[NVMF_CM_IRD] = "invalid number of RDMA READs",
+	};
+	uint32_t status = len < 4 ? 0 : get16((const uint8_t *)rej + 2);
+
+	if (e->step != (qid == 0 ? INI_CM_ADMIN : INI_CM_IO))
+		return;
+	if (status == 0 || status >= sizeof(texts) / sizeof(texts[0]))
+		ini_lose(e, INI_BROKEN, -ECONNREFUSED, "%s", why);
+	else
+		ini_lose(e, status == NVMF_CM_RESOURCES ? INI_BUSY : INI_FATAL, -ECONNREFUSED,
+			 "the target refuses queue %u: %s", qid, texts[status]);
+}
+
+/* ---- Steps and time */
+
+static const char *const step_names[] = {
+	[INI_CM_ADMIN] = "the request to connect the admin queue",
+	[INI_CONNECT_ADMIN] = "Connect of the admin queue",
+	[INI_CAP] = "Property Get",
+	[INI_ENABLE] = "Property Set",
+	[INI_READY] = "Property Get",
+	[INI_CONTROLLER] = "Identify",
+	[INI_QUEUES] = "Set Features",
+	[INI_NAMESPACE] = "Identify",
+	[INI_CM_IO] = "the request to connect the I/O queue",
+	[INI_CONNECT_IO] = "Connect of the I/O queue",
+};
+
+const char *
+ini_step_name(enum ini_step step)
+{
+	return step_names[step];
+}
+
+void
+ini_step_set(struct ini *e, enum ini_step step)
+{
+	e->step = step;
+	e->deadline = e->now + e->attr.nvmf.timeout_ms;
+	if (step != INI_LIVE)
+		return;
+	e->live_at = e->now;
+	e->reconnects += e->was_live;
+	e->losing = e->losing && e->was_live;
+	e->was_live = true;
+	ini_io_start(e);
+}
+
+void
+ini_connect_io(struct ini *e)
+{
+	connect_queue(e, 1);
+}
+
+/* Sends Keep Alive, or ends the connection if the target has not answered the last one. */
+static void
+keep_alive(struct ini *e)
+{
+	if (e->attr.nvmf.keep_alive_ms == 0 || e->step < INI_CONTROLLER || e->now < e->alive)
+		return;
+	if (e->keep_alive_sent)
+		ini_lose(e, INI_BROKEN, -ETIMEDOUT,
+			 "the target has not answered Keep Alive for %u ms",
+			 e->attr.nvmf.timeout_ms);
+	else
+		ini_admin_keep_alive(e);
+}
+
+void
+ini_time(struct ini *e, uint64_t now)
+{
+	bool restoring = e->was_live && e->step != INI_LIVE;
+
+	e->now = now;
+	if (e->step == INI_OVER)
+		return;
+	if (restoring && now - e->lost >= e->attr.nvmf.reconnect_ms) {
+		if (e->step != INI_PAUSE)
+			e->attr.ops->disconnect(e);
+		over(e);
+		return;
+	}
+	if (e->step == INI_PAUSE) {
+		if (!e->losing) { /* the first attempt */
+			e->losing = true;
+			e->lost = now;
+			e->pause = INI_PAUSE_MIN;
+		}
+		if (now >= e->deadline)
+			connect_queue(e, 0);
+		return;
+	}
+	keep_alive(e);
+	if (e->step == INI_PAUSE || e->step == INI_OVER)
+		return;
+	if (e->step == INI_LIVE)
+		ini_io_time(e);
+	else if (now >= e->deadline)
+		ini_lose(e, INI_BROKEN, -ETIMEDOUT, "the target has not answered %s for %u ms",
+			 step_names[e->step], e->attr.nvmf.timeout_ms);
+	else if (e->step == INI_READY && !e->admin_sent && now >= e->poll_at)
+		ini_admin_send(e);
+}
+
+/* ---- Responses */
+
+void
+ini_response(struct ini *e, uint16_t qid, const struct ini_response *r)
+{
+	uint32_t size = qid == 0 ? NVMF_ADMIN_DEPTH : e->io_size, status;
+	uint8_t cqe[NVMF_CQE];
+	uint16_t cid;
+	bool step;
+
+	if (e->step == INI_PAUSE || e->step == INI_OVER)
+		return;
+	if (r->len != NVMF_CQE) {
+		ini_lose(e, INI_FATAL, -EPROTO, "a response of the target has %u bytes", r->len);
+		return;
+	}
+	memcpy(cqe, r->bytes, sizeof(cqe));
+	cid = get16(cqe + AT_CQE_CID);
+	status = (uint32_t)get16(cqe + AT_CQE_STATUS) >> 1 & (SC_CODE | SC_DNR);
+	/* SPDK leaves the number of the queue 0 (lib/nvmf/ctrlr.c). */
+	if (get16(cqe + AT_CQE_SQID) != 0 && get16(cqe + AT_CQE_SQID) != qid) {
+		ini_lose(e, INI_FATAL, -EPROTO, "a response of the target is for another queue");
+		return;
+	}
+	if (get16(cqe + AT_CQE_SQHD) >= size) {
+		ini_lose(e, INI_FATAL, -EPROTO,
+			 "a response of the target has a head of %u in a queue of %u entries",
+			 get16(cqe + AT_CQE_SQHD), size);
+		return;
+	}
+	if (qid != 0 && e->step == INI_LIVE) {
+		ini_io_response(e, cid, status, r);
+		return;
+	}
+	step = e->admin_sent && cid == e->admin_cid && (qid != 0) == (e->step == INI_CONNECT_IO);
+	if (r->invalidated) {
+		ini_lose(e, INI_FATAL, -EPROTO, "the target has invalidated a key without request");
+	} else if (step) {
+		e->admin_sent = false;
+		ini_admin_response(e, status, get64(cqe + AT_CQE_RESULT));
+	} else if (qid == 0 && e->keep_alive_sent && cid == e->keep_alive_cid) {
+		e->keep_alive_sent = false;
+		e->alive = e->now + e->attr.nvmf.keep_alive_ms / 2;
+		if ((status & SC_CODE) != SC_OK)
+			ini_lose(e, INI_BROKEN, -EIO, "Keep Alive failed: status 0x%x", status);
+	} else {
+		ini_lose(e, INI_FATAL, -EPROTO,
+			 "a response of the target is for no outstanding command");
+	}
+}

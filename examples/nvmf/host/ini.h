@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Engine of an NVMe over Fabrics initiator. It has no transport, no clock and no threads: messages
+ * of the target and the time come in by function calls, commands go out by struct ini_ops, and
+ * completed requests by ini_take().
+ *
+ * The engine connects the admin queue, enables the controller, identifies controller and namespace,
+ * and connects one I/O queue. The steps of enum ini_step are in this order. If the connection is
+ * lost, it begins again after a pause, until the time limit of the loss has passed.
+ *
+ * These are the states of a request:
+ *
+ *   free -> queued -> sent -> done -> free
+ *   sent -> queued           the connection is lost; the request will be sent again
+ *   sent -> revoking -> done the target replied, but has not invalidated the request's key
+ *
+ * The target is not trusted. Its data is in memory that it can change at any time, so the engine
+ * reads each field once.
+ */
+#ifndef INI_H
+#define INI_H
+
+#include "bb_nvmf.h"
+#include "nvmf_spec.h"
+
+#define INI_PAGE      4096u /* bytes of the first part of the shared memory */
+#define INI_RANGE     16u   /* bytes that follow it for each request */
+#define INI_WHY       192u
+#define INI_PAUSE_MIN 20u /* ms before the first attempt to restore a connection; doubles */
+#define INI_PAUSE_MAX 1000u
+
+struct ini;
+
+/* Functions of the transport. None of them may call the engine before it returns. */
+struct ini_ops {
+	/*
+	 * Starts to connect queue @qid of @size entries. The transport then calls ini_connected(),
+	 * ini_rejected() or ini_lost(). Returns 0 or -errno.
+	 */
+	int (*connect)(struct ini *e, uint16_t qid, uint32_t size, const uint8_t req[NVMF_CM_REQ]);
+	/*
+	 * Ends both queues. When it returns, the target cannot access any memory through them. The
+	 * transport makes no more calls for them.
+	 */
+	void (*disconnect)(struct ini *e);
+	/* Sends a command by queue @qid. Returns 0 or -errno. */
+	int (*send)(struct ini *e, uint16_t qid, const uint8_t cmd[NVMF_SQE]);
+	/*
+	 * With ini_attr.windows: gives the target the right to read or, with @write, to write the
+	 * memory of request @index. Returns 0 or -errno.
+	 */
+	int (*grant)(struct ini *e, uint16_t index, const struct bb_nvmf_request *req, bool write,
+		     uint32_t *key);
+	/* Takes the right back. The transport then calls ini_revoked(). Returns 0 or -errno. */
+	int (*revoke)(struct ini *e, uint16_t index, uint32_t key);
+};
+
+struct ini_attr {
+	struct bb_nvmf_attr nvmf; /* valid, see ini_attr_check(); the strings stay valid */
+	/*
+	 * INI_PAGE + depth * INI_RANGE bytes, which the target may read and write at address
+	 * @shared_addr by @shared_key.
+	 */
+	uint8_t *shared;
+	uint64_t shared_addr;
+	uint32_t shared_key;
+	const struct ini_ops *ops;
+	void *user;
+};
+
+enum ini_step {
+	INI_PAUSE,         /* waits for the next attempt */
+	INI_CM_ADMIN,      /* the admin queue is being connected */
+	INI_CONNECT_ADMIN, /* the command of this name has been sent, and so on */
+	INI_CAP,
+	INI_ENABLE,
+	INI_READY, /* CSTS is read until the controller is ready */
+	INI_CONTROLLER,
+	INI_QUEUES,
+	INI_NAMESPACE,
+	INI_CM_IO,
+	INI_CONNECT_IO,
+	INI_LIVE,
+	INI_OVER, /* ended for good */
+};
+
+enum ini_request_state {
+	INI_FREE,
+	INI_QUEUED,
+	INI_SENT,
+	INI_REVOKING,
+	INI_DONE,
+};
+
+struct ini_slot {
+	uint8_t state, generation;
+	uint16_t next; /* of the list that the slot is in */
+	int error;
+	uint32_t key;  /* which the target must invalidate */
+	uint64_t time; /* ms, at which the command was sent */
+	struct bb_nvmf_request req;
+	uint64_t addr; /* of req.mem for the target */
+	uint32_t rkey; /* of req.mr, without windows */
+};
+
+/* A list of slots, first in first out. The index depth stands for none. */
+struct ini_list {
+	uint16_t first, last;
+};
+
+struct ini {
+	struct ini_attr attr;
+	enum ini_step step;
+	struct bb_nvmf_shape shape; /* valid once the connection was live */
+	struct bb_nvmf_shape next;  /* of the controller that is being connected */
+	uint8_t shift;              /* block size is 1 << shift */
+	uint8_t id[24];             /* NGUID and EUI-64 of the namespace */
+	uint8_t hostid[16];
+	struct ini_slot *slot;
+	uint32_t depth;  /* number of slots */
+	uint32_t window; /* commands that may be sent at a time on this connection */
+	uint32_t used, sent;
+	struct ini_list free, queued, done;
+	uint64_t now, deadline; /* ms; the deadline is that of the step */
+	uint64_t lost;          /* time of the loss; valid if @losing */
+	uint64_t ready_by;      /* time at which the controller must be ready */
+	uint64_t checked;       /* time of the last check of the requests' timeouts */
+	uint64_t alive;         /* time of the next Keep Alive, or until it must be answered */
+	uint32_t pause;
+	uint64_t live_at; /* time of the last connection */
+	uint64_t poll_at; /* time of the next read of CSTS */
+	bool losing, was_live, keep_alive_sent, admin_sent;
+	uint16_t cntlid;
+	uint16_t admin_cid, keep_alive_cid; /* of the outstanding command of the admin queue */
+	uint32_t io_size;                   /* entries of the I/O queue */
+	uint32_t max_size;                  /* maximum entries that the controller permits */
+	uint32_t reconnects;
+	int error; /* -errno of the end */
+	char why[INI_WHY];
+};
+
+/* Message of the target in a queue. */
+struct ini_response {
+	const void *bytes;
+	uint32_t len;
+	bool invalidated; /* the message has invalidated @key */
+	uint32_t key;
+};
+
+/* Returns 0, or -EINVAL and a text: a value is out of its range. */
+int ini_attr_check(const struct bb_nvmf_attr *attr, const char **why);
+/* Creates an engine that begins to connect at the first ini_time(). Returns 0 or -ENOMEM. */
+int ini_create(const struct ini_attr *attr, struct ini **out);
+void ini_destroy(struct ini *e);
+/* Sets the time in ms, which must not go back. Call it at least every 100 ms. */
+void ini_time(struct ini *e, uint64_t now);
+
+/* ---- Events of the transport */
+
+/* Queue @qid is connected. @rep is the private data of the target's reply. */
+void ini_connected(struct ini *e, uint16_t qid, const void *rep, uint32_t len);
+/* The target has rejected queue @qid. @rej is the private data of the rejection. */
+void ini_rejected(struct ini *e, uint16_t qid, const void *rej, uint32_t len, const char *why);
+/* A queue could not be connected, or its connection has ended. */
+void ini_lost(struct ini *e, int error, const char *why);
+/* A message has arrived. */
+void ini_response(struct ini *e, uint16_t qid, const struct ini_response *r);
+/* The right of request @index has been taken back. */
+void ini_revoked(struct ini *e, uint16_t index);
+
+/* ---- Requests */
+
+/*
+ * Adds a request whose memory the target can access at @addr by @rkey. Returns as bb_nvmf_submit();
+ * the caller has checked the memory.
+ */
+int ini_submit(struct ini *e, const struct bb_nvmf_request *req, uint64_t addr, uint32_t rkey);
+/* Gets up to @max completed requests. */
+uint32_t ini_take(struct ini *e, struct bb_nvmf_done *done, uint32_t max);
+
+/* ---- Functions that the files of the engine share */
+
+/* Causes of a loss: whether another attempt makes sense. */
+enum ini_cause {
+	INI_BUSY,   /* the target has no room now */
+	INI_BROKEN, /* may work again */
+	INI_FATAL,
+};
+
+/* Ends the connection. Then the engine begins again, or is over. */
+void ini_lose(struct ini *e, enum ini_cause cause, int error, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Starts a step with a time limit. */
+void ini_step_set(struct ini *e, enum ini_step step);
+/* Returns the name of what the target has to answer in a step. */
+const char *ini_step_name(enum ini_step step);
+void ini_connect_io(struct ini *e);
+/* ini_admin.c: sends the command of the step. */
+void ini_admin_send(struct ini *e);
+void ini_admin_keep_alive(struct ini *e);
+void ini_admin_response(struct ini *e, uint32_t status, uint64_t result);
+/* ini_io.c */
+void ini_io_start(struct ini *e);
+void ini_io_response(struct ini *e, uint16_t cid, uint32_t status, const struct ini_response *r);
+/* Queues the sent requests again, or ends them if @again is false. */
+void ini_io_lost(struct ini *e, bool again);
+/* Ends all queued requests with -ECONNRESET. */
+void ini_io_end(struct ini *e);
+/* Ends the connection if a request has waited for its response too long. */
+void ini_io_time(struct ini *e);
+int ini_status_errno(uint32_t status);
+const char *ini_status_text(uint32_t status);
+
+#endif

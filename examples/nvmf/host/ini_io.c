@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Requests: from the submission to the completed one. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "ini.h"
+
+#define CHECK_MS   50u /* between two checks of the time limits of requests */
+#define ID_BITS    8u  /* of the index in the id of a command; the generation is above */
+#define MAX_BLOCKS 65536u
+
+static_assert(BB_NVMF_MAX_DEPTH <= 1u << ID_BITS, "the index must fit into the id of a command");
+
+/* ---- Lists */
+
+static bool
+empty(const struct ini *e, const struct ini_list *l)
+{
+	return l->first == e->depth;
+}
+
+static uint16_t
+pop(struct ini *e, struct ini_list *l)
+{
+	uint16_t i = l->first;
+
+	l->first = e->slot[i].next;
+	return i;
+}
+
+static void
+push(struct ini *e, struct ini_list *l, uint16_t i, enum ini_request_state state)
+{
+	e->slot[i].state = (uint8_t)state;
+	e->slot[i].next = (uint16_t)e->depth;
+	if (empty(e, l))
+		l->first = i;
+	else
+		e->slot[l->last].next = i;
+	l->last = i;
+}
+
+static void
+finish(struct ini *e, uint16_t i, int error)
+{
+	e->slot[i].error = error;
+	push(e, &e->done, i, INI_DONE);
+}
+
+/* ---- Commands */
+
+static const struct {
+	uint8_t opcode;
+	bool data, write; /* the target reads or writes the caller's memory */
+} ops[] = {
+	[BB_NVMF_READ] = {NVM_READ, true, true},
+	[BB_NVMF_WRITE] = {NVM_WRITE, true, false},
+	[BB_NVMF_FLUSH] = {NVM_FLUSH, false, false},
+	[BB_NVMF_COMPARE] = {NVM_COMPARE, true, false},
+	[BB_NVMF_ZEROES] = {NVM_WRITE_ZEROES, false, false},
+	[BB_NVMF_DISCARD] = {NVM_DSM, false, false},
+};
+
+static void
+put_sgl(uint8_t *cmd, uint64_t addr, uint32_t len, uint32_t key, uint8_t type)
+{
+	put64(cmd + AT_SGL + AT_SGL_ADDR, addr);
+	put32(cmd + AT_SGL + AT_SGL_LEN, len);
+	put32(cmd + AT_SGL + AT_SGL_KEY, key);
+	cmd[AT_SGL + AT_SGL_TYPE] = type;
+}
+
+static void
+put_discard(struct ini *e, uint16_t i, uint8_t *cmd)
+{
+	const struct bb_nvmf_request *req = &e->slot[i].req;
+	size_t at = INI_PAGE + (size_t)i * INI_RANGE;
+
+	memset(e->attr.shared + at, 0, INI_RANGE);
+	put32(e->attr.shared + at + 4, req->length >> e->shift);
+	put64(e->attr.shared + at + 8, req->offset >> e->shift);
+	put_sgl(cmd, e->attr.shared_addr + at, INI_RANGE, e->attr.shared_key, SGL_KEYED);
+	put32(cmd + AT_CDW11, DSM_AD); /* CDW10 0: one range */
+}
+
+static int
+put_data(struct ini *e, uint16_t i, uint8_t *cmd)
+{
+	struct ini_slot *s = &e->slot[i];
+	int rc = 0;
+
+	s->key = s->rkey;
+	if (e->attr.nvmf.windows)
+		rc = e->attr.ops->grant(e, i, &s->req, ops[s->req.op].write, &s->key);
+	put_sgl(cmd, s->addr, s->req.length, s->key,
+		e->attr.nvmf.windows ? SGL_KEYED_INV : SGL_KEYED);
+	return rc;
+}
+
+static void
+send(struct ini *e, uint16_t i)
+{
+	struct ini_slot *s = &e->slot[i];
+	uint8_t cmd[NVMF_SQE] = {0};
+	int rc = 0;
+
+	cmd[AT_OPCODE] = ops[s->req.op].opcode;
+	cmd[AT_FLAGS] = PSDT_SGL;
+	cmd[AT_SGL + AT_SGL_TYPE] = SGL_KEYED;
+	put32(cmd + AT_NSID, e->attr.nvmf.nsid);
+	s->generation++;
+	put16(cmd + AT_CID, (uint32_t)s->generation << ID_BITS | i);
+	if (s->req.op == BB_NVMF_DISCARD) {
+		put_discard(e, i, cmd);
+	} else if (s->req.op != BB_NVMF_FLUSH) {
+		put64(cmd + AT_SLBA, s->req.offset >> e->shift);
+		put16(cmd + AT_NLB, (s->req.length >> e->shift) - 1);
+		if ((s->req.flags & BB_NVMF_FUA) != 0)
+			put32(cmd + AT_CDW12, get32(cmd + AT_CDW12) | CDW12_FUA);
+	}
+	if (ops[s->req.op].data)
+		rc = put_data(e, i, cmd);
+	s->state = INI_SENT;
+	s->time = e->now;
+	e->sent++;
+	if (rc == 0)
+		rc = e->attr.ops->send(e, 1, cmd);
+	if (rc != 0)
+		ini_lose(e, INI_BROKEN, rc, "a command cannot be sent: %s", strerror(-rc));
+}
+
+/* Sends queued requests as far as the target permits. */
+static void
+send_queued(struct ini *e)
+{
+	while (e->step == INI_LIVE && e->sent < e->window && !empty(e, &e->queued))
+		send(e, pop(e, &e->queued));
+}
+
+void
+ini_io_start(struct ini *e)
+{
+	e->checked = e->now;
+	send_queued(e);
+}
+
+/* ---- Submission */
+
+static int
+check(const struct ini *e, const struct bb_nvmf_request *req)
+{
+	const struct bb_nvmf_shape *s = &e->shape;
+	uint32_t fua =
+		req->op == BB_NVMF_READ || req->op == BB_NVMF_WRITE || req->op == BB_NVMF_ZEROES
+			? BB_NVMF_FUA
+			: 0;
+
+	if ((uint32_t)req->op > BB_NVMF_DISCARD || (req->flags & ~(fua | BB_NVMF_NO_RETRY)) != 0)
+		return -EINVAL;
+	if (req->op == BB_NVMF_FLUSH)
+		return req->length == 0 && req->offset == 0 ? 0 : -EINVAL;
+	if (req->length == 0 || ((req->length | req->offset) & (s->block - 1)) != 0 ||
+	    (ops[req->op].data && req->length > s->max_io) || req->length >> e->shift > MAX_BLOCKS)
+		return -EINVAL;
+	if (req->length > s->capacity || req->offset > s->capacity - req->length)
+		return -ERANGE;
+	if (s->read_only && req->op != BB_NVMF_READ && req->op != BB_NVMF_COMPARE)
+		return -EROFS;
+	if ((req->op == BB_NVMF_COMPARE && !s->compare) ||
+	    (req->op == BB_NVMF_ZEROES && !s->zeroes) ||
+	    (req->op == BB_NVMF_DISCARD && !s->discard))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+int
+ini_submit(struct ini *e, const struct bb_nvmf_request *req, uint64_t addr, uint32_t rkey)
+{
+	int rc = check(e, req);
+	uint16_t i;
+
+	if (rc != 0)
+		return rc;
+	if (e->step == INI_OVER || !e->was_live)
+		return -ENOTCONN;
+	if (e->used == e->shape.depth)
+		return -EAGAIN;
+	if (e->step != INI_LIVE && (req->flags & BB_NVMF_NO_RETRY) != 0)
+		return -EAGAIN;
+	i = pop(e, &e->free);
+	e->used++;
+	e->slot[i].req = *req;
+	e->slot[i].addr = addr;
+	e->slot[i].rkey = rkey;
+	push(e, &e->queued, i, INI_QUEUED);
+	send_queued(e);
+	return 0;
+}
+
+uint32_t
+ini_take(struct ini *e, struct bb_nvmf_done *done, uint32_t max)
+{
+	uint32_t n = 0;
+	uint16_t i;
+
+	while (n < max && !empty(e, &e->done)) {
+		i = pop(e, &e->done);
+		done[n++] = (struct bb_nvmf_done){e->slot[i].req.user, e->slot[i].error};
+		push(e, &e->free, i, INI_FREE);
+		e->used--;
+	}
+	return n;
+}
+
+/* ---- Responses */
+
+int
+ini_status_errno(uint32_t status)
+{
+	switch (status & SC_CODE) {
+	case SC_OK:
+		return 0;
+	case SC_LBA_RANGE:
+		return -ERANGE;
+	case SC_CAPACITY:
+		return -ENOSPC;
+	case SC_WRITE_PROTECTED:
+		return -EROFS;
+	case SC_COMPARE_FAILED:
+		return -EILSEQ;
+	case SC_INVALID_OPCODE:
+		return -EOPNOTSUPP;
+	case SC_INVALID_NAMESPACE:
+		return -ENODEV;
+	case SC_INVALID_FIELD:
+	case SC_SGL_LENGTH:
+	case SC_SGL_TYPE:
+	case SC_SGL_OFFSET:
+		return -EINVAL;
+	default:
+		return -EIO;
+	}
+}
+
+const char *
+ini_status_text(uint32_t status)
+{
+	switch (status & SC_CODE) {
+	case SC_CONNECT_BUSY:
+		return "it has no controller left";
+	case SC_CONNECT_PARAM:
+		return "no such subsystem, or an invalid parameter";
+	case SC_CONNECT_HOST:
+		return "this host is not allowed";
+	default:
+		return strerror(-ini_status_errno(status));
+	}
+}
+
+void
+ini_io_response(struct ini *e, uint16_t cid, uint32_t status, const struct ini_response *r)
+{
+	uint16_t i = cid & ((1u << ID_BITS) - 1);
+	struct ini_slot *s = &e->slot[i];
+	bool granted;
+	int rc;
+
+	if (i >= e->depth || s->state != INI_SENT || s->generation != cid >> ID_BITS) {
+		ini_lose(e, INI_FATAL, -EPROTO,
+			 "a response of the target is for no outstanding command");
+		return;
+	}
+	granted = e->attr.nvmf.windows && ops[s->req.op].data;
+	if (r->invalidated && (!granted || r->key != s->key)) {
+		ini_lose(e, INI_FATAL, -EPROTO, "the target has invalidated a key without request");
+		return;
+	}
+	e->losing = false;
+	s->error = ini_status_errno(status);
+	if (!granted || r->invalidated) {
+		e->sent--;
+		finish(e, i, s->error);
+		send_queued(e);
+		return;
+	}
+	s->state = INI_REVOKING;
+	rc = e->attr.ops->revoke(e, i, s->key);
+	if (rc != 0)
+		ini_lose(e, INI_BROKEN, rc, "a key cannot be invalidated: %s", strerror(-rc));
+}
+
+void
+ini_revoked(struct ini *e, uint16_t index)
+{
+	struct ini_slot *s = &e->slot[index];
+
+	if (s->state != INI_REVOKING)
+		return;
+	e->sent--;
+	finish(e, index, s->error);
+	send_queued(e);
+}
+
+/* ---- Losses */
+
+void
+ini_io_lost(struct ini *e, bool again)
+{
+	uint16_t i;
+
+	for (i = 0; i < e->depth && e->sent != 0; i++) {
+		struct ini_slot *s = &e->slot[i];
+
+		if (s->state != INI_SENT && s->state != INI_REVOKING)
+			continue;
+		e->sent--;
+		/* The target has replied to a request whose key is being invalidated. */
+		if (s->state == INI_REVOKING)
+			finish(e, i, s->error);
+		else if (again && (s->req.flags & BB_NVMF_NO_RETRY) == 0)
+			push(e, &e->queued, i, INI_QUEUED);
+		else
+			finish(e, i, -ECONNRESET);
+	}
+}
+
+void
+ini_io_end(struct ini *e)
+{
+	while (!empty(e, &e->queued))
+		finish(e, pop(e, &e->queued), -ECONNRESET);
+}
+
+void
+ini_io_time(struct ini *e)
+{
+	uint16_t i;
+
+	if (e->sent == 0 || e->now - e->checked < CHECK_MS)
+		return;
+	e->checked = e->now;
+	for (i = 0; i < e->depth; i++) {
+		const struct ini_slot *s = &e->slot[i];
+
+		if ((s->state != INI_SENT && s->state != INI_REVOKING) ||
+		    e->now - s->time < e->attr.nvmf.timeout_ms)
+			continue;
+		ini_lose(e, INI_BROKEN, -ETIMEDOUT,
+			 "the target has not answered a request for %u ms",
+			 e->attr.nvmf.timeout_ms);
+		return;
+	}
+}
