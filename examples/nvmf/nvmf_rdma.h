@@ -56,7 +56,8 @@ struct nvmf_rdma {
 	uint32_t stride; /* bytes of a receive; data in a capsule begins at a page */
 	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
 	uint64_t accepted, rejected;
-	bool looped; /* the pollers are attached to the loop */
+	uint64_t next_line; /* ms: time of the next line about a refused host */
+	bool looped;        /* the pollers are attached to the loop */
 	/* Runs in each turn of the loop after all events; NULL if there is none. Returns its work.
 	 */
 	unsigned int (*turn)(void *arg);

@@ -3,6 +3,7 @@
  */
 /* Connections: accepts, refuses and releases the queues of hosts. */
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,10 @@
 /* Sends of a request at a time: an RDMA WRITE and a SEND. */
 #define SQ_PER_REQ 2u
 #define TICK_MS    10u
-#define CAPSULE_AT (NVMF_PAGE - NVMF_SQE)
+/* Time that a host has for its Connect command even if all queues are in use. */
+#define PATIENCE_MS 500u
+#define LINE_MS     1000u /* time between two lines about refused hosts */
+#define CAPSULE_AT  (NVMF_PAGE - NVMF_SQE)
 
 static uint32_t
 stride_of(const struct nvmf_target_attr *t)
@@ -61,7 +65,12 @@ reject(struct nvmf_rdma *r, struct bb_conn *conn, enum nvmf_cm_status status, co
 	struct bb_conn_info info;
 
 	bb_conn_query(conn, &info);
-	say("host %s: refused: %s", info.peer, why);
+	/* A host may send thousands of requests. */
+	if (r->target->now >= r->next_line) {
+		say("host %s: refused: %s; %" PRIu64 " refused so far", info.peer, why,
+		    r->rejected + 1);
+		r->next_line = r->target->now + LINE_MS;
+	}
 	put16(rej + 2, status);
 	(void)bb_conn_reject(conn, rej, sizeof(rej));
 	bb_conn_destroy(conn);
@@ -96,15 +105,34 @@ check(const struct nvmf_rdma *r, const struct bb_cm_event *ev, const char **why)
 	return 0;
 }
 
+/*
+ * Returns a free entry. If there is none, disconnects the host that has waited longest with its
+ * Connect command, at least for PATIENCE_MS. So hosts that never send it keep no other host away.
+ * Returns NULL if there is no such host.
+ */
 static struct nvmf_conn *
 free_entry(struct nvmf_rdma *r)
 {
+	struct nvmf_conn *oldest = NULL;
 	uint32_t i;
 
-	for (i = 0; i < r->attr.conns; i++)
-		if (r->conn[i].queue == NULL)
-			return &r->conn[i];
-	return NULL;
+	for (i = 0; i < r->attr.conns; i++) {
+		struct nvmf_conn *c = &r->conn[i];
+
+		if (c->queue == NULL)
+			return c;
+		if (c->conn != NULL && c->queue->ctrl == NULL &&
+		    (oldest == NULL || c->connect.deadline < oldest->connect.deadline))
+			oldest = c;
+	}
+	if (oldest == NULL ||
+	    oldest->connect.deadline + PATIENCE_MS > r->target->now + r->attr.connect_ms)
+		return NULL;
+	nvmf_rdma_drop(oldest, "it has sent no Connect command, and another host needs its place");
+	bb_conn_destroy(oldest->conn);
+	oldest->conn = NULL;
+	nvmf_rdma_release(oldest);
+	return oldest->queue == NULL ? oldest : NULL;
 }
 
 static int

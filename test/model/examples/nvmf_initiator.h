@@ -222,6 +222,8 @@ turn(void)
 	if (bb_cm_poll(host.cm, &ev, 1) == 1) {
 		struct hq *q = bb_conn_user(ev.conn);
 
+		if (q == NULL)
+			return;
 		q->ev = ev;
 		q->event = true;
 		if (ev.private_len != 0 && ev.private_len <= sizeof(q->private_data))

@@ -335,6 +335,106 @@ TEST_WITH(setup, teardown, test_host_without_connect_command_is_disconnected)
 	WAIT_FOR(IDLE);
 }
 
+/* Connections of a host that sends requests for connections, and no command after them. */
+#define HALF_OPEN 1000u
+
+static struct {
+	struct bb_cm *mute; /* never polled, so it does not answer the target's reply */
+	struct bb_cq *cq;
+	struct bb_qp *qp[HALF_OPEN];
+	struct bb_conn *conn[HALF_OPEN];
+} half;
+
+static void
+half_open_start(void)
+{
+	struct bb_cq_attr cq;
+	struct bb_cm_attr cm;
+
+	bb_cq_attr_init(&cq);
+	cq.depth = HALF_OPEN * 8;
+	OK(bb_cq_create(host.dev, &cq, &half.cq));
+	bb_cm_attr_init(&cm);
+	cm.transport = BB_CM_IB;
+	OK(bb_cm_create(host.dev, &cm, &half.mute));
+}
+
+/* Requests connection @i, of an admin queue, and waits until the target has decided. */
+static void
+half_open(uint32_t i)
+{
+	uint64_t seen = tgt.rdma.accepted + tgt.rdma.rejected;
+	uint8_t req[NVMF_CM_REQ] = {0};
+	struct bb_qp_init_attr init;
+	struct bb_conn_param param;
+
+	put16(req + 4, 32);
+	put16(req + 6, 31);
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = half.cq;
+	init.sq_depth = init.rq_depth = 2;
+	OK(bb_qp_create(host.pd, &init, &half.qp[i]));
+	bb_conn_param_init(&param);
+	param.private_data = req;
+	param.private_len = sizeof(req);
+	OK(bb_conn_connect(i % 2 == 0 ? host.cm : half.mute, (struct sockaddr *)&tgt.addr,
+			   half.qp[i], &param, &half.conn[i]));
+	WAIT_FOR(tgt.rdma.accepted + tgt.rdma.rejected != seen);
+}
+
+static void
+half_open_end(void)
+{
+	for (uint32_t i = 0; i < HALF_OPEN; i++) {
+		bb_conn_destroy(half.conn[i]);
+		OK(bb_qp_destroy(half.qp[i]));
+	}
+	OK(bb_cm_destroy(half.mute));
+	OK(bb_cq_destroy(half.cq));
+}
+
+static uint32_t
+entries_in_use(void)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < CONNS; i++)
+		n += tgt.rdma.conn[i].queue != NULL;
+	return n;
+}
+
+TEST_WITH(setup, teardown, test_thousand_half_open_connects_keep_no_host_away)
+{
+	struct hq admin, io, late;
+	uint16_t id = hq_admin(&admin, 0);
+	uint8_t cmd[NVMF_SQE];
+
+	half_open_start();
+	hq_connect(&io, 1, id, 0);
+	for (uint32_t i = 0; i < HALF_OPEN; i++) {
+		half_open(i);
+		assert_true(entries_in_use() <= CONNS);
+		if (i % 50 != 0)
+			continue;
+		command_rw(cmd, 1, NVM_WRITE, 0, host.data, 512);
+		assert_int_equal(hq_exec(&io, cmd), SC_OK);
+	}
+	assert_int_equal(entries_in_use(), CONNS);
+	/* A host that comes now gets a place when one of them had its time. */
+	WAIT_FOR(tgt.t->now > tgt.rdma.conn[CONNS - 1].connect.deadline - 60000 + 600);
+	hq_connect(&late, 2, id, 0);
+	hq_disconnect(&late);
+	/* All others end by the time for the Connect command. */
+	for (uint32_t i = 0; i < CONNS; i++)
+		if (tgt.rdma.conn[i].queue != NULL && tgt.rdma.conn[i].queue->ctrl == NULL)
+			tgt.rdma.conn[i].connect.deadline = 0;
+	WAIT_FOR(entries_in_use() == 2);
+	hq_disconnect(&io);
+	hq_disconnect(&admin);
+	WAIT_FOR(IDLE);
+	half_open_end();
+}
+
 TEST_WITH(setup, teardown, test_more_queues_than_allowed_are_rejected_and_all_can_come_again)
 {
 	uint8_t req[NVMF_CM_REQ] = {0};
