@@ -13,7 +13,6 @@
 #include "hca_log.h"
 
 #define MTU        1500u
-#define STATE_UP   1u
 #define MAC_PREFIX 0x0200u /* locally administered */
 
 /* Linux mlx5_core.h: MLX5_ROCE_VERSION_1, _2. */
@@ -24,6 +23,7 @@ void
 fw_nic_reset(struct hca *h)
 {
 	uint8_t *ctx = h->fw.nic_vport, mac[8] = {0};
+	uint32_t frame;
 
 	memset(h->fw.roce, 0, sizeof(h->fw.roce));
 	memset(ctx, 0, sizeof(h->fw.nic_vport));
@@ -34,6 +34,7 @@ fw_nic_reset(struct hca *h)
 	/* mac_address_layout: 16 reserved bits, then the MAC. */
 	bb_prm_set(mac, BB_PRM_F(0, 16, 16), MAC_PREFIX);
 	bb_prm_set(mac, BB_PRM_F(4, 0, 32), (uint32_t)h->o.guid);
+	(void)front_ethernet_port(h->front, mac + 2, &frame);
 	memcpy(bb_prm_sub(ctx, BB_PRM_NVC_PERMANENT_ADDRESS), mac, sizeof(mac));
 }
 
@@ -70,14 +71,6 @@ fw_modify_nic_vport_context(struct fw_cmd *c)
 	if (bb_prm_get(select, BB_PRM_NIC_VPORT_SELECT_DISABLE_MC_LOCAL_LB))
 		bb_prm_set(to, BB_PRM_NVC_DISABLE_MC_LOCAL_LB,
 			   bb_prm_get(from, BB_PRM_NVC_DISABLE_MC_LOCAL_LB));
-	return BB_PRM_STAT_OK;
-}
-
-int
-fw_query_vport_state(struct fw_cmd *c)
-{
-	bb_prm_set(c->out, BB_PRM_VPORT_STATE_OUT_ADMIN_STATE, STATE_UP);
-	bb_prm_set(c->out, BB_PRM_VPORT_STATE_OUT_STATE, STATE_UP);
 	return BB_PRM_STAT_OK;
 }
 
@@ -131,17 +124,21 @@ fw_set_roce_address(struct fw_cmd *c)
 	if (!empty && version != ROCE_V1 && version != ROCE_V2)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "RoCE version %u (0: v1, 2: v2)",
 				 version);
-	if (bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_VALID))
-		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
-				 "VLAN %u: the port has no addresses in VLANs",
-				 bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_ID));
+	/*
+	 * There is no RoCE in VLANs. Linux sets an address for each netdev of a VLAN, and would
+	 * warn of a refusal. So the entry stays empty, and the device refuses QPs that name it.
+	 */
+	if (bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_VALID)) {
+		HCA_LOG(INFO, "RoCE address %d is in VLAN %u: the entry stays empty", index,
+			bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_ID));
+		empty = true;
+	}
 	memcpy(gid.raw, l3, sizeof(gid.raw));
 	rc = front_set_address(c->h->front, (uint32_t)index, empty ? NULL : &gid,
 			       a + BB_PRM_ROCE_ADDR_SOURCE_MAC_47_32.byte + 2);
 	if (rc != 0)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
-				 "the device has its addresses from its options: remove port= or "
-				 "shm=");
+				 "the device has its addresses from its options: remove shm=");
 	memcpy(c->h->fw.roce[index], a, HCA_ROCE_ADDRESS);
 	return BB_PRM_STAT_OK;
 }

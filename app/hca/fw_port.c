@@ -43,6 +43,11 @@ enum {
 #define IB_SPEED_EDR      0x20u
 #define ETH_100G_CR4      (1u << 20)
 #define ETH_MTU           9978u
+#define ETH_CRC           4u
+#define ADMIN_UP          1u /* states of a vport, and of a port in PAOS */
+#define OPER_UP           1u
+#define OPER_DOWN         0u
+#define PAOS_DOWN         2u
 #define VLS_4             4u /* code of PortInfo for the virtual lanes VL0 to VL7 */
 #define NODE_DESC_BYTES   64u
 #define MAD_RESPONSE      0x80u
@@ -209,11 +214,25 @@ fw_mad_ifc(struct fw_cmd *c)
 static void
 reg_pmtu(struct hca *h, uint8_t *r)
 {
-	uint32_t mtu = h->o.eth ? ETH_MTU : port_of(h).active_mtu;
+	uint32_t mtu = h->o.eth ? ETH_MTU : port_of(h).active_mtu, frame;
+	uint8_t mac[6];
 
+	/* Of an Ethernet port it is the length of a frame (Linux mlx5e: MLX5E_HW2SW_MTU()). */
+	if (h->o.eth && front_ethernet_port(h->front, mac, &frame))
+		mtu = frame + ETH_CRC;
 	bb_prm_set(r, BB_PRM_PMTU_MAX_MTU, mtu);
 	bb_prm_set(r, BB_PRM_PMTU_ADMIN_MTU, mtu);
 	bb_prm_set(r, BB_PRM_PMTU_OPER_MTU, mtu);
+}
+
+int
+fw_query_vport_state(struct fw_cmd *c)
+{
+	bool up = port_of(c->h).state == BB_PORT_ACTIVE;
+
+	bb_prm_set(c->out, BB_PRM_VPORT_STATE_OUT_ADMIN_STATE, ADMIN_UP);
+	bb_prm_set(c->out, BB_PRM_VPORT_STATE_OUT_STATE, up ? OPER_UP : OPER_DOWN);
+	return BB_PRM_STAT_OK;
 }
 
 static void
@@ -274,8 +293,9 @@ fw_access_reg(struct fw_cmd *c)
 		bb_prm_set(r, BB_PRM_PVLC_VL_OPERATIONAL, VLS_4);
 	}
 	if (id == REG_PAOS) {
-		bb_prm_set(r, BB_PRM_PAOS_ADMIN_STATUS, 1);
-		bb_prm_set(r, BB_PRM_PAOS_OPER_STATUS, 1);
+		bb_prm_set(r, BB_PRM_PAOS_ADMIN_STATUS, ADMIN_UP);
+		bb_prm_set(r, BB_PRM_PAOS_OPER_STATUS,
+			   port_of(c->h).state == BB_PORT_ACTIVE ? OPER_UP : PAOS_DOWN);
 	}
 	return BB_PRM_STAT_OK;
 }

@@ -13,12 +13,7 @@
 
 #include "front_priv.h"
 
-/*
- * Maximum interval of calls of front_poll() while the guest has QPs, in ms. The timers of QPs
- * expire only in front_poll().
- */
-#define POLL_MS 1
-#define LOG_NS  1000000000u /* FRONT_LOG_BURST lines at most in this time */
+#define LOG_NS 1000000000u /* FRONT_LOG_BURST lines at most in this time */
 
 RTE_LOG_REGISTER_SUFFIX(front_logtype, front, INFO);
 
@@ -195,6 +190,8 @@ front_reset(struct front *f)
 	/* A device that failed works again after its last context was closed. */
 	close_contexts(f);
 	ret = open_contexts(f);
+	if (ret == 0 && f->eth != NULL)
+		ret = f->eth_reopen(f->eth);
 	if (ret != 0)
 		FRONT_LOG(ERR, "reset: cannot open %s again: %s\n", f->device, strerror(-ret));
 	f->dead = ret != 0;
@@ -216,16 +213,17 @@ int
 front_poll(struct front *f)
 {
 	struct front_obj *o;
-	bool more;
+	int ms = -1;
 
 	LIST_FOREACH(o, &f->kinds[FRONT_UAR], of_kind)
 		if (o->progress != NULL)
 			o->progress(o->progress_arg);
-	more = f->eth != NULL && f->eth_poll(f->eth);
+	if (f->eth != NULL)
+		ms = f->eth_poll(f->eth);
 	front_events(f);
-	if (more || front_now() < f->busy_until)
+	if (ms == 0 || front_now() < f->busy_until)
 		return 0;
-	return LIST_EMPTY(&f->kinds[FRONT_QP]) ? -1 : POLL_MS;
+	return LIST_EMPTY(&f->kinds[FRONT_QP]) ? ms : FRONT_POLL_MS;
 }
 
 int
@@ -269,8 +267,13 @@ front_dm(struct front *f, uint64_t off, uint32_t len)
 int
 front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, const uint8_t mac[6])
 {
-	return f->users[0].ctx == NULL ? -EIO
-				       : soft_roce_address_set(f->users[0].ctx, index, gid, mac);
+	struct mlx5_ctx *ctx = f->users[0].ctx;
+	int ret;
+
+	if (ctx == NULL)
+		return -EIO;
+	ret = soft_frames_address_set(ctx, index, gid, mac);
+	return ret != -EOPNOTSUPP ? ret : soft_roce_address_set(ctx, index, gid, mac);
 }
 
 struct mlx5_ctx *

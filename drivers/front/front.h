@@ -78,10 +78,17 @@ int front_open(const char *device_and_opts, const struct front_host *host, struc
 void front_close(struct front *f);
 /*
  * Gives the port of the device frames: SQs, RQs and flow tables, as the netdev of a guest uses
- * them. All ports with frames of this process are on one link. Call it once, after front_open() of
- * a device with an Ethernet port. Returns 0 or -ENOMEM.
+ * them. The frames of a device with the option port= pass through that port, and the guest sets the
+ * port's addresses. All other ports with frames of this process are on one link. Call it once,
+ * after front_open() of a device with an Ethernet port. Returns 0, -ENOMEM, or -EINVAL: the
+ * device's options set addresses (logged).
  */
 int front_ethernet(struct front *f);
+/*
+ * Gets the MAC of the port= of the device and the bytes of its longest frame, without the CRC.
+ * Returns false if the frames stay in the process.
+ */
+bool front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame);
 /*
  * Stops or starts the frames of the port: the guest must not be accessed while its PCI function may
  * not use DMA, or is in a fatal state. A stopped port drops received frames; its SQs wait. Does

@@ -20,8 +20,6 @@
  */
 #define SECOND_HALF 0x400
 #define DOORBELL    8
-/* After a doorbell the program polls without a pause for this long, ns. */
-#define BUSY_NS 2000000
 
 void
 front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len)
@@ -35,7 +33,7 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 	if (off < BELLS ? off != ARM_REG || len != DOORBELL : len > REG - off % REG)
 		return;
 	if (off >= BELLS && f->eth != NULL && f->eth_doorbell(f->eth, uar, data, len)) {
-		f->busy_until = front_now() + BUSY_NS;
+		f->busy_until = front_now() + FRONT_BUSY_NS;
 		return;
 	}
 	if (off >= BELLS)
@@ -50,5 +48,5 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 	__atomic_store_n((uint64_t *)(void *)reg, head, __ATOMIC_RELEASE);
 	if (o->progress != NULL)
 		o->progress(o->progress_arg);
-	f->busy_until = front_now() + BUSY_NS;
+	f->busy_until = front_now() + FRONT_BUSY_NS;
 }

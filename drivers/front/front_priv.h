@@ -17,6 +17,13 @@
 #define FRONT_UID_SHARED 0xffff /* Linux MLX5_SHARED_RESOURCE_UID */
 #define FRONT_BUCKETS    1024
 #define FRONT_BOX        16 /* bytes of the smallest mailbox */
+/*
+ * Maximum interval of calls of front_poll(), in ms, while the guest has QPs, whose timers expire
+ * only in front_poll(), or a port that may receive frames.
+ */
+#define FRONT_POLL_MS 1
+/* After a doorbell or a frame the program polls without a pause for this long, ns. */
+#define FRONT_BUSY_NS 2000000
 
 /* Kinds of objects, in the order in which a reset destroys them. */
 enum front_kind {
@@ -104,8 +111,13 @@ struct front {
 	/* Valid with eth. Executes a command of eth; returns false if the opcode is none of them.
 	 */
 	bool (*eth_command)(struct front_cmd *cmd);
-	/* Runs queues whose doorbell asked for more than one turn. Returns true if work is left. */
-	bool (*eth_poll)(struct front_eth *e);
+	/*
+	 * Runs queues whose doorbell asked for more than one turn, and receives frames. Returns
+	 * milliseconds as front_poll() does.
+	 */
+	int (*eth_poll)(struct front_eth *e);
+	/* Called after the device was opened again. Returns 0 or a negative errno. */
+	int (*eth_reopen)(struct front_eth *e);
 	bool (*eth_doorbell)(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t len);
 };
 

@@ -99,6 +99,15 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 	return 0;
 }
 
+bool
+front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame)
+{
+	(void)f;
+	(void)mac;
+	(void)frame;
+	return false;
+}
+
 void
 front_ethernet_stop(struct front *f, bool stop)
 {

@@ -27,14 +27,15 @@ HERE = {4: '192.0.2.9', 6: '2001:db8::9'}
 
 
 class Peer:
-    """A cm_peer on the tap. @host: the address at which it listens or to which it connects."""
+    """A cm_peer on an interface. @host: the address at which it listens or to which it connects; @own: its IPv4
+    address."""
 
-    def __init__(self, program, there, host, port, side):
+    def __init__(self, program, interface, host, port, side, own=HERE[4]):
         self.out = tempfile.TemporaryFile(mode='w+')
         self.process = subprocess.Popen([
             program, '-l', str(own_cpu()), '--no-huge', '-m', '64', '--no-pci', '--no-shconf', '--no-telemetry',
-            '--log-level=lib.eal:4', '--vdev=net_af_packet0,iface=' + there.tap, '--',
-            'soft0,port=net_af_packet0,ip=%s/24,ip=%s/64' % (HERE[4], HERE[6]),
+            '--log-level=lib.eal:4', '--vdev=net_af_packet0,iface=' + interface, '--',
+            'soft0,port=net_af_packet0,ip=%s/24,ip=%s/64' % (own, HERE[6]),
             ('[%s]:%d' if ':' in host else '%s:%d') % (host, port)] + side.split(),
             stdout=self.out, stderr=subprocess.STDOUT)
         if 'server' in side:
@@ -69,7 +70,7 @@ class Both:
         self.port = 7470
 
     def here(self, side, host):
-        return Peer(self.program, self.there, host, self.port, side)
+        return Peer(self.program, self.there.tap, host, self.port, side)
 
     def serve_there(self, command):
         self.port += 1

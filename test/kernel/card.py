@@ -41,20 +41,22 @@ def missing(program, suite):
 
 class Card(machine.Machine):
     """One guest. @program: bb_hca, with @options after those of EAL; None: a guest without a card. The guest has
-    @functions of bb_hca: PCI devices 0000:00:01.0 and on."""
+    @functions of bb_hca: PCI devices 0000:00:01.0 and on. @processes: a process of bb_hca for each function, each
+    given by its further options of EAL and its options; None: one process serves all functions."""
     # 10.1 or newer: the first with vfio-user-pci. The card is a PCIe device, so the chipset has PCIe. The
     # server maps the guest's memory, so that is shared.
     CHIPSET = 'q35,memory-backend=mem'
     memory = 1536
 
-    def __init__(self, program, options, suite='bookworm', echo=print, functions=1):
+    def __init__(self, program, options, suite='bookworm', echo=print, functions=1, processes=None):
         super().__init__(2, suite, echo)
         self.QEMU = paths.qemu()
         self.program = program
         self.options = options
         self.functions = functions
+        self.processes = processes
         self.folder = None
-        self.server = None
+        self.servers = []
         self.server_log = tempfile.TemporaryFile()
 
     def sockets(self):
@@ -78,7 +80,7 @@ class Card(machine.Machine):
         return ' '.join([os.path.basename(self.program), *self.options]) if self.program else 'without a card'
 
     def start(self):
-        if self.program and self.server is None:
+        if self.program and not self.servers:
             self.start_server()
         super().start()
 
@@ -88,17 +90,24 @@ class Card(machine.Machine):
 
     def start_server(self):
         self.folder = tempfile.TemporaryDirectory(prefix='bb.')
-        command = [self.program, *EAL, '--', *self.options]
-        for path in self.sockets():
+        if self.processes is None:
+            self.start_process([], self.options, self.sockets())
+        else:
+            for (eal, options), path in zip(self.processes, self.sockets()):
+                self.start_process(eal, self.options + options, [path])
+
+    def start_process(self, eal, options, sockets):
+        command = [self.program, *EAL, *eal, '--', *options]
+        for path in sockets:
             command += ['--socket', path]
-        self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.server_log,
-                                       stderr=self.server_log)
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.server_log, stderr=self.server_log)
+        self.servers.append(server)
         until = time.monotonic() + SERVER_SECONDS
-        while not all(map(os.path.exists, self.sockets())):
-            if self.server.poll() is not None or time.monotonic() > until:
+        while not all(map(os.path.exists, sockets)):
+            if server.poll() is not None or time.monotonic() > until:
                 raise machine.GuestError('%s: %s\n%s' % (
-                    ' '.join(command), 'no socket after %d s' % SERVER_SECONDS if self.server.poll() is None else
-                    'ended with %d' % self.server.returncode, self.server_text()))
+                    ' '.join(command), 'no socket after %d s' % SERVER_SECONDS if server.poll() is None else
+                    'ended with %d' % server.returncode, self.server_text()))
             time.sleep(0.02)
 
     def server_text(self):
@@ -110,16 +119,19 @@ class Card(machine.Machine):
         self.stop_server()
 
     def stop_server(self):
-        """Ends the server as a user does. Returns its exit status, None if none runs."""
-        if self.server is None:
+        """Ends the server as a user does. Returns its exit status, None if none runs. Of several processes returns
+        the first status that is not 0."""
+        if not self.servers:
             return None
-        self.server.terminate()
+        for server in self.servers:
+            server.terminate()
         try:
-            return self.server.wait(SERVER_SECONDS)
+            return next(filter(None, [server.wait(SERVER_SECONDS) for server in self.servers]), 0)
         finally:
-            self.server.kill()
-            self.server.wait()
-            self.server = None
+            for server in self.servers:
+                server.kill()
+                server.wait()
+            self.servers = []
             self.folder.cleanup()
 
     # The driver in the guest.

@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two Ethernet ports of bb_hca in one guest, each in a network namespace: frames, RoCE, rdma_cm.
 
-usage: test_eth.py BB_HCA [--suite NAME] [--vf] [--only NAME]
+usage: test_eth.py BB_HCA [--suite NAME] [--vf] [--port memif|bridge] [--cm-peer CM_PEER] [--only NAME]
 
 One boot serves all tests, which run in the order of this file. Both namespaces have their own netdev, so each
 frame between them leaves the guest. The kernel must not print a warning.
+
+Without --port one process serves both functions, and frames stay in it. With --port each function has a process
+and a port= of DPDK. memif: the two are connected directly. bridge: both are on a bridge of the host, together
+with a software device in a process of the host (CM_PEER of the interop suite) and a guest with Linux's rxe.
 """
 
 import argparse
@@ -17,11 +21,19 @@ import unittest
 sys.dont_write_bytecode = True
 
 import card  # noqa: E402
+import guest  # noqa: E402
 import namespace  # noqa: E402
+import paths  # noqa: E402
+import test_cm_ib  # noqa: E402
 
 ADDRESSES = ['10.9.0.1', '10.9.0.2']
+# On the bridge: of the host's software device, and of the guest with rxe.
+HOST, RXE = '10.9.0.9', '10.9.0.3'
+ROUNDS = 10
 MIB = 4
 RELOADS = 3
+# Tests that the other forms make, too.
+COMMON = ['test_mtu', 'test_tcp_ipv6', 'test_down_and_up', 'test_unload_and_reload']
 ARGS = None
 THERE = None
 
@@ -29,6 +41,34 @@ THERE = None
 def within(i, command):
     """Returns the command that runs @command in namespace @i, 0 or 1."""
     return 'ip netns exec n%d %s' % (i, command)
+
+
+def only_on(port):
+    """Marks a test that needs --port @port."""
+    def mark(test):
+        test.port = port
+        return test
+    return mark
+
+
+def memif(i):
+    """Returns the further options of function @i: of EAL, and of bb_hca."""
+    # An abstract socket leaves no file.
+    return ['--vdev=net_memif0,role=%s,socket=@bb_eth%d,socket-abstract=yes,bsize=4224' % (
+        ('server', 'client')[i], os.getpid())], ['--device', 'soft0,port=net_memif0,framesz=4198']
+
+
+def bridge(i):
+    """Does what memif() does, and puts the port on the bridge."""
+    port('hca%d' % i)
+    return ['--vdev=net_af_packet0,iface=hca%d' % i], ['--device', 'soft0,port=net_af_packet0']
+
+
+def port(name):
+    """Makes interface @name for a port=, whose other end is on the bridge."""
+    namespace.ip('link', 'add', name, 'type', 'veth', 'peer', 'name', 'br-' + name)
+    namespace.ip('link', 'set', 'br-' + name, 'master', 'br0', 'up')
+    namespace.ip('link', 'set', name, 'up')
 
 
 class Eth(unittest.TestCase):
@@ -127,10 +167,12 @@ class Eth(unittest.TestCase):
         self.copy(0, 'fd09::2')
         self.look()
 
-    def test_mtu_9000(self):
+    def test_mtu(self):
+        """The largest MTU of a port= follows from its framesz=."""
+        mtu = 4000 if ARGS.port else 9000
         for i in range(2):
-            THERE.run(within(i, 'ip link set port mtu 9000'), card.SECONDS)
-        self.ping('-s 8000')
+            THERE.run(within(i, 'ip link set port mtu %d' % mtu), card.SECONDS)
+        self.ping('-s %d' % (mtu - 100))
         self.copy(0, ADDRESSES[1])
         for i in range(2):
             THERE.run(within(i, 'ip link set port mtu 1500'), card.SECONDS)
@@ -171,6 +213,57 @@ class Eth(unittest.TestCase):
         server.wait()
         self.look()
 
+    def test_vlan(self):
+        for i in range(2):
+            THERE.run(within(i, 'ip link add link port name port.7 type vlan id 7'))
+            THERE.run(within(i, 'ip addr add 10.7.0.%d/24 dev port.7' % (i + 1)))
+            THERE.run(within(i, 'ip link set port.7 up'))
+        text = THERE.run(within(0, 'ping -c 3 -w 60 10.7.0.2'), card.SECONDS)
+        self.assertRegex(text, ' 3 packets received')
+        for i in range(2):
+            THERE.run(within(i, 'ip link del port.7'))
+        self.look()
+
+    @only_on('bridge')
+    def test_host_device(self):
+        """A software device of the host: the kernel's rping and Bluebell's own, in both roles."""
+        peer = test_cm_ib.Peer(ARGS.cm_peer, 'host0', HOST, 7480, 'rping-server %d' % ROUNDS, HOST)
+        client = THERE.begin(within(0, 'rping -c -V -v -C %d -S 1000 -a %s -p 7480' % (ROUNDS, HOST)), card.SECONDS)
+        client.wait()
+        self.assertEqual(client.output.count('ping data: rdma-ping-'), ROUNDS, client.output)
+        peer.check()
+        server = THERE.serve(within(0, 'rping -s -v -C %d -S 4000 -a %s -p 7481' % (ROUNDS, ADDRESSES[0])),
+                             'rdma resource show cm_id | grep -q LISTEN', card.SECONDS)
+        test_cm_ib.Peer(ARGS.cm_peer, 'host0', ADDRESSES[0], 7481, 'rping-client %d' % ROUNDS, HOST).check()
+        server.wait()
+        self.assertEqual(server.output.count('server ping data: rdma-ping-'), ROUNDS, server.output)
+        self.look()
+
+    @only_on('bridge')
+    def test_rxe(self):
+        """Linux's rxe in another guest: ping, TCP, rping in both roles."""
+        with guest.Guest(3, bridge='br0', suite=ARGS.suite) as rxe:
+            rxe.run('ip addr add %s/24 dev eth0' % RXE)
+            text = THERE.run(within(0, 'ping -c 3 -w 60 ' + RXE), card.SECONDS)
+            self.assertRegex(text, ' 3 packets received')
+            THERE.run('head -c %d /dev/urandom >/tmp/sent' % (MIB << 20), card.SECONDS)
+            # The end of the data ends nc; the FIFO keeps its input open until then.
+            server = rxe.begin('mkfifo /tmp/fifo; nc -l -p 5000 <>/tmp/fifo | md5sum', card.SECONDS)
+            rxe.wait_for('grep -q ":1388 .* 0A " /proc/net/tcp /proc/net/tcp6', card.SECONDS)
+            THERE.run(within(0, 'sh -c "nc %s 5000 </tmp/sent"' % RXE), card.SECONDS)
+            self.assertEqual(server.check().split()[0], THERE.run('md5sum </tmp/sent').split()[0])
+            for name, here, there, command in (('rxe serves', rxe, THERE, within(0, 'rping -c -V -v -C %d -S 4000 -a ' % ROUNDS + RXE)),
+                                               ('rxe calls', THERE, rxe, 'rping -c -V -v -C %d -S 4000 -a %s' % (ROUNDS, ADDRESSES[0]))):
+                with self.subTest(name):
+                    serve = 'rping -s -v -C %d -S 4000 -a %s' % (ROUNDS, RXE if here is rxe else ADDRESSES[0])
+                    server = here.serve(serve if here is rxe else within(0, serve),
+                                        'rdma resource show cm_id | grep -q LISTEN', card.SECONDS)
+                    client = there.begin(command, card.SECONDS)
+                    client.wait()
+                    self.assertEqual(client.output.count('ping data: rdma-ping-'), ROUNDS, client.output)
+                    server.wait()
+        self.look()
+
     def test_unload_and_reload(self):
         pages = THERE.run('cat /sys/kernel/debug/mlx5/*/pages/fw_pages_total').split()
         self.assertEqual(len(pages), 2)
@@ -209,17 +302,28 @@ def main():
     p.add_argument('bb_hca')
     p.add_argument('--suite', default='bookworm', help='whose kernel (see test/interop/vm/build)')
     p.add_argument('--vf', action='store_true', help='the functions are virtual functions')
+    p.add_argument('--port', choices=['memif', 'bridge'], help='of each function; without, frames stay in the process')
+    p.add_argument('--cm-peer', help='program of the interop suite, for the bridge')
     p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
     ARGS = p.parse_args()
     reason = card.missing(ARGS.bb_hca, ARGS.suite)
     if reason:
         namespace.skip(reason)
     try:
-        namespace.enter(tap=False)
+        namespace.enter(tap=ARGS.port == 'bridge')
     except namespace.NamespaceError as err:
         namespace.skip(str(err))
-    THERE = card.Card(ARGS.bb_hca, ['--link', 'eth'] + ['--vf'] * ARGS.vf, ARGS.suite, functions=2)
-    names = [name for name in vars(Eth) if name.startswith('test_') and (ARGS.only in name or name == 'test_probe')]
+    processes = None
+    if ARGS.port == 'bridge':
+        guest.Guest.QEMU = paths.qemu()
+        guest.make_bridge()
+        port('host0')
+    if ARGS.port:
+        processes = list(map({'memif': memif, 'bridge': bridge}[ARGS.port], range(2)))
+    THERE = card.Card(ARGS.bb_hca, ['--link', 'eth'] + ['--vf'] * ARGS.vf, ARGS.suite, functions=2, processes=processes)
+    names = [name for name, test in vars(Eth).items() if name.startswith('test_') and
+             getattr(test, 'port', ARGS.port) == ARGS.port and (ARGS.only in name or name == 'test_probe') and
+             not (ARGS.port == 'bridge' and name in COMMON)]
     try:
         THERE.boot()
         done = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(unittest.TestSuite(map(Eth, names)))

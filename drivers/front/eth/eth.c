@@ -15,20 +15,35 @@
 #define NUMBER     BB_PRM_F(0x008, 8, 24) /* number of an object in most commands */
 #define MAX_NUMBER 0xfffffeu
 
+/* The device has the same options as before, so it has a port= if it had one. */
+static int
+reopen(struct front_eth *e)
+{
+	return e->on_port ? eth_port_open(e) : 0;
+}
+
 int
 front_ethernet(struct front *f)
 {
 	struct front_eth *e = calloc(1, sizeof(*e));
+	int ret;
 
 	if (e == NULL)
 		return -ENOMEM;
 	e->f = f;
+	ret = eth_port_open(e);
+	if (ret != 0 && ret != -ENODEV) {
+		free(e);
+		return ret;
+	}
 	TAILQ_INIT(&e->pending);
 	f->eth = e;
 	f->eth_command = eth_command;
 	f->eth_doorbell = eth_doorbell;
 	f->eth_poll = eth_poll;
-	eth_link_add(e);
+	f->eth_reopen = reopen;
+	if (!e->on_port)
+		eth_link_add(e);
 	return 0;
 }
 
@@ -37,7 +52,8 @@ front_ethernet_close(struct front *f)
 {
 	if (f->eth == NULL)
 		return;
-	eth_link_remove(f->eth);
+	if (!f->eth->on_port)
+		eth_link_remove(f->eth);
 	free(f->eth);
 	f->eth = NULL;
 }
@@ -116,18 +132,18 @@ eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t l
 	return true;
 }
 
-bool
+int
 eth_poll(struct front_eth *e)
 {
-	bool any = !e->stopped && !TAILQ_EMPTY(&e->pending);
+	bool any = e->on_port && eth_port_receive(e);
 	struct eth_queue *q;
 
 	e->spent = 0;
-	if (!any)
-		return false;
-	while ((q = TAILQ_FIRST(&e->pending)) != NULL && e->spent < ETH_TURN_NS)
+	any |= !e->stopped && !TAILQ_EMPTY(&e->pending);
+	while (!e->stopped && (q = TAILQ_FIRST(&e->pending)) != NULL && e->spent < ETH_TURN_NS &&
+	       eth_port_ready(e))
 		eth_sq_run(q, NULL, 0);
-	return any;
+	return any ? 0 : e->on_port ? FRONT_POLL_MS : -1;
 }
 
 /* ---- Objects */

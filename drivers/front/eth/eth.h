@@ -6,8 +6,9 @@
  * software device has no such queues; it has their CQs, and executes everything that is RDMA.
  *
  * A doorbell of an SQ executes its WQEs (eth_sq.c). Each frame goes to the link (eth_link.c), which
- * passes it to the other functions of this process. There the flow tables (eth_flow.c) choose a
- * TIR, the TIR an RQ, and the frame is written to the RQ's next WQE (eth_rq.c).
+ * passes it to the other functions of this process, or to the port= of the device (eth_port.c). At
+ * its destination the flow tables (eth_flow.c) choose a TIR, the TIR an RQ, and the frame is
+ * written to the RQ's next WQE (eth_rq.c).
  *
  * Only the kernel has such queues (uid 0). Their WQEs name memory by keys over physical addresses.
  * No offloads, except those that mlx5e uses without a look at the capabilities: checksums, and the
@@ -119,8 +120,9 @@ struct front_eth {
 	TAILQ_HEAD(, eth_queue) pending;
 	uint64_t spent; /* ns that SQs ran in this turn, doorbells included */
 	bool stopped;   /* front_ethernet_stop(): no access to the guest */
+	bool on_port;   /* frames pass through the port= of the device */
 	struct eth_stats stats;
-	uint8_t message[ETH_MAX_SEND];  /* message of the WQE in execution */
+	uint8_t message[ETH_MAX_SEND];  /* message of the WQE in execution, or a received frame */
 	uint8_t segment[ETH_MAX_FRAME]; /* frame of that message */
 };
 
@@ -135,10 +137,11 @@ bool eth_command(struct front_cmd *cmd);
  */
 bool eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t len);
 /*
- * Begins a turn, and executes WQEs that wait for one. Returns true if there were any: more may
- * wait, or a port that was polled before this one may have events.
+ * Begins a turn: receives frames of a port=, and executes WQEs that wait for a turn. Returns 0 if
+ * there were any: more may wait, or a port that was polled before this one may have events.
+ * Otherwise returns FRONT_POLL_MS if the device has a port=, else -1.
  */
-bool eth_poll(struct front_eth *e);
+int eth_poll(struct front_eth *e);
 /* Copies @len bytes of the guest. Return false if they are not RAM. */
 bool eth_read(struct front_eth *e, uint64_t pa, void *to, uint32_t len);
 /*
@@ -195,5 +198,21 @@ void eth_sq_dequeue(struct eth_queue *q);
 void eth_link_add(struct front_eth *e);
 void eth_link_remove(struct front_eth *e);
 void eth_link_send(struct front_eth *from, const uint8_t *frame, uint32_t len);
+/* ---- eth_port.c: the port= of the device */
+/*
+ * Passes the frames through the port= of the device from now on. Returns 0; -ENODEV: there is none;
+ * or another negative errno.
+ */
+int eth_port_open(struct front_eth *e);
+/*
+ * Receives frames for at most ETH_TURN_NS. Returns true if there were any. Frames that wait then
+ * are received in the next turn. While the port is stopped, frames are dropped.
+ */
+bool eth_port_receive(struct front_eth *e);
+/* Returns false if frames must wait, because the port has no room. */
+bool eth_port_ready(struct front_eth *e);
+void eth_port_send(struct front_eth *e, const uint8_t *frame, uint32_t len);
+/* Passes sent frames to the PMD. Does nothing without a port=. */
+void eth_port_flush(struct front_eth *e);
 
 #endif

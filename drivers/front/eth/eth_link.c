@@ -54,6 +54,10 @@ eth_link_send(struct front_eth *from, const uint8_t *frame, uint32_t len)
 	struct front_eth *e;
 	struct learned *l;
 
+	if (from->on_port) {
+		eth_port_send(from, frame, len);
+		return;
+	}
 	if ((source[0] & 1) == 0) {
 		l = slot(source);
 		memcpy(l->mac, source, ETH_MAC);

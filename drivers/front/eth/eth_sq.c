@@ -132,7 +132,7 @@ struct run {
 	uint64_t until;
 };
 
-/* Returns false if the turn is over. */
+/* Returns false if the turn is over, or the port has no room for another frame. */
 static bool
 transmit(void *arg, uint8_t *frame, uint32_t len)
 {
@@ -149,7 +149,7 @@ transmit(void *arg, uint8_t *frame, uint32_t len)
 	e->stats.tx_frames++;
 	e->stats.tx_bytes += len;
 	eth_link_send(e, frame, len);
-	return front_now() <= r->until;
+	return front_now() <= r->until && eth_port_ready(e);
 }
 
 /* Builds the message of a WQE. Returns 0 or a syndrome. @header: bytes of the inline header. */
@@ -303,7 +303,7 @@ execute(struct run *r, const struct bell *bell)
 		if (w.signaled && !complete(q, &w, 0))
 			return;
 		q->ci = (uint16_t)(q->ci + w.blocks);
-		if (q->ci != pi && front_now() > r->until) {
+		if (q->ci != pi && (front_now() > r->until || !eth_port_ready(q->eth))) {
 			enqueue(q);
 			return;
 		}
@@ -318,11 +318,12 @@ eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len)
 	uint64_t start = front_now();
 	struct run r = {q, start + ETH_TURN_NS - e->spent};
 
-	if (e->stopped || e->spent >= ETH_TURN_NS) {
+	if (e->stopped || e->spent >= ETH_TURN_NS || !eth_port_ready(e)) {
 		enqueue(q);
 		return;
 	}
 	eth_sq_dequeue(q);
 	execute(&r, &bell);
+	eth_port_flush(e);
 	e->spent += front_now() - start;
 }

@@ -14,6 +14,7 @@
 #ifndef SOFT_HOST_H
 #define SOFT_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mlx5_cmd.h"
@@ -74,9 +75,49 @@ int soft_cqe_host(struct mlx5_ctx *ctx, uint32_t cqn, const uint8_t cqe[64]);
 /*
  * Sets entry @index of the port's GID table, and the MAC of the port, as SET_ROCE_ADDRESS does.
  * @gid NULL: empties the entry; @mac is then ignored. Returns 0; -EINVAL: no such entry;
- * -EOPNOTSUPP: the options of the device set its addresses (link=ib, port=, shm=).
+ * -EADDRINUSE: another device has the GID; -EOPNOTSUPP: the device has link=ib, port= or shm=.
  */
 int soft_roce_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gid *gid,
 			  const uint8_t mac[6]);
+
+/*
+ * The port of a device with the option port=, whose host is a kernel with a netdev. The kernel sets
+ * the addresses, resolves MACs, and gets the frames that are no RoCE datagrams for its addresses.
+ * The thread that runs the device calls these functions. Without soft_frames_open() they do
+ * nothing.
+ */
+
+/*
+ * Makes the host of @ctx the host of the port, until the last context of the device is closed.
+ * Returns 0; -ENODEV: the device has no port=; -EINVAL: the options set addresses (logged);
+ * -ENOMEM.
+ */
+int soft_frames_open(struct mlx5_ctx *ctx);
+
+struct soft_frames_port {
+	uint8_t mac[6];
+	uint32_t frame; /* bytes of the longest frame with one VLAN tag, without the CRC; 0: no port
+			 */
+};
+void soft_frames_port(struct mlx5_ctx *ctx, struct soft_frames_port *port);
+/* Does what soft_roce_address_set() does, for such a port. -EOPNOTSUPP: the host has no port. */
+int soft_frames_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gid *gid,
+			    const uint8_t mac[6]);
+
+/*
+ * Receives frames, at most one burst. Returns how many the port has received since the last call,
+ * RoCE datagrams included.
+ */
+uint32_t soft_frames_poll(struct mlx5_ctx *ctx);
+/* Copies the next frame for the host. Returns its bytes, 14 or more; 0 if there is none. */
+uint32_t soft_frames_get(struct mlx5_ctx *ctx, uint8_t *to, uint32_t size);
+/*
+ * Returns false if a frame must wait, because the port has no room. After a while without room
+ * returns true, and frames are dropped.
+ */
+bool soft_frames_ready(struct mlx5_ctx *ctx);
+/* Queues a copy of a frame, without the CRC. Drops it if there is no room or the link is down. */
+void soft_frames_send(struct mlx5_ctx *ctx, const uint8_t *frame, uint32_t len);
+void soft_frames_flush(struct mlx5_ctx *ctx);
 
 #endif

@@ -202,6 +202,7 @@ soft_netif_close(struct soft_dev *dev)
 	pthread_mutex_unlock(&netifs_lock);
 	soft_netif_gate_leave(nif);
 	log_counts(nif);
+	soft_frames_close(nif);
 	soft_port_close(nif->port);
 	free(nif);
 }

@@ -45,6 +45,17 @@ enum {
 	SOFT_NETIF_WANTED = 2, /* The interrupt thread waits for the lock. */
 };
 
+#define SOFT_NETIF_HELD 64u /* received frames that wait for the host; a power of two */
+
+/* State of a port with a host: soft_frames.c. */
+struct soft_netif_host {
+	struct rte_mbuf *held[SOFT_NETIF_HELD]; /* ring, each mbuf with a reference */
+	uint32_t first, n;
+	uint64_t rx, rx_dropped, tx, tx_dropped; /* frames */
+	uint64_t polled;     /* frames that the port had received at the last soft_frames_poll() */
+	uint64_t full_since; /* time since when the port has no room, ns; 0 if it has room */
+};
+
 struct soft_netif {
 	struct soft_dev *dev;
 	struct soft_port *port;
@@ -69,8 +80,9 @@ struct soft_netif {
 	bool refer; /* The PMD sends payload without a copy, and frees each mbuf before
 		     * rte_eth_tx_burst() returns. */
 	bool plain; /* Loss is the only injected fault of sent packets. */
-	struct soft_engine *poller; /* Engine that holds the lock, NULL if none has it. */
-	uint64_t now;               /* Time of the last poll, ns. */
+	struct soft_netif_host *host; /* NULL if the options set the addresses. */
+	struct soft_engine *poller;   /* Engine that holds the lock, NULL if none has it. */
+	uint64_t now;                 /* Time of the last poll, ns. */
 	LIST_ENTRY(soft_netif) link;
 	struct soft_reader reader;
 	enum soft_netif_gate gate;
@@ -141,6 +153,12 @@ void soft_netif_close(struct soft_dev *dev);
 bool soft_netif_drops(const struct soft_dev *dev, uint64_t drop[SOFT_DROPS]);
 /* Polls each port of the process that no other thread polls. */
 void soft_netif_poll_all(void);
+/* ---- soft_frames.c: the host's side; soft_host.h has the functions that the host calls */
+
+/* Retains a received frame for the host, if there is room. The poller calls it. */
+void soft_frames_hold(struct soft_netif *nif, struct rte_mbuf *m);
+/* Frees the host's state and logs its counts, before the port is closed. */
+void soft_frames_close(struct soft_netif *nif);
 /* ---- soft_netif_gate.c: control path */
 
 /*

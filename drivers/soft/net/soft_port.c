@@ -78,9 +78,35 @@ soft_port_flap(struct soft_port *p, const struct soft_flap *f)
 }
 
 void
+soft_port_host(struct soft_port *p)
+{
+	/*
+	 * The host chooses its MAC and its groups, and filters the frames by its flow tables. A PMD
+	 * without filters receives all frames anyway.
+	 */
+	int ret = rte_eth_promiscuous_enable(p->eth.id);
+
+	if (ret != 0 && ret != -ENOTSUP)
+		SOFT_LOG(
+			WARNING,
+			"ethdev port %u (%s): cannot receive frames to all MACs: %s; do not change "
+			"the MAC in the guest",
+			p->eth.id, p->eth.driver, rte_strerror(-ret));
+	soft_port_stack_host(&p->stack);
+}
+
+void
+soft_port_set_addresses(struct soft_port *p, const uint8_t mac[6], const uint8_t (*gid)[16],
+			uint32_t n)
+{
+	soft_port_stack_set(&p->stack, mac, gid, n);
+}
+
+void
 soft_port_info(const struct soft_port *p, struct soft_port_info *info)
 {
 	*info = (struct soft_port_info){
+		.frame = p->eth.frame,
 		.mtu = p->eth.mtu,
 		.up = p->up,
 		.zero_copy = p->eth.zero_copy,
@@ -203,9 +229,17 @@ receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
 		hw = hw_of(m);
 		rx_hw = &hw;
 	}
-	if (soft_port_input(&p->stack, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, rx_hw,
-			    &rx, now) == SOFT_PORT_IN_ROCE)
+	switch (soft_port_input(&p->stack, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, rx_hw,
+				&rx, now)) {
+	case SOFT_PORT_IN_ROCE:
 		p->ops->on_roce(p->arg, m, &rx);
+		break;
+	case SOFT_PORT_IN_HOST:
+		p->ops->on_host(p->arg, m);
+		break;
+	default:
+		break;
+	}
 }
 
 /*

@@ -64,6 +64,11 @@ struct soft_port_ops {
 	 */
 	void (*on_roce)(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx);
 	/*
+	 * Processes a frame for the host of the port (soft_port_host()). @m has one segment. The
+	 * port frees @m after the call. Called only for a port with a host.
+	 */
+	void (*on_host)(void *arg, struct rte_mbuf *m);
+	/*
 	 * Reports that the link went up or down; the device passes it to soft_dev_port_set(). May
 	 * be NULL.
 	 */
@@ -90,7 +95,8 @@ struct soft_port_stats {
 /* Attributes of an open port. */
 struct soft_port_info {
 	uint8_t mac[6];
-	uint32_t mtu; /* RoCE MTU, bytes. */
+	uint32_t frame; /* Bytes of the longest frame with one VLAN tag, without the CRC. */
+	uint32_t mtu;   /* RoCE MTU, bytes. */
 	bool up;
 	bool zero_copy, multi_segs, ip_csum;
 	bool retains_mbufs; /* The PMD may retain mbufs after the burst. */
@@ -121,6 +127,17 @@ void soft_port_close(struct soft_port *p);
  * ethdev's link state counts. The caller must not free @f before soft_port_close().
  */
 void soft_port_flap(struct soft_port *p, const struct soft_flap *f);
+
+/*
+ * Gives the port a host, such as the kernel of a guest. The host sets the addresses of the port,
+ * which has none after this call. soft_port_ops.on_host() gets all frames that are no RoCE
+ * datagrams for these addresses. Each packet to send must name the MAC of its destination. The port
+ * receives frames to all MACs, if the PMD allows that.
+ */
+void soft_port_host(struct soft_port *p);
+/* Sets the addresses of a port with a host: the MAC, and @n GIDs, at most SOFT_PORT_ADDRS. */
+void soft_port_set_addresses(struct soft_port *p, const uint8_t mac[6], const uint8_t (*gid)[16],
+			     uint32_t n);
 
 void soft_port_info(const struct soft_port *p, struct soft_port_info *info);
 void soft_port_stats(const struct soft_port *p, struct soft_port_stats *port,
@@ -161,6 +178,7 @@ soft_port_hold_busy(const struct soft_port_hold *h)
 /* A packet to send. The port adds Ethernet, IP, UDP, padding and ICRC. */
 struct soft_port_tx {
 	const struct bb_roce_net *net; /* net->src must be one of the port's addresses. */
+	const uint8_t *mac;            /* Destination's MAC; used if the port has a host. */
 	struct soft_port_path *path;   /* Cached path to net->dst; may be NULL. */
 	const uint8_t *hdr;            /* BTH and extension headers, by bb_roce_build(). */
 	uint32_t hdr_len;              /* Bytes, at most BB_ROCE_MAX_HDR. */
@@ -194,11 +212,18 @@ enum soft_port_sent {
 enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_tx *tx,
 				   uint64_t now);
 /*
- * Queues a copy of an IP packet of @len bytes for the neighbour @dst. Returns the same values as
- * soft_port_send().
+ * Queues a copy of an IP packet of @len bytes for the neighbour @dst; @to is its MAC, used if the
+ * port has a host. Returns the same values as soft_port_send().
  */
 enum soft_port_sent soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len,
-				      const uint8_t dst[16], uint64_t now);
+				      const uint8_t dst[16], const uint8_t to[6], uint64_t now);
+/*
+ * Queues a copy of a whole frame of the host, without the CRC. Returns SOFT_PORT_SENT, FULL, DOWN
+ * or REFUSED (too long).
+ */
+enum soft_port_sent soft_port_send_frame(struct soft_port *p, const uint8_t *frame, uint32_t len);
+/* Returns true if the queue has no room, even after a flush. */
+bool soft_port_is_full(struct soft_port *p);
 /* Passes queued packets to the PMD until the PMD accepts no more. */
 void soft_port_flush(struct soft_port *p);
 /*

@@ -30,6 +30,31 @@ soft_port_stack_init(struct soft_port_stack *s, const struct soft_port_opts *o,
 		(void)soft_neigh_add_static(&s->neigh, o->neigh[i].ip, o->neigh[i].mac);
 }
 
+void
+soft_port_stack_host(struct soft_port_stack *s)
+{
+	s->hosted = true;
+	soft_port_stack_set(s, s->mac, NULL, 0);
+}
+
+void
+soft_port_stack_set(struct soft_port_stack *s, const uint8_t mac[6], const uint8_t (*ip)[16],
+		    uint32_t n)
+{
+	uint32_t i;
+
+	static_assert(SOFT_PORT_ADDRS > SOFT_PORT_IPS, "no room for the options' addresses");
+	memmove(s->mac, mac, sizeof(s->mac));
+	memset(s->addr, 0, sizeof(s->addr));
+	for (i = 0; i < n; i++) {
+		memcpy(s->addr[i].addr, ip[i], sizeof(s->addr[i].addr));
+		s->addr[i].prefix = 128;
+	}
+	s->n_addr = n;
+	memset(s->guess, 0, sizeof(s->guess));
+	s->neigh.gen++;
+}
+
 bool
 soft_port_is_own_addr(const struct soft_port_stack *s, const uint8_t ip[16])
 {
@@ -180,6 +205,10 @@ soft_port_input(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 		s->stats.roce++;
 		s->stats.ecn_ce += (rx->net.tclass & 3) == 3;
 		return SOFT_PORT_IN_ROCE;
+	}
+	if (s->hosted) {
+		s->stats.hosted++;
+		return SOFT_PORT_IN_HOST;
 	}
 	if (why == SOFT_DROP_NONE && rx->l3_len == 0)
 		why = soft_neigh_arp(s, p + rx->l3_off, RTE_MIN(len, UINT16_MAX) - rx->l3_off, rx,

@@ -18,7 +18,11 @@
 #include "soft_neigh.h"
 #include "soft_port_opts.h"
 
-#define SOFT_PORT_ADDRS (SOFT_PORT_IPS + 1) /* Index 0 is the link-local address. */
+/*
+ * Largest number of addresses. A stack with the addresses of the options has SOFT_PORT_IPS and, at
+ * index 0, the link-local address. A hosted stack has those of the host.
+ */
+#define SOFT_PORT_ADDRS 16u
 
 /* Reason for which a frame is discarded. */
 enum soft_port_drop {
@@ -87,7 +91,7 @@ struct soft_port_guess {
 };
 
 struct soft_port_stack_stats {
-	uint64_t frames, roce, arp_answered, nd_answered, echo_answered, questions;
+	uint64_t frames, roce, hosted, arp_answered, nd_answered, echo_answered, questions;
 	uint64_t ecn_ce; /* Number of RoCE datagrams with the ECN mark CE. */
 	uint64_t drop[SOFT_DROPS];
 };
@@ -97,6 +101,11 @@ struct soft_port_stack {
 	struct soft_port_ip addr[SOFT_PORT_ADDRS];
 	uint32_t n_addr;
 	uint16_t vlan; /* 0 if untagged. */
+	/*
+	 * The host, a guest's kernel, sets the addresses, resolves MACs, and gets each frame that
+	 * is no RoCE datagram. The stack answers nothing.
+	 */
+	bool hosted;
 	struct soft_neigh neigh;
 	struct soft_port_stack_stats stats;
 	struct soft_port_guess guess[SOFT_PORT_GUESSES];
@@ -111,6 +120,15 @@ struct soft_port_stack {
 /* Sets up the addresses of @o, the link-local address of @mac, and the static neighbours. */
 void soft_port_stack_init(struct soft_port_stack *s, const struct soft_port_opts *o,
 			  const uint8_t mac[6], uint8_t *(*room)(void *, uint32_t), void *arg);
+
+/* Makes the stack a hosted stack, without addresses. */
+void soft_port_stack_host(struct soft_port_stack *s);
+/*
+ * Sets the MAC and the @n addresses of a hosted stack, at most SOFT_PORT_ADDRS. Cached headers
+ * become stale.
+ */
+void soft_port_stack_set(struct soft_port_stack *s, const uint8_t mac[6], const uint8_t (*ip)[16],
+			 uint32_t n);
 
 /* Returns true if @ip is one of the port's addresses. */
 bool soft_port_is_own_addr(const struct soft_port_stack *s, const uint8_t ip[16]);
@@ -150,6 +168,7 @@ enum soft_port_in {
 	SOFT_PORT_IN_DROPPED,
 	SOFT_PORT_IN_DONE, /* ARP, ND or ICMP; the stack has processed the frame. */
 	SOFT_PORT_IN_ROCE, /* *rx is a RoCE datagram for one of the port's addresses. */
+	SOFT_PORT_IN_HOST, /* The frame is for the host; only a hosted stack returns this. */
 };
 enum soft_port_in soft_port_input(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 				  const struct soft_port_hw *hw, struct soft_port_rx *rx,

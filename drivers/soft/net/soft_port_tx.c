@@ -270,9 +270,22 @@ build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port
 	return m;
 }
 
+/*
+ * Finds the MAC of @ip. A host has resolved it already: @to. The entry of the neighbour table that
+ * *hint then names is not used.
+ */
 static enum soft_port_sent
-reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint16_t *hint, uint8_t mac[6])
+reach(struct soft_port *p, const uint8_t ip[16], const uint8_t *to, uint64_t now, uint16_t *hint,
+      uint8_t mac[6])
 {
+	if (p->stack.hosted) {
+		if (to == NULL)
+			return SOFT_PORT_UNREACHABLE;
+		memcpy(mac, to, 6);
+		if (hint != NULL)
+			*hint = 0;
+		return SOFT_PORT_SENT;
+	}
 	switch (soft_port_resolve(&p->stack, ip, now, hint, mac)) {
 	case SOFT_NEIGH_FOUND:
 		return SOFT_PORT_SENT;
@@ -288,7 +301,7 @@ reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint16_t *hint, u
 enum soft_port_sent
 soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint8_t mac[6])
 {
-	return reach(p, ip, now, NULL, mac);
+	return reach(p, ip, NULL, now, NULL, mac);
 }
 
 /*
@@ -296,7 +309,7 @@ soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint8_t
  * Returns the reason if there is no path now.
  */
 static __rte_noinline enum soft_port_sent
-find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
+find_path(struct soft_port *p, const struct bb_roce_net *net, const uint8_t *to, uint64_t now,
 	  struct soft_port_path *path)
 {
 	bool v4 = soft_ip_is_v4(net->dst);
@@ -306,7 +319,7 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
 	path->len = 0;
 	if (!soft_port_is_own_addr(&p->stack, net->src) || soft_ip_is_v4(net->src) != v4)
 		return SOFT_PORT_REFUSED;
-	sent = reach(p, net->dst, now, &path->hint, mac);
+	sent = reach(p, net->dst, to, now, &path->hint, mac);
 	if (sent != SOFT_PORT_SENT)
 		return sent;
 	/*
@@ -358,7 +371,7 @@ soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 			own.hint = SOFT_NEIGH_NONE;
 			path = &own;
 		}
-		sent = find_path(p, tx->net, now, path);
+		sent = find_path(p, tx->net, tx->mac, now, path);
 		if (sent != SOFT_PORT_SENT)
 			return sent;
 	}
@@ -375,7 +388,7 @@ soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 
 enum soft_port_sent
 soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len, const uint8_t dst[16],
-		  uint64_t now)
+		  const uint8_t to[6], uint64_t now)
 {
 	uint32_t l2 = soft_port_eth_len(&p->stack);
 	enum soft_port_sent sent;
@@ -387,7 +400,7 @@ soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len, const ui
 	}
 	if (len > p->eth.frame - l2)
 		return SOFT_PORT_REFUSED;
-	sent = reach(p, dst, now, NULL, mac);
+	sent = reach(p, dst, to, now, NULL, mac);
 	if (sent != SOFT_PORT_SENT)
 		return sent;
 	at = soft_port_room(p, l2 + len);
@@ -399,4 +412,32 @@ soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len, const ui
 			  soft_ip_is_v4(dst) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 	memcpy(at + l2, ip, len);
 	return SOFT_PORT_SENT;
+}
+
+enum soft_port_sent
+soft_port_send_frame(struct soft_port *p, const uint8_t *frame, uint32_t len)
+{
+	uint8_t *at;
+
+	if (!p->up) {
+		p->stats.tx_down++;
+		return SOFT_PORT_DOWN;
+	}
+	if (len > p->eth.frame)
+		return SOFT_PORT_REFUSED;
+	at = soft_port_room(p, len);
+	if (at == NULL) {
+		p->stats.tx_full++;
+		return SOFT_PORT_FULL;
+	}
+	memcpy(at, frame, len);
+	return SOFT_PORT_SENT;
+}
+
+bool
+soft_port_is_full(struct soft_port *p)
+{
+	if (p->txq_n == SOFT_PORT_TXQ)
+		soft_port_flush(p);
+	return p->txq_n == SOFT_PORT_TXQ;
 }

@@ -46,6 +46,12 @@ on_frames(void *arg, struct rte_mbuf **m, uint32_t n)
 }
 
 static void
+on_host(void *arg, struct rte_mbuf *m)
+{
+	soft_frames_hold(arg, m);
+}
+
+static void
 on_lost(void *arg)
 {
 	struct soft_netif *nif = arg;
@@ -54,7 +60,12 @@ on_lost(void *arg)
 }
 
 const struct soft_port_ops soft_link_port_rx = {
-	.on_frames = on_frames, .on_roce = on_roce, .on_link = on_link, .on_lost = on_lost};
+	.on_frames = on_frames,
+	.on_roce = on_roce,
+	.on_host = on_host,
+	.on_link = on_link,
+	.on_lost = on_lost,
+};
 
 /* ---- Turns of the engine */
 
@@ -199,6 +210,7 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 	uint8_t hdr[BB_ROCE_MAX_HDR];
 	const struct soft_port_tx tx = {
 		.net = &p->to->net,
+		.mac = p->to->mac,
 		.path = &p->to->path,
 		.hdr = hdr,
 		.hdr_len = bb_roce_build(hdr, p->pkt),
@@ -230,7 +242,7 @@ link_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 		if (!soft_netif_mine(e))
 			return SOFT_LINK_FULL;
 		sent = link_sent(e, soft_port_send_ip(nif->port, m->data, m->len, m->net.dst,
-						      soft_engine_ns(e)));
+						      m->mac, soft_engine_ns(e)));
 		if (sent == SOFT_LINK_SENT && bb_roce_is_mcast(m->net.dst))
 			soft_wire_cast_own(e->dev, m);
 	}

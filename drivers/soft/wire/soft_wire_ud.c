@@ -24,7 +24,8 @@ soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_
 	soft_ud_net(qp, av, &net);
 	if (net.sport == 0)
 		net.sport = (uint16_t)(0xc000 | (qp->qpn & 0x3fff));
-	if (memcmp(&net, &dest->net, sizeof(net)) != 0) {
+	if (memcmp(&net, &dest->net, sizeof(net)) != 0 ||
+	    memcmp(dest->mac, av->rmac, sizeof(dest->mac)) != 0) {
 		dest->net = net;
 		memset(&dest->path, 0, sizeof(dest->path));
 	}

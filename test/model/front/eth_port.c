@@ -4,6 +4,7 @@
 #include "eth_port.h"
 
 struct port *ports[2];
+const char *port_devices[2] = {"soft0,link=eth", "soft1,link=eth"};
 
 uint8_t *
 queue_box(struct port *p, uint16_t op, uint32_t cqn, const struct pages *ring, uint64_t dbr,
@@ -178,14 +179,13 @@ read_frame(struct port *p, uint32_t i, uint8_t *to, uint32_t len)
 int
 ports_open(void **state)
 {
-	static const char *const devices[2] = {"soft0,link=eth", "soft1,link=eth"};
 	uint32_t i, k;
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
 		struct port *p = ports[i] = test_calloc(1, sizeof(*p));
 
-		g_open(&p->g, devices[i]);
+		g_open(&p->g, port_devices[i]);
 		OK(front_ethernet(p->g.f));
 		p->uar = g_alloc(&p->g, BB_PRM_OP_ALLOC_UAR, 0);
 		p->pd = g_alloc(&p->g, BB_PRM_OP_ALLOC_PD, 0);

@@ -36,6 +36,7 @@ struct port {
 };
 
 extern struct port *ports[2];
+extern const char *port_devices[2]; /* the device of each port and its options */
 
 /* Begins CREATE_SQ or CREATE_RQ. Returns the context in the mailbox. */
 uint8_t *queue_box(struct port *p, uint16_t op, uint32_t cqn, const struct pages *ring,

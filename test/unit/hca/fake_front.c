@@ -114,6 +114,15 @@ front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, con
 	return fake_front.address_ret;
 }
 
+bool
+front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame)
+{
+	(void)f;
+	(void)mac;
+	(void)frame;
+	return false;
+}
+
 void
 front_ethernet_stop(struct front *f, bool stop)
 {
