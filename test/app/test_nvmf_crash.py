@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""examples/nvmf: targets killed under load. The next target has the data of all acknowledged writes.
+
+usage: test_nvmf_crash.py NVMF_CRASH NVMF_TARGET KILLS
+"""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from apptest import CPUS, LIMIT
+
+CRASH, TARGET, KILLS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), int(sys.argv[3])
+NQN = 'nqn.2026-01.org.example:disk'
+EAL = ['--no-huge', '-m', '128', '--no-pci', '--no-shconf', '--no-telemetry', '--log-level=lib.eal:4']
+SIZE = 512 * 4096
+
+
+class Crash(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(dir=os.environ.get('STORAGE_TEST_DIR'))
+        self.addCleanup(self.folder.cleanup)
+        self.disk = os.path.join(self.folder.name, 'disk')
+        self.log = open(os.path.join(self.folder.name, 'log'), 'w+')
+        self.addCleanup(self.log.close)
+        self.fabric = 'nvc%d_%s' % (os.getpid(), self.id().rsplit('.', 1)[1][-8:])
+        self.io = []
+        self.seed = random.randrange(1 << 32)
+        print('seed %d' % self.seed, flush=True)
+
+    def popen(self, args, cpu, out):
+        proc = subprocess.Popen([args[0], '-l', str(CPUS[cpu % len(CPUS)]), *EAL, '--', *args[1:]], text=True, stdout=out,
+                                stderr=self.log)
+        self.addCleanup(self.end, proc)
+        return proc
+
+    def end(self, proc):
+        if proc.poll() is None:
+            proc.kill()
+        proc.wait(LIMIT)
+        if proc.stdout is not None:
+            proc.stdout.close()
+
+    def target(self):
+        """Starts a target; without io_uring, where that is forbidden."""
+        proc = self.popen([TARGET, '--device', 'soft0,shm=%s,ip=192.0.2.9/24' % self.fabric, '--queues', '8', '--depth', '64',
+                           '--max-io', '16K', '--subsystem', NQN, '--namespace', 'file:%s,size=%d' % (self.disk, SIZE), *self.io],
+                          0, subprocess.PIPE)
+        for line in proc.stdout:
+            if ' port ' in line:
+                return proc
+        self.log.seek(0)
+        text = self.log.read()
+        if 'refuses io_uring' in text and not self.io:
+            self.io = ['--io', 'sync']
+            return self.target()
+        self.fail(text)
+
+    def until(self, proc, words):
+        for line in proc.stdout:
+            if line.startswith(words):
+                return line
+        self.log.seek(0)
+        self.fail('%s\nexit status %s\n%s' % (words, proc.wait(LIMIT), self.log.read()[-4000:]))
+
+    def writer(self, kills):
+        return self.popen([CRASH, 'soft0,shm=%s,ip=192.0.2.10/24' % self.fabric, '192.0.2.9:4420', NQN, str(kills), str(self.seed)],
+                          1, subprocess.PIPE)
+
+    def test_next_target_has_all_acknowledged_writes(self):
+        target = self.target()
+        writer = self.writer(KILLS)
+        dice = random.Random(self.seed)
+        for kill in range(KILLS):
+            self.until(writer, 'busy %d' % kill)
+            time.sleep(dice.random() * 0.05)
+            target.kill()
+            self.end(target)
+            target = self.target()
+        line = self.until(writer, 'round %d: ' % KILLS)
+        self.assertEqual(writer.wait(LIMIT), 0)
+        print('%d kills, %s' % (KILLS, line), flush=True)
+
+    def test_lost_write_is_found(self):
+        target = self.target()
+        writer = self.writer(1)
+        self.until(writer, 'busy 0')
+        target.kill()
+        self.end(target)
+        with open(self.disk, 'r+b') as f:
+            f.write(bytes(SIZE))
+        self.target()
+        self.until(writer, 'LOST: block ')
+        self.assertEqual(writer.wait(LIMIT), 1)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
