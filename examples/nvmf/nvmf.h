@@ -144,6 +144,8 @@ struct nvmf_target_attr {
 	uint32_t io_queues;  /* of a controller, 1 to NVMF_MAX_QUEUES */
 	uint32_t io_depth;   /* entries of an I/O queue, 2 to NVMF_MAX_DEPTH */
 	uint32_t ctrls;      /* controllers of all subsystems, 1 to 65519 */
+	/* ms: longest keep-alive time of hosts, which must ask for one; 0: no limit */
+	uint32_t keep_alive;
 	const struct nvmf_port *ports;
 	uint32_t nports;
 	const struct nvmf_ops *ops;

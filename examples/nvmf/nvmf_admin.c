@@ -89,6 +89,8 @@ set_features(struct nvmf_req *r)
 		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
 	} else if (!nvmf_exact(r, 0)) {
 		return;
+	} else if ((uint8_t)cdw10 == FEAT_KATO && !nvmf_kato_valid(c->target, c->subsys, value)) {
+		nvmf_refuse(r, SC_KATO_INVALID);
 	} else if ((uint8_t)cdw10 == FEAT_KATO) {
 		nvmf_ctrl_kato(c, value);
 		nvmf_end(r, SC_OK, 0);

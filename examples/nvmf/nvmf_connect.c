@@ -70,6 +70,10 @@ connect_admin(struct nvmf_req *r, struct nvmf_subsys *s, const char *host)
 		invalid(r, AT_COND_CNTLID | CONNECT_IN_DATA);
 		return;
 	}
+	if (!nvmf_kato_valid(r->q->t, s, get32(r->cmd + AT_CON_KATO))) {
+		invalid(r, AT_CON_KATO);
+		return;
+	}
 	c = nvmf_ctrl_create(r->q->t, s);
 	if (c == NULL) {
 		nvmf_end(r, SC_CONNECT_BUSY, 0);

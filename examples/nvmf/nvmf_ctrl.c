@@ -219,6 +219,12 @@ nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms)
 	nvmf_ctrl_alive(c);
 }
 
+bool
+nvmf_kato_valid(const struct nvmf_target *t, const struct nvmf_subsys *s, uint32_t ms)
+{
+	return t->attr.keep_alive == 0 || s->discovery || (ms != 0 && ms <= t->attr.keep_alive);
+}
+
 struct nvmf_ns *
 nvmf_ctrl_ns(const struct nvmf_ctrl *c, uint32_t nsid)
 {

@@ -51,6 +51,8 @@ void nvmf_ctrl_fail(struct nvmf_ctrl *c, const char *why);
 void nvmf_ctrl_disable(struct nvmf_ctrl *c);
 void nvmf_ctrl_alive(struct nvmf_ctrl *c);
 void nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms);
+/* Returns whether a host of subsystem @s may have the keep-alive time @ms. */
+bool nvmf_kato_valid(const struct nvmf_target *t, const struct nvmf_subsys *s, uint32_t ms);
 void nvmf_ctrl_event(struct nvmf_ctrl *c, uint32_t bit);
 void nvmf_ctrl_events_send(struct nvmf_ctrl *c);
 struct nvmf_ns *nvmf_ctrl_ns(const struct nvmf_ctrl *c, uint32_t nsid);

@@ -53,6 +53,8 @@ static const char text[] =
 	"                       (default 128K)\n"
 	"  --in-capsule BYTES   data that a command may carry, 0 to 16K, a multiple of 16\n"
 	"                       (default 4K)\n"
+	"  --keep-alive MS      longest keep-alive time that a host may ask for; a host that asks for\n"
+	"                       none is refused (default 0: any, and none)\n"
 	"  -h, --help           this text\n"
 	"\n"
 	"Configuration file\n"
@@ -140,6 +142,7 @@ static const struct setting {
 	{"depth", NULL, false, offsetof(struct config, depth), 2, NVMF_MAX_DEPTH, 1},
 	{"io-queues", NULL, false, offsetof(struct config, io_queues), 1, NVMF_MAX_QUEUES, 1},
 	{"queues", NULL, false, offsetof(struct config, queues), 1, 4096, 1},
+	{"keep-alive", NULL, false, offsetof(struct config, keep_alive), 0, UINT32_MAX, 1},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -175,7 +178,7 @@ set(struct config *c, const char *name, const char *value)
 			c, name, value,
 			"unknown; known are serial, host and namespace in [subsystem NQN], "
 			"and device, listen, io, block, max-io, in-capsule, depth, "
-			"io-queues and queues in [target]");
+			"io-queues, queues and keep-alive in [target]");
 	if (c->line != 0 && !s->of_subsystem && (c->ini.section == NULL || c->current != NULL))
 		return config_wrong(c, name, value, "put it into the section [target]");
 	return s->set != NULL ? s->set(c, value) : set_number(c, s, value);

@@ -77,7 +77,7 @@ struct config {
 	struct subsystem subsystem[MAX_SUBSYSTEMS];
 	uint32_t subsystems;
 	struct subsystem *current; /* that the next settings belong to; NULL: none */
-	uint32_t block, depth, max_io, in_capsule, io_queues, queues;
+	uint32_t block, depth, max_io, in_capsule, io_queues, queues, keep_alive;
 	bool uring;
 	uint32_t line;                               /* position in the file; 0: the command line */
 	struct ini ini;                              /* has the strings of the file */

@@ -304,6 +304,7 @@ fixed_setting(const struct config *a, const struct config *b)
 	       : a->in_capsule != b->in_capsule ? "in-capsule"
 	       : a->io_queues != b->io_queues   ? "io-queues"
 	       : a->queues != b->queues         ? "queues"
+	       : a->keep_alive != b->keep_alive ? "keep-alive"
 	       : a->uring != b->uring           ? "io"
 						: NULL;
 }

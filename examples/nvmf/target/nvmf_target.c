@@ -191,6 +191,7 @@ run(struct config *c)
 		.io_queues = c->io_queues,
 		.io_depth = c->depth,
 		.ctrls = c->queues,
+		.keep_alive = c->keep_alive,
 		.ports = ports,
 		.nports = c->listeners,
 		.ops = &nvmf_rdma_ops,

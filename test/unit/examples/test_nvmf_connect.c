@@ -485,6 +485,41 @@ TEST_WITH(setup, teardown, test_keep_alive_timer_closes_all_queues_of_a_silent_h
 	nvmf_host_drop(&host, io);
 }
 
+TEST_WITH(setup, teardown, test_keep_alive_time_over_the_limit_is_refused)
+{
+	static const struct {
+		uint32_t ms;
+		bool ok;
+	} cases[] = {{0, false}, {1, true}, {5000, true}, {5001, false}, {UINT32_MAX, false}};
+	struct nvmf_queue *q;
+	uint8_t cmd[NVMF_SQE];
+
+	host.t->attr.keep_alive = 5000;
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		q = nvmf_host_queue(&host, 0, IO_DEPTH);
+		nvmf_host_connect_cmd(&host, cmd, SUBSYS_OPEN, 0, NVMF_CNTLID_ANY, IO_DEPTH);
+		put32(cmd + AT_CON_KATO, cases[i].ms);
+		if (!cases[i].ok) {
+			assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_CONNECT_PARAM | SC_DNR);
+			INVALID_SQE(AT_CON_KATO);
+			nvmf_host_drop(&host, q);
+			continue;
+		}
+		assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_OK);
+		assert_int_equal(nvmf_host_set_cc(&host, q, CC_ENTRIES_NVM | CC_EN), SC_OK);
+		nvmf_host_cmd(&host, cmd, ADM_SET_FEATURES, 0, 0);
+		put32(cmd + AT_CDW10, FEAT_KATO);
+		put32(cmd + AT_CDW11, 5001);
+		assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_KATO_INVALID | SC_DNR);
+		put32(cmd + AT_CDW11, 4000);
+		assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_OK);
+		nvmf_host_drop(&host, q);
+	}
+	/* Discovery needs none. */
+	q = nvmf_host_admin(&host, NVMF_DISCOVERY);
+	nvmf_host_drop(&host, q);
+}
+
 /* Connects an admin queue at the time 1000 with a keep-alive time of 2 s. */
 static struct nvmf_queue *
 connect_for_2s(void)
