@@ -211,6 +211,8 @@ struct soft_engine {
 	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: handled at the end of the turn */
 	bool alone;       /* the engine has one page, and the page has one owner; __atomic */
 	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL, so that each poll runs a turn */
+	bool chores;      /* rare work may exist (soft_engine_chores()): set with such work */
+	bool plain;       /* no option changes how WQEs execute: neither defect, fault nor wire */
 	uint32_t turns;   /* 1 if every poll runs a turn (soft_engine.c), with or without work */
 	uint32_t n_watch;
 	struct soft_watch **watch;
@@ -327,9 +329,7 @@ soft_engine_alone(const struct soft_engine *e)
 static inline void
 soft_now(struct soft_engine *e)
 {
-	if (unlikely(e->dev->opts.no_clock))
-		return;
-	if (e->stamped)
+	if (likely(e->stamped) || unlikely(e->dev->opts.no_clock))
 		return;
 	/* Waits for the loads that showed another core's posts, then reads the TSC. */
 	if (e->page == NULL)

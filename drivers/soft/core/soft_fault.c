@@ -55,6 +55,7 @@ soft_fault_cq(struct soft_engine *e, struct soft_cq *cq)
 	rte_ticketlock_unlock(&cq->lock);
 	soft_event_raise(e->dev, cq->obj, BB_PRM_EVENT_CQ_ERROR);
 	e->failures |= SOFT_CQ_FAILED;
+	e->chores = true;
 }
 
 bool

@@ -139,6 +139,7 @@ soft_qp_fail(struct soft_qp *qp, uint16_t event)
 	TAILQ_INSERT_TAIL(&e->failed, qp, err);
 	qp->has_failed = true;
 	e->failures |= SOFT_QP_FAILED;
+	e->chores = true;
 	/*
 	 * The control path may fail a QP while the engine runs no turn. The flag "pending" makes
 	 * the next poll run a turn, which handles the failure.
@@ -156,4 +157,5 @@ soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq)
 	SOFT_COUNT(qp, cq_overflow);
 	soft_event_raise(e->dev, cq->obj, BB_PRM_EVENT_CQ_ERROR);
 	e->failures |= SOFT_CQ_FAILED;
+	e->chores = true;
 }

@@ -92,6 +92,7 @@ moderate(struct soft_engine *e, struct soft_cq *cq)
 		return;
 	cq->moderated = true;
 	TAILQ_INSERT_TAIL(&e->moderated, cq, mod);
+	e->chores = true;
 	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 }
 

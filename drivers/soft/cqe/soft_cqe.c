@@ -51,14 +51,14 @@ soft_cqe_write_locked(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq, u
 
 bool
 soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
-		    const struct soft_cqe_parts *c)
+		    struct soft_cqe_parts c)
 {
 	uint32_t flags = __atomic_load_n(&cq->flags, __ATOMIC_RELAXED);
 	bool died = false, ok;
 
 	if ((flags & SOFT_CQ_SHARED) != 0)
 		rte_ticketlock_lock(&cq->lock);
-	ok = soft_cqe_write_locked(e, qp->qpn, cq, flags, c, &died);
+	ok = soft_cqe_write_locked(e, qp->qpn, cq, flags, &c, &died);
 	if ((flags & SOFT_CQ_SHARED) != 0)
 		rte_ticketlock_unlock(&cq->lock);
 	if (died)

@@ -20,10 +20,6 @@
 #define SOFT_CQE_SE (1u << 1) /* bit of op_own: completion of a solicited message */
 
 struct soft_cqe_parts;
-/* Writes a CQE to a CQ whose flags are not 0 (armed, shared or otherwise not on the fast path). */
-bool soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
-			 const struct soft_cqe_parts *c);
-
 /*
  * Adds a CQE to the open block of compressed CQEs, or opens a block. Returns false if the CQE
  * cannot be compressed.
@@ -103,6 +99,14 @@ soft_cqe_put(const struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	return true;
 }
 
+/*
+ * Writes a CQE to a CQ whose flags are not 0 (armed, shared or otherwise not on the fast path).
+ * Gets a copy of @c, because the caller could not hold its own in registers if it passed an
+ * address.
+ */
+bool soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
+			 struct soft_cqe_parts c);
+
 /* Writes a CQE. Returns false if the CQ has overrun, with this CQE or with an earlier one. */
 static inline bool
 soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq, uint64_t w4,
@@ -116,15 +120,8 @@ soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *c
 	 * Another thread may set SOFT_CQ_SHARED while this CQE is written. That is safe, because no
 	 * other engine writes to the CQ before soft_quiesce() returns.
 	 */
-	if (unlikely(__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) != 0)) {
-		/*
-		 * Passes a copy, because the compiler could not hold @c in registers if its address
-		 * were passed.
-		 */
-		const struct soft_cqe_parts parts = c;
-
-		return soft_cqe_write_slow(e, qp, cq, &parts);
-	}
+	if (unlikely(__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) != 0))
+		return soft_cqe_write_slow(e, qp, cq, c);
 	ok = soft_cqe_put(e, qp->qpn, cq, &c, false, &died);
 	if (unlikely(died))
 		soft_cq_fail(e, qp, cq);

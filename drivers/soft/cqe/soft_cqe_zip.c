@@ -149,6 +149,7 @@ soft_zip_take(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	if (!z->queued) {
 		z->queued = true;
 		TAILQ_INSERT_TAIL(&e->zips, cq, zips);
+		e->chores = true;
 	}
 	return true;
 }

@@ -43,90 +43,108 @@
 
 #define SOFT_FEW_QPS 4
 
-void
-soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
+/* Handles a send doorbell record that announces @posted blocks, more than the ring has. */
+static __rte_noinline __attribute__((cold)) void
+soft_record_bad(struct soft_qp *qp, uint32_t posted)
 {
-	uint32_t rec, state = qp->state;
-	uint16_t pi, posted;
+	SOFT_LOG(ERR,
+		 "%s QP 0x%x: the send doorbell record (%u) announces %u blocks, but the ring has "
+		 "%u: write the block counter, big endian, to word 1",
+		 qp->dev->name, qp->qpn, (uint16_t)(qp->sq_ci + posted), posted, 1u << qp->log_sq);
+	qp->sq_pi = qp->sq_ci;
+	soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+}
 
-	if (unlikely(!qp->has_sq))
-		return;
-	if (unlikely(state != BB_PRM_QP_RTS)) {
-		if (state == BB_PRM_QP_ERR)
-			soft_qp_flush(e, qp);
-		return;
-	}
+/* Runs the new WQEs of a QP on a port. */
+static __rte_noinline void
+soft_look_wire(struct soft_engine *e, struct soft_qp *qp)
+{
 	/*
-	 * If the device polls on its own core, another core has the WQE in its cache, so a prefetch
-	 * saves time.
+	 * A QP on a port that has no work, no running timer and no delayed ACK has received nothing
+	 * and has no request outstanding. Only in this state may its requests access the peer's
+	 * memory directly.
 	 */
-	rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
-	rec = bb_dbrec_load(&qp->dbrec[1]);
-	qp->uar->watch->last[qp->scan_slot] = rec;
-	pi = (uint16_t)bb_be32(rec);
-	posted = (uint16_t)(pi - qp->sq_ci);
-	if (unlikely(posted > 1u << qp->log_sq)) {
-		SOFT_LOG(ERR,
-			 "%s QP 0x%x: the send doorbell record (%u) announces %u blocks, but the "
-			 "ring has %u: write the block counter, big endian, to word 1",
-			 e->dev->name, qp->qpn, pi, posted, 1u << qp->log_sq);
-		qp->sq_pi = qp->sq_ci;
-		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
-		return;
-	}
-	qp->sq_pi = pi;
-	if (qp->queued == SOFT_Q_NONE) {
-		/*
-		 * A QP on a port that has no work, no running timer and no delayed ACK has received
-		 * nothing and has no request outstanding. Only in this state may its requests
-		 * access the peer's memory directly.
-		 */
-		if (qp->wire != NULL && qp->wire->shm_tx != NULL) {
-			uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);
+	if (qp->queued == SOFT_Q_NONE && qp->wire->shm_tx != NULL) {
+		uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);
 
-			if (done == SOFT_RUN_WQES && qp->sq_ci != pi)
-				soft_qp_queue(e, qp);
-			if (done == SOFT_RUN_WQES || (done != 0 && qp->sq_ci == pi))
-				return;
-		}
-	} else if (qp->wire == NULL) {
-		return;
+		if (done == SOFT_RUN_WQES && qp->sq_ci != qp->sq_pi)
+			soft_qp_queue(e, qp);
+		if (done == SOFT_RUN_WQES || (done != 0 && qp->sq_ci == qp->sq_pi))
+			return;
 	}
 	/*
 	 * A QP on a port may be on the list of timers, because requests wait for an ACK or
 	 * response. Its new WQEs run now all the same.
 	 */
-	if (qp->wire == NULL || e->page == NULL)
+	if (e->page == NULL)
 		soft_now(e);
-	if (qp->wire != NULL)
-		soft_wire_run(e, qp->wire);
-	else
-		soft_req_run(e, qp);
+	soft_wire_run(e, qp->wire);
 }
 
-/* Handles a doorbell that software rang in the UAR page; @head is the first 8 bytes stored. */
-static void
-soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
+/* The rare cases are calls at the end, so that the others save no registers. */
+void
+soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 {
-	struct soft_qp *qp;
-	uint32_t qpn;
+	uint32_t rec, posted;
 
-	w->left = w->n;
-	e->work++;
-	qpn = soft_be32((uint8_t *)&head + 4) >> 8;
-	qp = soft_qp_find(e->dev, qpn);
-	if (unlikely(qp == NULL)) {
+	if (unlikely(!qp->has_sq))
+		return;
+	if (unlikely(qp->state != BB_PRM_QP_RTS)) {
+		if (qp->state == BB_PRM_QP_ERR)
+			soft_qp_flush(e, qp);
+		return;
+	}
+	/* The WQE is in the cache of another core, if the device polls on its own core. */
+	if (e->page == NULL)
+		rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
+	rec = bb_dbrec_load(&qp->dbrec[1]);
+	qp->uar->watch->last[qp->scan_slot] = rec;
+	posted = (uint16_t)(bb_be32(rec) - qp->sq_ci);
+	if (unlikely(posted > 1u << qp->log_sq)) {
+		soft_record_bad(qp, posted);
+		return;
+	}
+	qp->sq_pi = (uint16_t)bb_be32(rec);
+	if (unlikely(qp->wire != NULL)) {
+		soft_look_wire(e, qp);
+		return;
+	}
+	if (unlikely(qp->queued != SOFT_Q_NONE))
+		return;
+	soft_now(e);
+	soft_req_run(e, qp);
+}
+
+/* Rejects a doorbell for QP number @qpn, which does not exist or belongs to another page. */
+static __rte_noinline __attribute__((cold)) void
+soft_doorbell_bad(struct soft_engine *e, const struct soft_watch *w, uint32_t qpn)
+{
+	const struct soft_qp *qp = soft_qp_find(e->dev, qpn);
+
+	if (qp == NULL) {
 		e->bad_qpn++;
 		SOFT_LOG(WARNING, "%s: ignored a doorbell on UAR page %u: QP 0x%x does not exist",
 			 e->dev->name, w->uar->id, qpn);
 		return;
 	}
-	if (unlikely(qp->uar != w->uar)) {
-		e->wrong_uar++;
-		SOFT_LOG(WARNING,
-			 "%s QP 0x%x: ignored a doorbell on UAR page %u: the QP was created with "
-			 "UAR page %u: ring the doorbell there",
-			 e->dev->name, qpn, w->uar->id, qp->uar->id);
+	e->wrong_uar++;
+	SOFT_LOG(WARNING,
+		 "%s QP 0x%x: ignored a doorbell on UAR page %u: the QP was created with "
+		 "UAR page %u: ring the doorbell there",
+		 e->dev->name, qpn, w->uar->id, qp->uar->id);
+}
+
+/* Handles a doorbell that software rang in the UAR page; @head is the first 8 bytes stored. */
+static inline void
+soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
+{
+	const uint32_t qpn = bb_be32((uint32_t)(head >> 32)) >> 8;
+	struct soft_qp *qp = soft_qp_find(e->dev, qpn);
+
+	w->left = w->n;
+	e->work++;
+	if (unlikely(qp == NULL || qp->uar != w->uar)) {
+		soft_doorbell_bad(e, w, qpn);
 		return;
 	}
 	w->hot = qp->scan_slot;
@@ -156,16 +174,10 @@ soft_reg_copied(const uint64_t *reg)
 	return any != 0;
 }
 
-/*
- * Handles a store to a register. The caller has checked by soft_engine_alone() that no other thread
- * can store to the register meanwhile.
- */
-static void
-soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
+/* Handles a store to a register that may be a copy of a WQE, or whose halves may be stale. */
+static __rte_noinline void
+soft_reg_take_copy(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64_t head)
 {
-	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
-
-	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
 	/* The page had several owners before, so its registers may hold stale copies of WQEs. */
 	if (unlikely(w->bf != 0))
 		soft_bf_reset(w);
@@ -174,8 +186,24 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	soft_doorbell(e, w, head);
 }
 
+/*
+ * Handles a store to a register. The caller has checked by soft_engine_alone() that no other thread
+ * can store to the register meanwhile.
+ */
+static __rte_noinline void
+soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
+{
+	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
+	if (w->n == 1 || unlikely(w->bf != 0))
+		soft_reg_take_copy(e, w, reg, head);
+	else
+		soft_doorbell(e, w, head);
+}
+
 /* Handles a store to a register while software may store to the register again. */
-static void
+static __rte_noinline void
 soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t *reg)
 {
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE), copy[SOFT_BF_WORDS];

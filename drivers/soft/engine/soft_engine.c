@@ -98,8 +98,10 @@ soft_engine_chores(struct soft_engine *e)
 		soft_zip_run(e);
 	if (e->net.busy)
 		e->net.busy = soft_net_run(e);
-	return !TAILQ_EMPTY(&e->errs) | !TAILQ_EMPTY(&e->moderated) |
-	       !TAILQ_EMPTY(&e->held_packets) | e->net.busy;
+	e->chores = !TAILQ_EMPTY(&e->errs) || !TAILQ_EMPTY(&e->moderated) ||
+		    !TAILQ_EMPTY(&e->held_packets) || e->failures != 0 || !TAILQ_EMPTY(&e->zips) ||
+		    e->net.busy;
+	return e->chores;
 }
 
 /*
@@ -151,11 +153,11 @@ soft_engine_watch_all(struct soft_engine *e)
 }
 
 /*
- * Checks the registers and doorbell records of all pages. Returns a value other than 0 if the next
- * poll must continue the scan.
+ * Checks the registers and doorbell records of all pages. @rung: soft_page_rung() of the only page;
+ * ignored with several pages. Returns a value other than 0 if the next poll must continue the scan.
  */
 static inline uint32_t
-soft_engine_watch(struct soft_engine *e)
+soft_engine_watch(struct soft_engine *e, bool rung)
 {
 	struct soft_watch *w;
 
@@ -163,22 +165,10 @@ soft_engine_watch(struct soft_engine *e)
 		return soft_engine_watch_all(e);
 	w = e->watch[0];
 	/* Fast path: in most polls the page has not changed. */
-	if ((w->left | w->cq_left | e->always) == 0 && !soft_page_rung(e->page))
+	if (!rung && (w->left | w->cq_left | e->always) == 0)
 		return 0;
 	soft_watch_poll(e, w);
 	return w->left | w->cq_left;
-}
-
-/*
- * Returns true if the engine has work that is rare: events to delay, QPs in ERR, open compressed
- * blocks, delayed packets, failures or injected faults. One test covers all.
- */
-static inline bool
-soft_engine_has_chores(const struct soft_engine *e)
-{
-	return ((uintptr_t)TAILQ_FIRST(&e->moderated) | (uintptr_t)TAILQ_FIRST(&e->errs) |
-		(uintptr_t)TAILQ_FIRST(&e->zips) | (uintptr_t)TAILQ_FIRST(&e->held_packets) |
-		(uintptr_t)e->failures | (uintptr_t)e->net.busy) != 0;
 }
 
 /* Schedules the QPs whose timers have expired, then runs the QPs with work. */
@@ -189,21 +179,6 @@ soft_engine_lists(struct soft_engine *e)
 		soft_timers_run(e);
 	if (unlikely(e->n_run != 0))
 		soft_run_list(e);
-}
-
-/*
- * Reads the clock at the start of a turn after a doorbell of this thread. Other turns of an engine
- * without a port need no clock. The TSC is read before the lock is taken, because reading it here
- * is nearly free. The lock waits until the stores of the post are visible. A read after the lock
- * would wait for them, too, and cost a sixth of a WRITE.
- */
-static inline void
-soft_engine_stamp(struct soft_engine *e)
-{
-	if (soft_engine_alone(e) && soft_page_rung(e->page) && likely(!e->dev->opts.no_clock)) {
-		e->now = rte_rdtsc();
-		e->stamped = true;
-	}
 }
 
 /* Begins a turn of an engine with a link. The link's turns need the time if it is polled. */
@@ -220,72 +195,106 @@ soft_engine_begin(struct soft_engine *e, const struct soft_link_ops *link)
 
 /* Turn of an engine whose link receives packets by a call, after the doorbells. */
 static inline uint32_t
-soft_engine_run_port(struct soft_engine *e, const struct soft_link_ops *link)
+soft_engine_run_port(struct soft_engine *e, const struct soft_link_ops *link, bool rung)
+{
+	uint32_t pending;
+
+	e->early = true;
+	pending = soft_engine_watch(e, rung);
+	e->early = false;
+	while (unlikely(!TAILQ_EMPTY(&e->late)))
+		soft_qp_queue(e, TAILQ_FIRST(&e->late));
+	link->receive(e);
+	soft_engine_lists(e);
+	return pending | (TAILQ_FIRST(&e->late) != NULL);
+}
+
+/* Ends a turn. Stores whether the next poll must run a turn in any case. */
+static inline void
+soft_engine_end(struct soft_engine *e, uint32_t pending)
+{
+	if (unlikely(e->served != NULL || !LIST_EMPTY(&e->uncounted)))
+		pending |= soft_engine_counts(e);
+	pending |= e->turns | e->n_run;
+	if (pending != e->pending)
+		__atomic_store_n(&e->pending, pending, __ATOMIC_RELAXED);
+}
+
+/* Turn of an engine with a link. */
+static __rte_noinline void
+soft_engine_turn_link(struct soft_engine *e, const struct soft_link_ops *link, bool rung)
 {
 	uint32_t pending;
 
 	soft_engine_begin(e, link);
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
-	e->early = true;
-	pending = e->turns | soft_engine_watch(e);
-	e->early = false;
-	while (unlikely(!TAILQ_EMPTY(&e->late)))
-		soft_qp_queue(e, TAILQ_FIRST(&e->late));
-	link->receive(e);
-	soft_engine_lists(e);
-	pending |= TAILQ_FIRST(&e->late) != NULL;
-	if (unlikely(soft_engine_has_chores(e)))
+	if (link->receive != NULL) {
+		pending = soft_engine_run_port(e, link, rung);
+	} else {
+		soft_engine_lists(e);
+		pending = soft_engine_watch(e, rung);
+	}
+	if (unlikely(e->chores))
 		pending |= soft_engine_chores(e);
 	if (link->end != NULL)
 		link->end(e);
-	return pending;
-}
-
-/* Turn of any other engine. */
-static inline uint32_t
-soft_engine_run_memory(struct soft_engine *e, const struct soft_link_ops *link)
-{
-	uint32_t pending;
-
-	if (likely(link == NULL)) {
-		e->timed = false;
-		e->stamped = false;
-		soft_engine_stamp(e);
-	} else {
-		soft_engine_begin(e, link);
-	}
-	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
-		soft_inbox_drain(e);
-	soft_engine_lists(e);
-	pending = e->turns | soft_engine_watch(e);
-	if (unlikely(soft_engine_has_chores(e)))
-		pending |= soft_engine_chores(e);
-	if (unlikely(link != NULL && link->end != NULL))
-		link->end(e);
-	return pending;
-}
-
-static void
-soft_engine_run(struct soft_engine *e)
-{
-	const struct soft_link_ops *link = e->dev->link;
-	uint32_t pending;
-
-	if (link != NULL && link->receive != NULL)
-		pending = soft_engine_run_port(e, link);
-	else
-		pending = soft_engine_run_memory(e, link);
-	if (unlikely(e->served != NULL || !LIST_EMPTY(&e->uncounted)))
-		pending |= soft_engine_counts(e);
-	pending |= e->n_run;
-	if (pending != e->pending)
-		__atomic_store_n(&e->pending, pending, __ATOMIC_RELAXED);
+	soft_engine_end(e, pending);
 }
 
 /*
- * Returns true if an idle engine has work again, so that the caller must take the lock. Work that
- * arrives during the call may be missed; the next poll finds it.
+ * Runs a turn. @rung: soft_page_rung() of the only page; ignored with several pages. @stamp: result
+ * of soft_engine_stamp(), or 0.
+ */
+static __rte_always_inline void
+soft_engine_turn(struct soft_engine *e, bool rung, uint64_t stamp)
+{
+	uint32_t pending;
+
+	if (unlikely(e->dev->link != NULL)) {
+		soft_engine_turn_link(e, e->dev->link, rung);
+		return;
+	}
+	e->timed = false;
+	e->stamped = stamp != 0;
+	if (stamp != 0)
+		e->now = stamp;
+	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
+		soft_inbox_drain(e);
+	soft_engine_lists(e);
+	pending = soft_engine_watch(e, rung);
+	if (unlikely(e->chores))
+		pending |= soft_engine_chores(e);
+	soft_engine_end(e, pending);
+}
+
+/*
+ * Does the same as rte_ticketlock_trylock(). But no local variable has its address taken, so the
+ * caller needs no stack protector.
+ */
+static inline bool
+soft_engine_trylock(struct soft_engine *e)
+{
+	const rte_ticketlock_t old = {
+		.tickets = __atomic_load_n(&e->lock.tickets, __ATOMIC_RELAXED),
+	};
+	rte_ticketlock_t new = old;
+
+	new.s.next++;
+	return old.s.next == old.s.current &&
+	       __sync_bool_compare_and_swap(&e->lock.tickets, old.tickets, new.tickets);
+}
+
+/* Runs a turn for a caller that has not looked at the registers. */
+static void
+soft_engine_run(struct soft_engine *e)
+{
+	soft_engine_turn(e, e->page != NULL && soft_page_rung(e->page), 0);
+}
+
+/*
+ * Returns true if an idle engine, whose page is not rung, has work again, so that the caller must
+ * take the lock. Work that arrives during the call may be missed; the next poll finds it.
  */
 static inline bool
 soft_engine_awake(struct soft_engine *e)
@@ -293,7 +302,7 @@ soft_engine_awake(struct soft_engine *e)
 	const struct soft_link_ops *link = e->dev->link;
 	uint64_t deadline;
 
-	if (soft_page_rung(e->page) || __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
+	if (__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
 		return true;
 	if (unlikely(link != NULL && link->waiting != NULL) && link->waiting(e))
 		return true;
@@ -324,7 +333,7 @@ soft_engine_due(struct soft_engine *e)
 bool
 soft_engine_try(struct soft_engine *e)
 {
-	const bool locked = rte_ticketlock_trylock(&e->lock);
+	const bool locked = soft_engine_trylock(e);
 	bool due;
 
 	if (!locked) {
@@ -346,14 +355,32 @@ soft_engine_try(struct soft_engine *e)
 	return due;
 }
 
+/*
+ * Reads the clock for a turn that follows a doorbell of this thread. Returns 0 if there is no such
+ * doorbell, or no clock. Other turns of an engine without a port need no clock. The TSC is read
+ * before the lock is taken, because the lock waits until the stores of the post are visible. A read
+ * after the lock would wait for them, too, and cost a tenth of a WRITE.
+ */
+static inline uint64_t
+soft_engine_stamp(const struct soft_engine *e, bool rung)
+{
+	if (!rung || !soft_engine_alone(e) || e->dev->link != NULL || e->dev->opts.no_clock)
+		return 0;
+	return rte_rdtsc();
+}
+
 void
 soft_engine_progress(void *engine)
 {
 	struct soft_engine *e = engine;
+	const uint8_t *page = __atomic_load_n(&e->page, __ATOMIC_RELAXED);
+	const bool rung = page != NULL && soft_page_rung(page);
+	uint64_t stamp;
 
-	if (__atomic_load_n(&e->pending, __ATOMIC_RELAXED) == 0 &&
-	    __atomic_load_n(&e->page, __ATOMIC_RELAXED) != NULL && !soft_engine_awake(e))
+	if (!rung && page != NULL && __atomic_load_n(&e->pending, __ATOMIC_RELAXED) == 0 &&
+	    !soft_engine_awake(e))
 		return;
+	stamp = soft_engine_stamp(e, rung);
 	/*
 	 * Does not wait for the lock. The thread that holds the lock polls this engine, or executes
 	 * a control command, which soon releases the lock. That thread may be preempted. Work that
@@ -362,16 +389,16 @@ soft_engine_progress(void *engine)
 	 * starve a control command: the command has a ticket, so trylock fails until the command
 	 * has had the lock.
 	 */
-	if (unlikely(!rte_ticketlock_trylock(&e->lock)))
+	if (unlikely(!soft_engine_trylock(e)))
 		return;
-	soft_engine_run(e);
+	soft_engine_turn(e, rung, stamp);
 	rte_ticketlock_unlock(&e->lock);
 }
 
 bool
 soft_engine_look(struct soft_engine *e)
 {
-	if (!rte_ticketlock_trylock(&e->lock))
+	if (!soft_engine_trylock(e))
 		return false;
 	soft_engine_run(e);
 	rte_ticketlock_unlock(&e->lock);
@@ -381,7 +408,7 @@ soft_engine_look(struct soft_engine *e)
 void
 soft_engine_turns(struct soft_engine *e, uint32_t n)
 {
-	if (unlikely(!rte_ticketlock_trylock(&e->lock)))
+	if (unlikely(!soft_engine_trylock(e)))
 		return;
 	for (; n != 0; n--)
 		soft_engine_run(e);

@@ -61,8 +61,10 @@ soft_engine_create(struct soft_dev *dev)
 	e->shuffle = dev->opts.seed;
 	e->net.loses = dev->opts.tx_fault.drop != 0;
 	e->net.busy = dev->opts.virtual_time || soft_net_flaps(dev);
+	e->chores = e->net.busy;
 	e->scan = RTE_MAX(dev->opts.scan, 1u);
 	e->always = soft_opts_defect(&dev->opts) == SOFT_DEFECT_NO_DOORBELL;
+	e->plain = (soft_opts_defect(&dev->opts) | dev->opts.fault | dev->opts.wire) == 0;
 	e->turns = e->always | e->net.busy | (dev->link != NULL && dev->link->polled);
 	e->pending = e->turns;
 	rte_ticketlock_init(&e->lock);
@@ -376,6 +378,7 @@ soft_qp_enter_state(struct soft_qp *qp)
 			soft_event_raise(qp->dev, qp->obj, BB_PRM_EVENT_SRQ_LAST_WQE);
 		if (qp->has_rq && !qp->in_err) {
 			TAILQ_INSERT_TAIL(&e->errs, qp, err);
+			e->chores = true;
 			qp->in_err = true;
 			__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 		}

@@ -50,7 +50,6 @@ soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b
 	       uint32_t ds, struct soft_write *w)
 {
 	uint32_t hdr = bb_be32(soft_ring32(b + at));
-	const char *why;
 
 	if (hdr & BB_WQE_INLINE) {
 		w->len = hdr & ~BB_WQE_INLINE;
@@ -64,7 +63,7 @@ soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b
 		w->len = hdr;
 		w->src = soft_mem_find(e, qp->dev, bb_be32(soft_ring32(b + at + 4)), qp->pdn,
 				       bb_be64(soft_ring64(b + at + 8)), hdr, SOFT_RIGHT_LOCAL_READ,
-				       &why);
+				       &e->req.why);
 		if (unlikely(w->src == NULL))
 			return false;
 	}
@@ -219,12 +218,11 @@ soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp
 	uint8_t fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED), *dst;
 	struct soft_qp *p = r->peer;
 	struct soft_write w;
-	const char *why;
 
 	if (unlikely(!soft_fast_decode(e, qp, b, r->ci, left, &w)))
 		return 0;
 	dst = soft_mem_find(e, p->dev, w.rkey, p->pdn, w.raddr, w.len, SOFT_RIGHT_REMOTE_WRITE,
-			    &why);
+			    &e->req.why);
 	if (unlikely(dst == NULL))
 		return 0;
 	/* After a fence soft_req.c counts outstanding READs and atomics from 0 again. */

@@ -356,32 +356,41 @@ soft_req_head_is_more(const struct soft_qp *qp)
 	return opcode == BB_WQE_RDMA_READ || opcode == BB_WQE_SEND;
 }
 
-/* Executes the WQEs of a turn that remain after the fast path, at most @budget. */
-static __rte_noinline void
+/*
+ * Executes WQEs that soft_req_fast() does not support, at most @budget. The first WQE is one of
+ * them. Returns the rest of @budget if soft_req_fast() may support the next WQE, or 0 if the turn
+ * of the QP has ended.
+ */
+static __rte_noinline uint32_t
 soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
 {
+	bool first = true;
+
 	/* The stored BlueFlame copy belongs to a WQE that was already executed, so it is stale. */
 	if (unlikely(qp->bf_differs) && (uint16_t)(qp->sq_ci - qp->bf_idx - 1) < 0x8000)
 		qp->bf_differs = false;
-	while (qp->sq_ci != qp->sq_pi) {
+	for (; qp->sq_ci != qp->sq_pi; first = false) {
 		if (unlikely(qp->state != BB_PRM_QP_RTS || qp->wait != SOFT_WAIT_NONE))
-			return;
+			return 0;
 		if (budget == 0) {
 			qp->umr_index = 0;
 			soft_qp_queue(e, qp);
-			return;
+			return 0;
 		}
 		/*
 		 * The fast path does not know which WQEs must wait for a UMR; soft_req_decode()
 		 * does.
 		 */
 		if (likely(plain && qp->umr_index == 0)) {
-			uint32_t n = soft_req_head_is_more(qp) ? soft_req_more(e, qp, budget)
-							       : soft_req_fast(e, qp, budget);
+			if (soft_req_head_is_more(qp)) {
+				uint32_t n = soft_req_more(e, qp, budget);
 
-			budget -= n;
-			if (n != 0)
-				continue;
+				budget -= n;
+				if (n != 0)
+					continue;
+			} else if (!first) {
+				return budget;
+			}
 		}
 		budget--;
 		if (unlikely(soft_opts_defect(&e->dev->opts) == SOFT_DEFECT_EARLY_CQE) &&
@@ -389,31 +398,33 @@ soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_
 			    0 &&
 		    soft_req_defect(e, qp, &e->req.d)) {
 			soft_keys_done(e);
-			return;
+			return 0;
 		}
 		soft_req_one(e, qp);
 	}
 	qp->umr_index = 0;
 	qp->reads_in_burst = 0;
+	return 0;
 }
 
 void
 soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 {
-	const struct soft_opts *o = &e->dev->opts;
-	bool plain = (soft_opts_defect(o) | o->fault | o->wire) == 0 && !qp->bf_differs;
-	uint32_t done = 0;
+	const bool plain = e->plain && !qp->bf_differs;
+	uint32_t budget = SOFT_RUN_WQES;
 
-	if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
-		   qp->wait == SOFT_WAIT_NONE && qp->umr_index == 0)) {
-		done = soft_req_fast(e, qp, SOFT_RUN_WQES);
-		if (likely(qp->sq_ci == qp->sq_pi)) {
-			qp->umr_index = 0;
-			qp->reads_in_burst = 0;
-			return;
+	do {
+		if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
+			   qp->wait == SOFT_WAIT_NONE && qp->umr_index == 0)) {
+			budget -= soft_req_fast(e, qp, budget);
+			if (likely(qp->sq_ci == qp->sq_pi)) {
+				qp->umr_index = 0;
+				qp->reads_in_burst = 0;
+				return;
+			}
 		}
-	}
-	soft_req_run_slow(e, qp, plain, SOFT_RUN_WQES - done);
+		budget = soft_req_run_slow(e, qp, plain, budget);
+	} while (budget != 0);
 }
 
 void

@@ -209,6 +209,7 @@ hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t due)
 		return false;
 	}
 	e->n_held_packets++;
+	e->chores = true;
 	m->due = due;
 	TAILQ_FOREACH_REVERSE(at, &e->held_packets, soft_packets, held)
 	{
@@ -387,6 +388,7 @@ soft_packet_capture_end(struct soft_engine *e, bool keep)
 {
 	soft_capture_end(e->dev->capture, keep);
 	e->net.busy = true;
+	e->chores = true;
 }
 
 /* Simulates the option flap: takes the port down and up, depending on the time. */
