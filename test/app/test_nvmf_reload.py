@@ -121,7 +121,11 @@ class Reload(unittest.TestCase):
         # The last file cannot be opened: the one before it, which was, is closed and unlocked.
         self.refused('%s%snamespace = file:%s,size=1M\nnamespace = file:/none/x,size=1M\n' % (a, same, other),
                      '/none/x: cannot be opened')
+        self.refused('%s%snamespace = file:/none/x,size=1M\n' % (a, same.replace('size=1M', 'size=2M')), '/none/x: cannot be opened')
+        self.assertEqual(os.stat(self.file).st_size, 1 << 20)
         self.assertEqual(self.reload('%s%snamespace = file:%s\n' % (a, same, other))['reloads'], 1)
+        os.truncate(self.file, 4096)
+        self.refused('%s%snamespace = file:%s\n' % (a, same.replace(',size=1M', ''), other), 'cannot become smaller')
         os.unlink(self.path)
         self.assertIn('not applied', self.ask('reload')['error'])
         self.assertIn('the configuration cannot be read', self.text())

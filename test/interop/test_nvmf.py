@@ -9,6 +9,7 @@ usage: test_nvmf.py NVMF_TARGET [--only PATTERN]
 
 import argparse
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,19 +34,27 @@ TROUBLE = re.compile(r'WARNING|BUG:|Call Trace|nvme.*(error|fail|timeout|bogus|n
 class Target:
     """An nvmf_target on the tap."""
 
-    def __init__(self, program, there, file):
+    def __init__(self, program, there, folder):
+        self.path, self.folder = folder + '/nvmf.ini', folder
+        self.configure()
         self.out = tempfile.TemporaryFile(mode='w+')
         self.process = subprocess.Popen([
             program, '-l', str(own_cpu()), '--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry',
             '--log-level=lib.eal:4', '--vdev=net_af_packet0,iface=' + there.tap, '--',
-            '--device', 'soft0,port=net_af_packet0,ip=%s/24' % HERE, '--queues', '16', '--depth', '32',
-            '--subsystem', DISK, '--namespace', 'file:%s,size=32M' % file, '--namespace', 'null:1G', '--namespace', 'malloc:1M,ro',
-            '--subsystem', OWN, '--host', OTHER, '--namespace', 'malloc:1M'],
+            '--config', self.path],
             stdout=self.out, stderr=subprocess.STDOUT)
         end = time.monotonic() + SECONDS
         while 'port 4420' not in self.text():
             assert self.process.poll() is None and time.monotonic() < end, self.text()
             time.sleep(0.05)
+
+    def configure(self, more='', size='32M'):
+        """Writes the configuration file. @more: lines of the subsystem DISK."""
+        with open(self.path, 'w') as f:
+            f.write('[target]\ndevice = soft0,port=net_af_packet0,ip=%s/24\nqueues = 16\ndepth = 32\n'
+                    '[subsystem %s]\nnamespace = file:%s/disk,size=%s\nnamespace = null:1G\nnamespace = malloc:1M,ro\n%s'
+                    '[subsystem %s]\nhost = %s\nnamespace = malloc:16M\n' %
+                    (HERE, DISK, self.folder, size, more, OWN, OTHER))
 
     def text(self):
         self.out.seek(0)
@@ -66,7 +75,7 @@ class Both:
         self.start()
 
     def start(self):
-        self.target = Target(self.program, self.there, self.folder.name + '/disk')
+        self.target = Target(self.program, self.there, self.folder.name)
 
     def run(self, script, seconds=SECONDS):
         return self.there.run('set -e; ' + script, seconds)
@@ -136,6 +145,51 @@ def keeps_data(both):
     return text
 
 
+def serves_two_hosts(both):
+    """two hosts at once, each with a subsystem and data of its own"""
+    both.connect()
+    both.run('nvme connect -t rdma -a %s -s 4420 --hostnqn=%s --hostid=%s -n %s -i 2' %
+             (HERE, OTHER, '3f0d9a52-5d39-4c3c-8a3c-0a4d2b6c8e11', OWN))
+    both.there.wait_for('test -b /dev/nvme1n1', SECONDS)
+    text = both.run('''
+        write() {
+            for i in 1 2 3; do
+                dd if=/dev/urandom of=/tmp/$1 bs=64k count=64 2>/dev/null
+                dd if=/tmp/$1 of=/dev/$1 bs=64k oflag=direct 2>/dev/null
+                dd if=/dev/$1 bs=64k count=64 iflag=direct 2>/dev/null | cmp - /tmp/$1
+            done
+            echo same $1
+        }
+        write nvme0n1 & write nvme1n1 & wait; wait
+        nvme list; nvme smart-log /dev/nvme0 | grep -i 'data units'; nvme smart-log /dev/nvme1 | grep -i 'data units'
+        nvme id-ctrl /dev/nvme1 | head -8
+        # The end of one host does not touch the other.
+        nvme disconnect -n %s
+        dd if=/dev/nvme0n1 bs=64k count=64 iflag=direct 2>/dev/null | cmp - /tmp/nvme0n1''' % OWN)
+    assert text.count('same') == 2, text
+    both.disconnect()
+    return text
+
+
+def sees_changes(both):
+    """SIGHUP: a namespace comes, one grows, one goes; the host notices by events"""
+    both.connect()
+    target, there = both.target, both.there
+    target.configure('namespace = malloc:2M,nsid=9\n', '48M')
+    target.process.send_signal(signal.SIGHUP)
+    there.wait_for('test -b /dev/nvme0n9 -o -b /dev/nvme0n4', SECONDS)
+    there.wait_for('test "$(blockdev --getsize64 /dev/nvme0n1)" = 50331648', SECONDS)
+    text = both.run('nvme list-ns /dev/nvme0; lsblk -b 2>/dev/null || cat /proc/partitions')
+    target.configure('', '48M')
+    target.process.send_signal(signal.SIGHUP)
+    there.wait_for('test ! -e /dev/nvme0n9 -a ! -e /dev/nvme0n4', SECONDS)
+    text += both.run('nvme list-ns /dev/nvme0; dd if=/dev/nvme0n1 bs=1M skip=40 count=8 iflag=direct 2>/dev/null | tr -d "\\0" | wc -c')
+    assert '0x9' in text and text.count('read again') == 0, text
+    assert target.text().count('read again') == 2, target.text()
+    both.disconnect()
+    return text
+
+
 def makes_a_file_system(both):
     """mkfs.ext4, files, e2fsck"""
     both.connect()
@@ -170,7 +224,7 @@ def reconnects(both):
     return both.run('dmesg | grep -i nvme | tail -20')
 
 
-CASES = [discovers, refuses, describes, keeps_data, makes_a_file_system, reconnects]
+CASES = [discovers, refuses, describes, keeps_data, serves_two_hosts, makes_a_file_system, reconnects, sees_changes]
 # Their faults are reported in the log.
 FAULTS = [refuses, keeps_data, reconnects]
 

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Changes of the configuration. First the whole change is checked, then new files are opened, both
- * without an effect on hosts. If that succeeds, the change is made, which cannot fail.
+ * Changes of the configuration. First the whole change is checked, then new files are opened and
+ * files that grow are extended, without an effect on hosts. If that succeeds, the change is made,
+ * which cannot fail.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,8 @@
 #include <string.h>
 
 #include "nvmf_program.h"
+
+#define SMALLER "a namespace cannot become smaller while the target runs"
 
 /* ---- Check */
 
@@ -52,25 +55,15 @@ refuse(struct config *c, uint32_t line, const char *nqn, uint32_t nsid, const ch
 	return -EINVAL;
 }
 
-/* Finds the new size of a namespace that exists. */
+/* Checks the size of a namespace that exists. resize() finds that of a file. */
 static int
 check_size(struct config *c, const struct entry *e, struct slot *slot, const struct space *space)
 {
-	const struct backing_attr attr = {.path = slot->space.path,
-					  .size = space->size,
-					  .block = c->block,
-					  .read_only = space->read_only};
+	const uint64_t blocks = space->size >> slot->ns.shift; /* 0: as large as the file */
 
-	slot->new_blocks = slot->ns.blocks;
-	if (space->kind == SPACE_FILE && backing_resize(&slot->file.b, &attr) != 0)
-		return refuse(c, space->line, e->nqn, space->nsid, "the file has no such size");
-	if (space->kind == SPACE_FILE)
-		slot->new_blocks = slot->file.b.capacity >> slot->ns.shift;
-	else
-		slot->new_blocks = space->size >> slot->ns.shift;
+	slot->new_blocks = blocks != 0 ? blocks : slot->ns.blocks;
 	if (slot->new_blocks < slot->ns.blocks)
-		return refuse(c, space->line, e->nqn, space->nsid,
-			      "a namespace cannot become smaller while the target runs");
+		return refuse(c, space->line, e->nqn, space->nsid, SMALLER);
 	if (space->kind == SPACE_MEMORY && slot->new_blocks != slot->ns.blocks)
 		return refuse(c, space->line, e->nqn, space->nsid,
 			      "the size of malloc cannot change while the target runs");
@@ -183,6 +176,36 @@ prepare(struct storage *s, const struct config *c, uint32_t wait_s)
 	return 0;
 }
 
+/* Finds the size of files that may have grown, and extends files. */
+static int
+resize(struct storage *s, struct config *c)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < c->subsystems; i++) {
+		const struct subsystem *from = &c->subsystem[i];
+		struct entry *e = find(s, from->nqn);
+
+		for (j = 0; j < from->spaces; j++) {
+			const struct space *space = &from->space[j];
+			struct slot *slot = &e->slot[space->nsid - 1];
+			const struct backing_attr attr = {.path = space->path,
+							  .size = space->size,
+							  .block = c->block,
+							  .read_only = space->read_only};
+
+			if (slot->state != SLOT_ACTIVE || space->kind != SPACE_FILE)
+				continue;
+			if (backing_resize(&slot->file.b, &attr) != 0)
+				return -EINVAL;
+			slot->new_blocks = slot->file.b.capacity >> slot->ns.shift;
+			if (slot->new_blocks < slot->ns.blocks)
+				return refuse(c, space->line, e->nqn, space->nsid, SMALLER);
+		}
+	}
+	return 0;
+}
+
 /* ---- The change */
 
 static bool
@@ -273,6 +296,8 @@ storage_apply(struct storage *s, const struct config *from, uint32_t wait_s)
 	rc = check(s, &c);
 	if (rc == 0)
 		rc = prepare(s, from, wait_s);
+	if (rc == 0)
+		rc = resize(s, &c);
 	if (rc != 0) {
 		undo(s);
 		return rc;
