@@ -224,7 +224,7 @@ run(struct perf *p, const char *what)
 		say("stopped while waiting for the peer");
 		return -1;
 	}
-	if (tcp_overdue(p)) {
+	if (perf_overdue(p)) {
 		say("no %s in %u s (--silence); does the peer run %s with -R?", what, p->o.seconds,
 		    p->o.proto->peer);
 		return -1;
@@ -377,15 +377,18 @@ cm_open(struct perf *p)
 }
 
 int
+cm_expect(struct perf *p)
+{
+	p->cm->links = calloc(p->o.qps, sizeof(*p->cm->links));
+	return p->cm->links != NULL ? 0 : -1;
+}
+
+int
 cm_connect(struct perf *p)
 {
 	struct perf_cm *c = p->cm;
 	uint32_t i, up = 0;
 
-	/* The server accepts connections from now on. */
-	c->links = calloc(p->o.qps, sizeof(*c->links));
-	if (c->links == NULL || perftest_barrier(p) != 0)
-		return -1;
 	for (i = 0; is_client(p) && i < p->o.qps; i++) {
 		c->n_links = i + 1;
 		if (connect_one(p, &c->links[i], p->qps[i].qp) != 0)
@@ -400,7 +403,7 @@ cm_connect(struct perf *p)
 		else if (run(p, "connection for each queue pair (--qp)") != 0)
 			return -1;
 	}
-	return perftest_barrier(p);
+	return 0;
 }
 
 /* ---- Messages */
@@ -498,7 +501,7 @@ cm_finish(struct perf *p)
 	wait_closed(p, &c->control, rte_rdtsc() + limit);
 }
 
-int
+void
 cm_close(struct perf *p)
 {
 	struct perf_cm *c = p->cm;
@@ -506,7 +509,7 @@ cm_close(struct perf *p)
 	int rc = 0;
 
 	if (c == NULL)
-		return 0;
+		return;
 	for (i = 0; i < c->n_links; i++)
 		if (c->links[i].conn != NULL)
 			bb_conn_destroy(c->links[i].conn);
@@ -528,5 +531,6 @@ cm_close(struct perf *p)
 	free(c->links);
 	free(c);
 	p->cm = NULL;
-	return rc;
+	if (rc != 0)
+		say("an object of --rdma-cm could not be destroyed; the lines above say why");
 }

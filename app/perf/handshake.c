@@ -38,9 +38,9 @@ pingpong_meet(struct perf *p)
 	const char *why;
 
 	msg_pingpong_encode(own, &p->qps[0].own.addr);
-	if (is_client(p) && tcp_write(p, own, sizeof(own)) != 0)
+	if (is_client(p) && peer_write(p, own, sizeof(own)) != 0)
 		return -1;
-	if (tcp_read(p, theirs, sizeof(theirs), "address") != 0)
+	if (peer_read(p, theirs, sizeof(theirs), "address") != 0)
 		return -1;
 	why = msg_pingpong_decode(theirs, sizeof(theirs), &p->qps[0].peer.addr);
 	if (why != NULL)
@@ -48,8 +48,9 @@ pingpong_meet(struct perf *p)
 	if (perf_connect(p) != 0 || perf_post_recvs(p) != 0)
 		return -1;
 	if (is_client(p))
-		return tcp_write(p, "done", MSG_DONE);
-	if (tcp_write(p, own, sizeof(own)) != 0 || tcp_read(p, done, sizeof(done), "\"done\"") != 0)
+		return peer_write(p, "done", MSG_DONE);
+	if (peer_write(p, own, sizeof(own)) != 0 ||
+	    peer_read(p, done, sizeof(done), "\"done\"") != 0)
 		return -1;
 	why = msg_done_decode(done, sizeof(done));
 	return why != NULL ? print_invalid(p, "end of the handshake", why) : 0;
@@ -75,11 +76,11 @@ pingpong_begin(struct perf *p)
 static int
 exchange(struct perf *p, const uint8_t *own, uint8_t *theirs, size_t len, const char *what)
 {
-	if (is_client(p) && tcp_write(p, own, len) != 0)
+	if (is_client(p) && peer_write(p, own, len) != 0)
 		return -1;
-	if (tcp_read(p, theirs, len, what) != 0)
+	if (peer_read(p, theirs, len, what) != 0)
 		return -1;
-	return is_client(p) ? 0 : tcp_write(p, own, len);
+	return is_client(p) ? 0 : peer_write(p, own, len);
 }
 
 static int
@@ -195,8 +196,9 @@ perftest_sync(struct perf *p, const char *what)
 	return exchange_keys(p, 0, true, what);
 }
 
-int
-perftest_barrier(struct perf *p)
+/* Exchanges keys of --rdma-cm that say nothing: both ends have come to the same point. */
+static int
+barrier(struct perf *p)
 {
 	uint8_t own[MSG_KEYS_CM] = {0}, theirs[MSG_KEYS_CM];
 
@@ -224,7 +226,8 @@ perftest_begin(struct perf *p)
 	    exchange_size(p, &p->line, "cache line", msg_line_decode) != 0 ||
 	    exchange_mtu(p) != 0 || perf_create(p) != 0)
 		return -1;
-	if (p->o.rdma_cm && cm_connect(p) != 0)
+	if (p->o.rdma_cm &&
+	    (cm_expect(p) != 0 || barrier(p) != 0 || cm_connect(p) != 0 || barrier(p) != 0))
 		return -1;
 	if (!send && !p->o.proto->bandwidth && exchange_keys(p, 0, false, "keys, round 0") != 0)
 		return -1;
@@ -293,5 +296,5 @@ perftest_end(struct perf *p)
 	 * Sends no final message to a peer that has closed. A peer may close as soon as it has read
 	 * the keys, so this is not an error.
 	 */
-	return p->o.rdma_cm || perf_peer_gone(p) ? 0 : tcp_write(p, "done", MSG_DONE);
+	return p->o.rdma_cm || peer_gone(p) ? 0 : peer_write(p, "done", MSG_DONE);
 }

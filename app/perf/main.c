@@ -27,7 +27,7 @@ run_session(struct perf *p)
 {
 	bool pingpong = p->o.proto->verb == VERB_PINGPONG;
 
-	if (tcp_open(p) != 0)
+	if (peer_open(p) != 0)
 		return -1;
 	if ((pingpong ? pingpong_begin(p) : perftest_begin(p)) != 0)
 		return -1;
@@ -43,7 +43,7 @@ run_session(struct perf *p)
 	if (pingpong)
 		perf_linger(p, 1);
 	else
-		tcp_finish(p);
+		peer_finish(p);
 	p->res.served = perf_served(p);
 	if ((p->server || p->o.bidirectional) && check_target(p) != 0)
 		return -1;
@@ -88,6 +88,7 @@ main(int argc, char **argv)
 	rc = run(&p);
 	if (json_close(&p, rc) != 0 && rc == 0)
 		rc = EXIT_FAILED;
+	cm_close(&p); /* before the queue pairs, which its connections own */
 	perf_close(&p);
 	program_end();
 	tcp_close(&p);

@@ -191,9 +191,23 @@ int perf_create(struct perf *p);
 /* Starts a size: adds the counters to the totals, and resets counters and measurements. */
 void perf_begin_size(struct perf *p, uint32_t size);
 
-/* tcp.c: with --rdma-cm the messages go over the connection of cm.c */
+/* silence.c */
+/* Records that a message or a completion arrived. */
+void perf_progress(struct perf *p);
+/* Returns the number of requests that the device has executed for peers. */
+uint64_t perf_served(struct perf *p);
 /* Returns true if the peer has been silent for --silence seconds. */
-bool tcp_overdue(struct perf *p);
+bool perf_overdue(struct perf *p);
+
+/* peer.c: the connection of the messages, by tcp.c or cm.c. See there. */
+int peer_open(struct perf *p);
+int peer_write(struct perf *p, const void *buf, size_t len);
+int peer_read(struct perf *p, void *buf, size_t len, const char *what);
+/* Returns true if the peer has closed its end of the connection. */
+bool peer_gone(struct perf *p);
+void peer_finish(struct perf *p);
+
+/* tcp.c */
 int tcp_open(struct perf *p);
 /*
  * Connects to the server and closes the connection. A client that cannot run calls it, so that its
@@ -212,10 +226,14 @@ int tcp_read(struct perf *p, void *buf, size_t len, const char *what);
  */
 void tcp_finish(struct perf *p);
 void tcp_close(struct perf *p);
+/* Returns true if the peer has closed the TCP connection. */
+bool tcp_peer_gone(const struct perf *p);
 
 /* cm.c: connections of rdma_cm, for --rdma-cm */
 /* Connects to the server, or waits for a client, for the messages. */
 int cm_open(struct perf *p);
+/* Lets the server accept connections of the queue pairs of the test. */
+int cm_expect(struct perf *p);
 /* Connects all queue pairs of the test, and moves them to RTS. */
 int cm_connect(struct perf *p);
 /* Sends @len bytes as one message. Returns when the peer's device has it. */
@@ -226,8 +244,8 @@ int cm_read(struct perf *p, void *buf, size_t len, const char *what);
 bool cm_peer_gone(struct perf *p);
 /* Ends all connections, and waits for the peer's reply. */
 void cm_finish(struct perf *p);
-/* Frees everything of --rdma-cm. Returns 0, or not if an object could not be destroyed. */
-int cm_close(struct perf *p);
+/* Frees everything of --rdma-cm. */
+void cm_close(struct perf *p);
 
 /* handshake.c: exchanges the messages before and after the RDMA. */
 int pingpong_begin(struct perf *p);
@@ -235,8 +253,6 @@ int perftest_begin(struct perf *p);
 int perftest_end(struct perf *p);
 /* Exchanges the keys of the first queue pair, as perftest does to synchronize both ends. */
 int perftest_sync(struct perf *p, const char *what);
-/* Exchanges keys of --rdma-cm that say nothing: both ends have come to the same point. */
-int perftest_barrier(struct perf *p);
 /* Exchanges bandwidth reports, and stores the peer's if it is usable. */
 int perftest_reports(struct perf *p);
 
@@ -268,17 +284,11 @@ bool window_cut(struct perf *p);
  * up.
  */
 int perf_idle(struct perf *p);
-/* Records that a message or a completion arrived. */
-void perf_progress(struct perf *p);
 /*
  * Runs the device for @seconds, so that it can repeat acknowledgements of the last message that
  * were lost.
  */
 void perf_linger(struct perf *p, double seconds);
-/* Returns the number of requests that the device has executed for peers. */
-uint64_t perf_served(struct perf *p);
-/* Returns true if the peer has closed its end of the connection. */
-bool perf_peer_gone(struct perf *p);
 
 /* post.c */
 /*

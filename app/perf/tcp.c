@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The connection of the messages: TCP, or with --rdma-cm that of cm.c. Its calls do not block,
- * because the software device replies to ARP, READs and other requests only while this thread runs
- * it. If the peer sends nothing for --silence seconds, even in the middle of a message, these
- * functions return an error.
+ * The connection of the messages over TCP. Its calls do not block, because the software device
+ * replies to ARP, READs and other requests only while this thread runs it. If the peer sends
+ * nothing for --silence seconds, even in the middle of a message, these functions return an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,25 +57,6 @@ run_device_for(struct perf *p, uint32_t ms)
 		rc = run_device(p, -1, 0);
 	while (rc == 0 && rte_rdtsc() < end);
 	return rc;
-}
-
-bool
-tcp_overdue(struct perf *p)
-{
-	uint64_t now = rte_rdtsc(), served;
-
-	if (now - p->last_progress < p->limit)
-		return false;
-	/*
-	 * Counts executed requests as activity, because the target of a long one-sided test gets no
-	 * TCP message until the test ends.
-	 */
-	served = perf_served(p);
-	if (served == p->last_served)
-		return true;
-	p->last_served = served;
-	p->last_progress = now;
-	return false;
 }
 
 static int
@@ -143,7 +123,7 @@ serve(struct perf *p)
 			say("the connection of a client cannot be accepted: %s", strerror(errno));
 			break;
 		}
-		if (tcp_overdue(p)) {
+		if (perf_overdue(p)) {
 			say("no client has connected in %u s (--silence); did the client exit "
 			    "with an error?",
 			    p->o.seconds);
@@ -181,7 +161,7 @@ connect_to(struct perf *p, const struct addrinfo *to)
 				return fd;
 			break;
 		}
-		if (tcp_overdue(p))
+		if (perf_overdue(p))
 			err = ETIMEDOUT;
 		else if (run_device(p, fd, POLLOUT) != 0)
 			err = EINTR;
@@ -211,7 +191,7 @@ connect_server(struct perf *p)
 		errno = EHOSTUNREACH;
 		for (a = all; a != NULL && fd < 0 && stop_signal == 0; a = a->ai_next)
 			fd = connect_to(p, a);
-		again = fd < 0 && errno == ECONNREFUSED && !tcp_overdue(p);
+		again = fd < 0 && errno == ECONNREFUSED && !perf_overdue(p);
 		if (again && !said)
 			say("%s port %u: no server listens yet; start %s on that host, without "
 			    "HOST; trying for %u s",
@@ -259,8 +239,6 @@ tcp_decline(const struct perf *p)
 int
 tcp_open(struct perf *p)
 {
-	if (p->o.rdma_cm)
-		return cm_open(p);
 	return p->server ? serve(p) : connect_server(p);
 }
 
@@ -270,8 +248,6 @@ tcp_write(struct perf *p, const void *buf, size_t len)
 	const uint8_t *at = buf;
 	ssize_t n;
 
-	if (p->cm != NULL)
-		return cm_write(p, buf, len);
 	perf_progress(p);
 	while (len > 0) {
 		n = send(p->fd, at, len, MSG_NOSIGNAL);
@@ -285,7 +261,7 @@ tcp_write(struct perf *p, const void *buf, size_t len)
 			    strerror(errno));
 			return -1;
 		}
-		if (tcp_overdue(p)) {
+		if (perf_overdue(p)) {
 			say("the peer has read nothing from the TCP connection in %u s "
 			    "(--silence)",
 			    p->o.seconds);
@@ -304,8 +280,6 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 	size_t left = len;
 	ssize_t n;
 
-	if (p->cm != NULL)
-		return cm_read(p, buf, len, what);
 	perf_progress(p);
 	while (left > 0) {
 		n = recv(p->fd, at, left, 0);
@@ -320,7 +294,7 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 			    what, p->o.proto->peer);
 			return -1;
 		}
-		if (tcp_overdue(p)) {
+		if (perf_overdue(p)) {
 			say("the peer's message \"%s\" is incomplete: %zu of %zu bytes in %u s; "
 			    "does the peer run %s?",
 			    what, len - left, len, p->o.seconds, p->o.proto->peer);
@@ -346,10 +320,6 @@ tcp_finish(struct perf *p)
 	uint8_t rest[64];
 	ssize_t n;
 
-	if (p->cm != NULL) {
-		cm_finish(p);
-		return;
-	}
 	/*
 	 * A server does not close its end of the TCP connection here. It does so when the program
 	 * exits, after its device is closed. A bb_perf client waits for that and then closes its
@@ -363,5 +333,14 @@ tcp_finish(struct perf *p)
 		n = recv(p->fd, rest, sizeof(rest), 0);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			break;
-	} while (!tcp_overdue(p) && run_device(p, p->fd, POLLIN) == 0);
+	} while (!perf_overdue(p) && run_device(p, p->fd, POLLIN) == 0);
+}
+
+bool
+tcp_peer_gone(const struct perf *p)
+{
+	uint8_t byte;
+	ssize_t n = recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }

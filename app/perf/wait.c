@@ -2,43 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Waits for a peer that may be gone, and runs the device meanwhile. */
-#include <errno.h>
-#include <sys/socket.h>
-
 #include <rte_cycles.h>
 
 #include "perf.h"
 
 #define CHECK_EVERY 65536u /* idle polls between two checks of the clock */
-
-void
-perf_progress(struct perf *p)
-{
-	p->last_progress = rte_rdtsc();
-	p->peer_gone = false;
-}
-
-uint64_t
-perf_served(struct perf *p)
-{
-	struct bb_dev_stats stats;
-
-	if (bb_dev_stats(p->dev, &stats) != 0)
-		return 0;
-	return stats.rx_write + stats.rx_read + stats.rx_atomic;
-}
-
-bool
-perf_peer_gone(struct perf *p)
-{
-	uint8_t byte;
-	ssize_t n;
-
-	if (p->cm != NULL)
-		return cm_peer_gone(p);
-	n = recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
-}
 
 static int
 look_at_events(struct perf *p)
@@ -77,7 +45,7 @@ perf_idle(struct perf *p)
 	if (look_at_events(p) != 0)
 		return -1;
 	now = rte_rdtsc();
-	if ((p->fd >= 0 || p->cm != NULL) && perf_peer_gone(p)) {
+	if ((p->fd >= 0 || p->cm != NULL) && peer_gone(p)) {
 		/*
 		 * The peer's last messages may still be arriving, so gives up only at the second
 		 * check.
