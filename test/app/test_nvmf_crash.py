@@ -7,6 +7,7 @@ usage: test_nvmf_crash.py NVMF_CRASH NVMF_TARGET KILLS
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,11 +47,11 @@ class Crash(unittest.TestCase):
         if proc.stdout is not None:
             proc.stdout.close()
 
-    def target(self):
+    def target(self, *how):
         """Starts a target; without io_uring, where that is forbidden."""
+        how = how or ('--subsystem', NQN, '--namespace', 'file:%s,size=%d' % (self.disk, SIZE))
         proc = self.popen([TARGET, '--device', 'soft0,shm=%s,ip=192.0.2.9/24' % self.fabric, '--queues', '8', '--depth', '64',
-                           '--max-io', '16K', '--subsystem', NQN, '--namespace', 'file:%s,size=%d' % (self.disk, SIZE), *self.io],
-                          0, subprocess.PIPE)
+                           '--max-io', '16K', *how, *self.io], 0, subprocess.PIPE)
         for line in proc.stdout:
             if ' port ' in line:
                 return proc
@@ -58,7 +59,7 @@ class Crash(unittest.TestCase):
         text = self.log.read()
         if 'refuses io_uring' in text and not self.io:
             self.io = ['--io', 'sync']
-            return self.target()
+            return self.target(*how)
         self.fail(text)
 
     def until(self, proc, words):
@@ -85,6 +86,43 @@ class Crash(unittest.TestCase):
         line = self.until(writer, 'round %d: ' % KILLS)
         self.assertEqual(writer.wait(LIMIT), 0)
         print('%d kills, %s' % (KILLS, line), flush=True)
+
+    def configure(self, target, path, *nqns):
+        """Writes the configuration file, and makes the target read it until it applies it."""
+        with open(path, 'w') as f:
+            for nqn in nqns:
+                f.write('[subsystem %s]\nnamespace = %s\n' %
+                        (nqn, 'file:%s,size=%d' % (self.disk, SIZE) if nqn == NQN else 'null:1M'))
+        end = time.monotonic() + LIMIT
+        while target is not None:
+            lines = self.lines('nvmf.ini: ')
+            target.send_signal(signal.SIGHUP)
+            while self.lines('nvmf.ini: ') == lines:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+            if 'read again' in self.lines('nvmf.ini: ')[-1]:
+                return
+            # Hosts still use the subsystem that was removed.
+            self.assertIn('not applied', self.lines('nvmf.ini: ')[-1])
+
+    def lines(self, words):
+        with open(self.log.name) as f:
+            return [line for line in f if words in line]
+
+    def test_subsystem_that_goes_and_comes_under_load_has_all_acknowledged_writes(self):
+        path, rounds = os.path.join(self.folder.name, 'nvmf.ini'), max(KILLS // 10, 3)
+        self.configure(None, path, NQN + '2', NQN)
+        target = self.target('--config', path)
+        writer = self.writer(rounds)
+        for i in range(rounds):
+            self.until(writer, 'busy %d' % i)
+            self.configure(target, path, NQN + '2')
+            self.configure(target, path, NQN + '2', NQN)
+        self.until(writer, 'round %d: ' % rounds)
+        self.assertEqual(writer.wait(LIMIT), 0)
+        self.assertEqual(len(self.lines('may not use the subsystem any more')), 2 * rounds)
+        target.terminate()
+        self.assertEqual(target.wait(LIMIT), 0)
 
     def test_lost_write_is_found(self):
         target = self.target()
