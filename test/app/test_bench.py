@@ -330,17 +330,17 @@ class Bench(Base):
 
     def test_config_refused(self):
         for text, *words in (
-                ('[nothing]\n', 'nothing', '--list'), ('', 'no section for'), ('[bench]\n', 'no section for'),
-                ('[post]\n[post]\n', 'twice'), ('[post]\ncolour = red\n', 'colour'),
+                ('[nothing]\n', ':1: ', 'nothing', '--list'), ('', 'no section for'), ('[bench]\n', 'no section for'),
+                ('[post]\n[post]\n', ':2: ', 'twice'), ('[post]\ncolour = red\n', ':2: ', 'colour'),
                 ('[bench]\ncolour = red\n[post]\n', 'colour'),
-                ('[post]\nrepeat = often\n', 'often'), ('[post]\nrepeat = 0\n', 'repeat'),
+                ('[post]\nrepeat = often\n', ':2: repeat', 'often'), ('[post]\nrepeat = 0\n', 'repeat'),
                 ('[bench]\nrepeat = -1\n[post]\n', '-1'),
                 ('[size]\nqps = 1\n', 'qps'), ('[post]\nsize = 8\n', 'size'),
                 ('[size]\nsize = 8,9\n', 'powers of two'), ('[scale]\nqps = no\n', '"no"'),
-                ('[post\n', 'cannot be read'), ('repeat = 1\n', 'read'),
-                ('[post]\nx' + 'y' * 400 + '\n', 'cannot be read'),
+                ('[post\n', ':1: the section has no ]'), ('repeat = 1\n', ':1: no section'),
+                ('[post]\nx' + 'y' * 400 + '\n', ':2: the line is neither'),
                 ('[a' + 'b' * 200 + ']\n', 'bench:'),
-                (''.join('[s%d]\n' % i for i in range(100)), 'sections')):
+                (''.join('[s%d]\n' % i for i in range(100)), ':1: the section is neither')):
             res, _ = self.config(text)
             self.assertEqual(res.rc, 2, repr(text) + str(res))
             for word in words:
