@@ -53,6 +53,7 @@ RULES = [
     ('app/bench', [PUBLIC, 'app/bench/*', 'app/common/*', 'examples/common/rdma_ring.h', 'drivers/front/uverbs/uverbs_cmd.h']),
     # Takes the place of a kernel, so it hosts the device.
     ('app/verbs', [PUBLIC, 'app/verbs/*', 'app/common/*', 'drivers/front/uverbs/uverbs.h',
+                   'drivers/front/uverbs/uverbs_wait.h',
                    'drivers/front/ucma/ucma.h', 'drivers/soft/core/soft_hooks.h', 'drivers/soft/core/soft_host.h',
                    'drivers/mlx5/mlx5_cmd.h', 'lib/format/*', 'lib/ibcm/*']),
     ('app/libfabric', [PUBLIC, 'app/libfabric/*']),

@@ -122,6 +122,14 @@ class Rdmacm(Base):
         self.perf('ib_send_lat', '-R', '-c', 'UD', '-n', '50')
 
 
+class Signals(Base):
+    def test_handlers_with_sa_restart_do_not_end_a_call_that_waits(self):
+        program = os.path.join(os.path.dirname(self.hostile), 'verbs_restart')
+        rc, out = self.run_one(self.at(SERVER, program, SERVER))
+        self.assertEqual(rc, 0, out)
+        self.assertEqual(out.splitlines()[-3:], ['rdma_get_cm_event', 'ibv_get_async_event', 'ibv_get_cq_event'])
+
+
 class RdmacmOfNobody(Rdmacm):
     uid = NOBODY
 

@@ -21,6 +21,7 @@
 #include "qp1.h"
 #include "soft_hooks.h"
 #include "ucma.h"
+#include "uverbs_wait.h"
 
 /* IDs of a process. Each takes two slots of the CM engine, of about 500 bytes. */
 #define MAX_IDS   8192u
@@ -34,6 +35,7 @@ struct cm_file {
 	struct ucma_file *f;  /* NULL after the end; under the lock */
 	struct cm_file *next; /* list of all, under the lock */
 	int fd;               /* duplicate of the program's descriptor, an eventfd */
+	struct uverbs_wait wait;
 };
 
 /*
@@ -127,14 +129,16 @@ node_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint64_t *ope
 static void
 node_readable(void *ctx, void *file_arg, bool readable)
 {
-	const struct cm_file *file = file_arg;
+	struct cm_file *file = file_arg;
 	uint64_t n;
 
 	(void)ctx;
-	if (readable)
+	if (readable) {
 		raise_fd(file->fd);
-	else if (read(file->fd, &n, sizeof(n)) < 0)
+		uverbs_wait_wake(&file->wait);
+	} else if (read(file->fd, &n, sizeof(n)) < 0) {
 		return; /* not possible: the descriptor is readable */
+	}
 }
 
 /*
@@ -399,28 +403,28 @@ put_file(void *file)
 	cm_put(file);
 }
 
-/* Waits until a descriptor is readable. The thread may be cancelled meanwhile. Returns 0 or an
- * errno. */
+/* Waits for an event. The thread may be cancelled meanwhile. Returns 0 or an errno. */
 static int
-wait_readable(struct cm_file *file, int fd)
+wait_for_event(struct cm_file *file, uint32_t seen)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int rc;
+	int ret;
 
 	pthread_cleanup_push(put_file, file);
-	rc = poll(&p, 1, -1) < 0 ? errno : 0;
+	ret = uverbs_wait(&file->wait, seen);
 	pthread_cleanup_pop(0);
-	return rc;
+	return -ret;
 }
 
 int
 cm_write(struct cm_file *file, const void *buf, size_t len)
 {
 	struct fd_ref ref;
+	uint32_t seen;
 	bool ended;
 	int rc, state;
 
 	for (;;) {
+		seen = uverbs_wait_begin(&file->wait);
 		state = lock_node();
 		ended = file->f == NULL;
 		rc = ended ? EAGAIN : command(file, buf, len);
@@ -429,14 +433,11 @@ cm_write(struct cm_file *file, const void *buf, size_t len)
 		unlock_node(state);
 		/* The last reference to a file takes the lock. */
 		fds_put(&ref);
-		/* The process exits: as in the kernel, the call does not return. */
-		if (ended)
-			rc = wait_readable(file, -1);
-		else if (rc != EAGAIN || (fcntl(file->fd, F_GETFL) & O_NONBLOCK) != 0)
+		/* After the end the process exits: as in the kernel, the call does not return. */
+		if (!ended && (rc != EAGAIN || (fcntl(file->fd, F_GETFL) & O_NONBLOCK) != 0))
 			return rc;
-		else
-			rc = wait_readable(file, file->fd);
-		if (rc != 0)
+		rc = wait_for_event(file, seen);
+		if (rc != 0 && !ended)
 			return rc;
 	}
 }

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -24,12 +23,20 @@
 /* ---- Delivery */
 
 static void
-raise_fd(int fd)
+wake(void *events)
+{
+	uverbs_wait_wake(&((struct uverbs_events *)events)->wait);
+}
+
+/* Makes a descriptor readable. */
+static void
+raise_fd(struct uverbs_events *ev)
 {
 	const uint64_t one = 1;
 
-	if (write(fd, &one, sizeof(one)) < 0)
-		return; /* the counter is at its maximum, so the descriptor is readable anyway */
+	/* An error means that the counter is at its maximum, so the descriptor is readable. */
+	if (write(ev->fd, &one, sizeof(one)) == sizeof(one))
+		wake(ev);
 }
 
 /* Queues an event. Call with event_lock held. */
@@ -46,7 +53,7 @@ push(struct uverbs_events *ev, const struct mlx5_cmd_event *event, uint64_t cook
 	*to = *event;
 	to->cookie = cookie;
 	if (ev->n++ == 0)
-		raise_fd(ev->fd);
+		raise_fd(ev);
 }
 
 static void
@@ -104,7 +111,7 @@ uverbs_events_stop(struct uverbs_file *f)
 			(void)f->soft->cmd->channel_destroy(f->soft, ev->ch);
 		ev->ch = NULL;
 		ev->closed = true;
-		raise_fd(ev->fd);
+		raise_fd(ev);
 	}
 }
 
@@ -123,6 +130,7 @@ uverbs_events_new(struct uverbs_file *f, enum uverbs_events_kind kind)
 		ret = f->soft->cmd->channel_create(f->soft, &ev->ch);
 		if (ret != 0)
 			goto free_events;
+		soft_channel_sink(ev->ch, wake, ev);
 		ev->fd = fcntl(ev->ch->fd, F_DUPFD_CLOEXEC, 0);
 		/*
 		 * As with the kernel's descriptor, a read waits for an event until the program sets
@@ -220,7 +228,7 @@ uverbs_events_close(struct uverbs_events *ev)
 	if (ev->ch != NULL)
 		(void)f->soft->cmd->channel_destroy(f->soft, ev->ch);
 	ev->ch = NULL;
-	raise_fd(ev->fd);
+	raise_fd(ev);
 	pthread_mutex_unlock(&f->lock);
 	uverbs_events_put(ev);
 }
@@ -345,15 +353,14 @@ put_events(void *events)
 	uverbs_events_put(events);
 }
 
-/* Waits for an event. The thread may be cancelled meanwhile. Returns 0 or a negative errno. */
+/* Waits for an event. The thread may be cancelled meanwhile. Returns 0 or -EINTR. */
 static int
-wait_for_event(struct uverbs_events *ev)
+wait_for_event(struct uverbs_events *ev, uint32_t seen)
 {
-	struct pollfd p = {.fd = ev->fd, .events = POLLIN};
 	int ret;
 
 	pthread_cleanup_push(put_events, ev);
-	ret = poll(&p, 1, -1) < 0 ? -errno : 0;
+	ret = uverbs_wait(&ev->wait, seen);
 	pthread_cleanup_pop(0);
 	return ret;
 }
@@ -362,10 +369,12 @@ wait_for_event(struct uverbs_events *ev)
 ssize_t
 uverbs_events_read(struct uverbs_events *ev, void *buf, size_t len)
 {
+	uint32_t seen;
 	int state, ret;
 	ssize_t rc;
 
 	for (;;) {
+		seen = uverbs_wait_begin(&ev->wait);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 		pthread_mutex_lock(&ev->file->lock);
 		if (ev->closed)
@@ -378,7 +387,7 @@ uverbs_events_read(struct uverbs_events *ev, void *buf, size_t len)
 		pthread_setcancelstate(state, NULL);
 		if (rc != -EAGAIN || (fcntl(ev->fd, F_GETFL) & O_NONBLOCK) != 0)
 			return rc;
-		ret = wait_for_event(ev);
+		ret = wait_for_event(ev, seen);
 		if (ret != 0)
 			return ret;
 	}

@@ -15,6 +15,7 @@
 #include "soft_host.h"
 #include "uverbs.h"
 #include "uverbs_cmd.h"
+#include "uverbs_wait.h"
 
 /* Number of completion vectors; one, because a device has one event queue for completions. */
 #define UVERBS_COMP_VECTORS 1
@@ -62,6 +63,7 @@ struct uverbs_events {
 	/* valid for UV_CHANNEL and UV_COMP; NULL after the node was closed */
 	struct mlx5_channel *ch;
 	bool closed; /* under uverbs_file.lock */
+	struct uverbs_wait wait;
 	/* Pending events, valid for UV_ASYNC and UV_DEVX. Under uverbs_file.event_lock. */
 	struct mlx5_cmd_event *event;
 	unsigned int first, n;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "soft_ctl.h"
+#include "soft_hooks.h"
 
 /* A subscription of a channel to a CQ. */
 struct soft_comp_sub {
@@ -33,6 +34,9 @@ struct soft_channel {
 	LIST_HEAD(, soft_comp_sub) subs;
 	TAILQ_HEAD(, soft_comp_sub) ready;
 	bool raised; /* the counter of the eventfd is not 0 */
+	/* Callback of soft_channel_sink(), NULL if none. */
+	void (*fn)(void *arg);
+	void *arg;
 };
 
 static struct soft_channel *
@@ -143,6 +147,18 @@ soft_channel_subscribe(struct mlx5_channel *ch_, struct mlx5_obj *obj, uint64_t 
 	return 0;
 }
 
+void
+soft_channel_sink(struct mlx5_channel *ch_, void (*fn)(void *arg), void *arg)
+{
+	struct soft_channel *ch = soft_channel_of(ch_);
+	struct soft_ctl *ctl = ch->ctx->dev->ctl;
+
+	pthread_mutex_lock(&ctl->event_lock);
+	ch->fn = fn;
+	ch->arg = arg;
+	pthread_mutex_unlock(&ctl->event_lock);
+}
+
 int
 soft_channel_get(struct mlx5_channel *ch_, uint64_t *cookie)
 {
@@ -186,8 +202,10 @@ soft_channel_fire(struct soft_dev *dev, struct soft_cq *cq)
 		if (!sub->ch->raised && write(sub->ch->pub.fd, &one, sizeof(one)) < 0)
 			SOFT_LOG(ERR, "%s: cannot write to the eventfd of a completion channel: %s",
 				 dev->name, strerror(errno));
-		sub->ch->raised = true;
 		TAILQ_INSERT_TAIL(&sub->ch->ready, sub, ready);
+		if (!sub->ch->raised && sub->ch->fn != NULL)
+			sub->ch->fn(sub->ch->arg);
+		sub->ch->raised = true;
 	}
 	pthread_mutex_unlock(&dev->ctl->event_lock);
 }

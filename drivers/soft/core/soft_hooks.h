@@ -19,6 +19,12 @@ void soft_event_sink(struct mlx5_ctx *ctx,
 		     void (*fn)(void *arg, const struct mlx5_cmd_event *event), void *arg);
 
 /*
+ * Calls @fn each time an event makes a channel readable. The device calls @fn from any thread, with
+ * locks held, so @fn must not call the device. The calls end when the channel is destroyed.
+ */
+void soft_channel_sink(struct mlx5_channel *ch, void (*fn)(void *arg), void *arg);
+
+/*
  * Returns the descriptor of the file that has the device's pages, -1 without the option mmap. The
  * device owns the descriptor: duplicate it for a program.
  */

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Calls that wait for events, while signals arrive: rdma_get_cm_event(), ibv_get_cq_event() and
+ * ibv_get_async_event(). A handler with SA_RESTART must not end a call, a handler without it must.
+ * Argument: the IPv4 address of the device.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rdma/rdma_cma.h>
+
+#define SIGNALS 20
+#define GAP_US  2000
+
+static struct rdma_event_channel *cm;
+static struct rdma_cm_id *id;
+static struct ibv_comp_channel *comp;
+static struct ibv_cq *cq;
+static struct ibv_srq *srq;
+static struct ibv_qp *qp;
+static struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = 1};
+
+static volatile sig_atomic_t handled;
+static bool ended; /* the call has returned; atomic */
+static bool restarts;
+static pthread_t caller;
+
+static void
+fail(const char *what)
+{
+	fprintf(stderr, "%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void
+handler(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+/* ---- Calls, and what raises the event of each */
+
+static int
+get_cm(void)
+{
+	struct rdma_cm_event *ev;
+
+	if (rdma_get_cm_event(cm, &ev) != 0)
+		return -1;
+	rdma_ack_cm_event(ev);
+	return 0;
+}
+
+static void
+raise_cm(void)
+{
+	if (rdma_resolve_addr(id, NULL, (struct sockaddr *)&own, 1000) != 0)
+		fail("rdma_resolve_addr");
+}
+
+static int
+get_cq(void)
+{
+	struct ibv_cq *of;
+	void *arg;
+
+	if (ibv_get_cq_event(comp, &of, &arg) != 0)
+		return -1;
+	ibv_ack_cq_events(of, 1);
+	return 0;
+}
+
+static int
+get_async(void)
+{
+	struct ibv_async_event ev;
+
+	if (ibv_get_async_event(id->verbs, &ev) != 0)
+		return -1;
+	ibv_ack_async_event(&ev);
+	return 0;
+}
+
+static void
+modify(enum ibv_qp_state state, int mask)
+{
+	struct ibv_qp_attr attr = {.qp_state = state, .port_num = 1};
+
+	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | mask) != 0)
+		fail("ibv_modify_qp");
+}
+
+/* Makes a queue pair and its receive, which completes when the queue pair fails. */
+static void
+make_qp(struct ibv_pd *pd)
+{
+	struct ibv_srq_init_attr srq_attr = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_recv_wr wr = {0}, *bad;
+
+	if (qp != NULL)
+		ibv_destroy_qp(qp);
+	if (srq == NULL)
+		srq = ibv_create_srq(pd, &srq_attr);
+	attr.srq = cq != NULL ? NULL : srq;
+	if (cq == NULL) {
+		cq = ibv_create_cq(pd->context, 16, NULL, comp, 0);
+		attr.send_cq = attr.recv_cq = cq;
+	}
+	qp = ibv_create_qp(pd, &attr);
+	if (srq == NULL || cq == NULL || qp == NULL || ibv_req_notify_cq(cq, 0) != 0)
+		fail("ibv_create_qp");
+	modify(IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	if (attr.srq == NULL && ibv_post_recv(qp, &wr, &bad) != 0)
+		fail("ibv_post_recv");
+}
+
+static void
+raise_qp(void)
+{
+	modify(IBV_QPS_ERR, 0);
+}
+
+/* ---- Signals */
+
+static void *
+signal_caller(void *raise_event)
+{
+	while (restarts ? handled < SIGNALS : !__atomic_load_n(&ended, __ATOMIC_ACQUIRE)) {
+		usleep(GAP_US);
+		pthread_kill(caller, SIGUSR1);
+	}
+	if (restarts)
+		(*(void (**)(void))raise_event)();
+	return NULL;
+}
+
+/* Returns the errno of the call, 0 if it has got an event. */
+static int
+interrupted(int (*get)(void), void (*raise_event)(void), int flags)
+{
+	struct sigaction sa = {.sa_handler = handler, .sa_flags = flags};
+	pthread_t thread;
+	int error;
+
+	sigaction(SIGUSR1, &sa, NULL);
+	handled = 0;
+	restarts = flags != 0;
+	__atomic_store_n(&ended, false, __ATOMIC_RELEASE);
+	caller = pthread_self();
+	if (pthread_create(&thread, NULL, signal_caller, &raise_event) != 0)
+		fail("pthread_create");
+	error = get() == 0 ? 0 : errno;
+	__atomic_store_n(&ended, true, __ATOMIC_RELEASE);
+	/* After an error the thread still waits for its signals. */
+	while (restarts && error != 0 && handled < SIGNALS)
+		usleep(GAP_US);
+	pthread_join(thread, NULL);
+	return error;
+}
+
+static void
+check(const char *name, int (*get)(void), void (*raise_event)(void))
+{
+	const int with = interrupted(get, raise_event, SA_RESTART);
+	const int without = interrupted(get, raise_event, 0);
+
+	if (with != 0 || without != EINTR) {
+		fprintf(stderr, "%s: %s with SA_RESTART, %s without\n", name, strerror(with),
+			strerror(without));
+		exit(1);
+	}
+	printf("%s\n", name);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct ibv_pd *pd;
+
+	if (argc != 2 || inet_pton(AF_INET, argv[1], &own.sin_addr) != 1)
+		return 2;
+	cm = rdma_create_event_channel();
+	if (cm == NULL || rdma_create_id(cm, &id, NULL, RDMA_PS_TCP) != 0)
+		fail("rdma_create_id");
+	check("rdma_get_cm_event", get_cm, raise_cm);
+	pd = ibv_alloc_pd(id->verbs);
+	comp = ibv_create_comp_channel(id->verbs);
+	if (pd == NULL || comp == NULL)
+		fail("ibv_create_comp_channel");
+	make_qp(pd);
+	check("ibv_get_async_event", get_async, raise_qp);
+	make_qp(pd);
+	check("ibv_get_cq_event", get_cq, raise_qp);
+	return 0;
+}
