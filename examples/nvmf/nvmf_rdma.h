@@ -27,6 +27,9 @@ struct nvmf_conn {
 	uint32_t depth;
 	bool ending;
 	bool ring_send, ring_recv; /* posts wait for their doorbell */
+	bool listed;               /* in nvmf_rdma.to_ring */
+	struct nvmf_conn *next_to_ring;
+	bool releasing;            /* the connection has ended, and a namespace uses its memory */
 	struct nvmf_timer connect; /* until the host's Connect command */
 	char name[64];             /* address of the host */
 };
@@ -56,8 +59,10 @@ struct nvmf_rdma {
 	uint32_t stride; /* bytes of a receive; data in a capsule begins at a page */
 	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
 	uint64_t accepted, rejected;
-	uint64_t next_line; /* ms: time of the next line about a refused host */
-	bool looped;        /* the pollers are attached to the loop */
+	struct nvmf_conn *to_ring; /* list of connections whose doorbells the turn rings */
+	uint32_t releasing;        /* connections of this state */
+	uint64_t next_line;        /* ms: time of the next line about a refused host */
+	bool looped;               /* the pollers are attached to the loop */
 	/* Runs in each turn of the loop after all events; NULL if there is none. Returns its work.
 	 */
 	unsigned int (*turn)(void *arg);
@@ -82,6 +87,17 @@ int nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struc
 void nvmf_rdma_end(struct nvmf_rdma *r);
 bool nvmf_rdma_idle(struct nvmf_rdma *r);
 void nvmf_rdma_close(struct nvmf_rdma *r);
+
+/* Makes the turn ring the doorbells of a connection. */
+static inline void
+nvmf_rdma_list(struct nvmf_conn *c)
+{
+	if (c->listed)
+		return;
+	c->listed = true;
+	c->next_to_ring = c->rdma->to_ring;
+	c->rdma->to_ring = c;
+}
 
 /* nvmf_rdma_conn.c */
 void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);

@@ -50,7 +50,14 @@ nvmf_rdma_release(struct nvmf_conn *c)
 	c->qp = NULL;
 	c->ring_send = c->ring_recv = false;
 	nvmf_queue_close(c->queue);
-	if (!nvmf_queue_idle(c->queue))
+	if (c->releasing != !nvmf_queue_idle(c->queue)) {
+		c->releasing = !c->releasing;
+		if (c->releasing)
+			c->rdma->releasing++;
+		else
+			c->rdma->releasing--;
+	}
+	if (c->releasing)
 		return;
 	nvmf_queue_destroy(c->queue);
 	c->queue = NULL;
@@ -263,6 +270,23 @@ tick(struct nvmf_rdma *r, uint64_t now)
 	}
 }
 
+static void
+ring(struct nvmf_rdma *r)
+{
+	struct nvmf_conn *c, *next;
+
+	for (c = r->to_ring; c != NULL; c = next) {
+		next = c->next_to_ring;
+		c->listed = false;
+		if (c->ring_recv)
+			bb_qp_ring_recv(c->qp);
+		if (c->ring_send)
+			bb_qp_ring(c->qp);
+		c->ring_recv = c->ring_send = false;
+	}
+	r->to_ring = NULL;
+}
+
 /* Rings the doorbells of all new posts, and passes the time to the engine. */
 static unsigned int
 turn(void *arg)
@@ -276,21 +300,10 @@ turn(void *arg)
 	work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
 	work += nvmf_target_turn(r->target);
 	now = rte_get_tsc_cycles();
-	for (i = 0; i < r->attr.conns; i++) {
-		struct nvmf_conn *c = &r->conn[i];
-
-		if (c->queue == NULL)
-			continue;
-		if (c->qp == NULL) {
-			nvmf_rdma_release(c);
-			continue;
-		}
-		if (c->ring_recv)
-			bb_qp_ring_recv(c->qp);
-		if (c->ring_send)
-			bb_qp_ring(c->qp);
-		c->ring_recv = c->ring_send = false;
-	}
+	ring(r);
+	for (i = 0; i < r->attr.conns && r->releasing != 0; i++)
+		if (r->conn[i].releasing)
+			nvmf_rdma_release(&r->conn[i]);
 	if (now >= r->tick)
 		tick(r, now);
 	return work;

@@ -29,6 +29,7 @@ static void
 posted(struct nvmf_conn *c, int rc)
 {
 	c->ring_send = true;
+	nvmf_rdma_list(c);
 	/* The send queue has room for the sends of all requests, so the post does not fail. */
 	if (rc != 0)
 		nvmf_rdma_drop(c, "its send queue takes nothing more");
@@ -92,6 +93,7 @@ nvmf_rdma_receive(struct nvmf_conn *c, uint32_t index)
 			     r->mr->lkey};
 
 	c->ring_recv = true;
+	nvmf_rdma_list(c);
 	return bb_post_recv(c->qp, index, &sge, 1);
 }
 
