@@ -15,10 +15,11 @@ ep_of(struct fid_ep *fid)
 }
 
 static void
-param_init(struct bb_conn_param *param, const struct fab_ep *ep, const void *data, size_t len)
+param_init(struct bb_conn_param *param, const struct fab_ep *ep, struct fab_cm_room *room,
+	   const void *data, size_t len)
 {
 	bb_conn_param_init(param);
-	param->private_data = data;
+	param->private_data = fab_cm_pack(ep->dev, room, data, &len);
 	param->private_len = (uint32_t)len;
 	param->access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |
 			(ep->dev->attr.atomics ? BB_ACCESS_REMOTE_ATOMIC : 0u);
@@ -29,11 +30,12 @@ ep_connect(struct fid_ep *fid, const void *addr, const void *data, size_t len)
 {
 	struct fab_ep *ep = ep_of(fid);
 	struct bb_conn_param param;
+	struct fab_cm_room room;
 	int ret = -FI_EISCONN;
 
 	if (addr == NULL)
 		addr = ep->info->dest_addr;
-	if (addr == NULL || len > FAB_CM_DATA)
+	if (addr == NULL || len > fab_cm_max(ep->dev))
 		return -FI_EINVAL;
 	if (ep->eq == NULL)
 		return -FI_ENOEQ;
@@ -43,10 +45,12 @@ ep_connect(struct fid_ep *fid, const void *addr, const void *data, size_t len)
 	ret = fab_ep_enable(ep);
 	if (ret != 0)
 		goto unlock;
-	param_init(&param, ep, data, len);
+	param_init(&param, ep, &room, data, len);
 	ret = bb_conn_connect(ep->dev->cm, addr, ep->qp, &param, &ep->conn);
-	if (ret == 0)
+	if (ret == 0) {
+		ep->connecting = true;
 		bb_conn_user_set(ep->conn, &ep->fid.fid);
+	}
 unlock:
 	fab_unlock(ep->dev);
 	return ret;
@@ -57,9 +61,10 @@ ep_accept(struct fid_ep *fid, const void *data, size_t len)
 {
 	struct fab_ep *ep = ep_of(fid);
 	struct bb_conn_param param;
+	struct fab_cm_room room;
 	int ret = -FI_EINVAL;
 
-	if (len > FAB_CM_DATA)
+	if (len > fab_cm_max(ep->dev))
 		return -FI_EINVAL;
 	if (ep->eq == NULL)
 		return -FI_ENOEQ;
@@ -69,7 +74,7 @@ ep_accept(struct fid_ep *fid, const void *data, size_t len)
 	ret = fab_ep_enable(ep);
 	if (ret != 0)
 		goto unlock;
-	param_init(&param, ep, data, len);
+	param_init(&param, ep, &room, data, len);
 	ret = bb_conn_accept(ep->conn, ep->qp, &param);
 unlock:
 	fab_unlock(ep->dev);
@@ -94,21 +99,33 @@ ep_shutdown(struct fid_ep *fid, uint64_t flags)
 }
 
 void
+fab_ep_broken(struct fab_ep *ep)
+{
+	/* No event if this side itself has called fi_shutdown(). */
+	if (ep->connected && !ep->shut && ep->eq != NULL)
+		fab_eq_add(ep->eq, FI_SHUTDOWN, 0, &ep->fid.fid, NULL, NULL, 0);
+	ep->connected = false;
+}
+
+void
 fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *ev)
 {
 	struct fid *fid = &ep->fid.fid;
+	const void *data;
+	size_t len;
 
 	/* The peer has gone before the application bound an event queue: fi_accept() fails then. */
 	if (ep->eq == NULL)
 		return;
+	data = fab_cm_unpack(ep->dev, ev, &len);
 	switch (ev->type) {
 	case BB_CM_ESTABLISHED:
 		ep->connected = true;
-		fab_eq_add(ep->eq, FI_CONNECTED, 0, fid, NULL, ev->private_data, ev->private_len);
+		/* Only the connecting side gets data: those of fi_accept(). */
+		fab_eq_add(ep->eq, FI_CONNECTED, 0, fid, NULL, data, ep->connecting ? len : 0);
 		break;
 	case BB_CM_REJECTED:
-		fab_eq_add(ep->eq, 0, FI_ECONNREFUSED, fid, NULL, ev->private_data,
-			   ev->private_len);
+		fab_eq_add(ep->eq, 0, FI_ECONNREFUSED, fid, NULL, data, len);
 		break;
 	case BB_CM_FAILED:
 		FAB_WARN(EP_CTRL, "connection failed: %s\n", ev->why);
@@ -116,10 +133,7 @@ fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *ev)
 			   NULL, 0);
 		break;
 	case BB_CM_DISCONNECTED:
-		/* No event if this side itself has called fi_shutdown(). */
-		if (!ep->shut)
-			fab_eq_add(ep->eq, FI_SHUTDOWN, 0, fid, NULL, NULL, 0);
-		ep->connected = false;
+		fab_ep_broken(ep);
 		break;
 	default:
 		break;

@@ -20,11 +20,11 @@ run(struct fab_cntr *c)
 {
 	struct fab_ep *ep;
 
-	LIST_FOREACH(ep, &c->domain->eps, next) {
+	LIST_FOREACH(ep, &c->domain->dev->eps, next) {
 		unsigned int i;
 
 		for (i = 0; i < FAB_COUNTS; i++)
-			if (ep->cntr[i] == c)
+			if (ep->cntr[i] == c && ep->qp != NULL)
 				fab_cq_fill(i == FAB_COUNT_RECV ? ep->rx_cq : ep->tx_cq);
 	}
 }

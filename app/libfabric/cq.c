@@ -106,11 +106,13 @@ fab_cq_fill(struct fab_cq *cq)
 	n = bb_cq_poll(cq->cq, wcs, FAB_POLL);
 	for (i = 0; i < n; i++) {
 		const struct bb_wc *wc = &wcs[i];
-		const struct fab_ep *ep = wc->qp->user;
+		struct fab_ep *ep = wc->qp->user;
 		const bool received = wc->opcode == BB_WC_RECV || wc->opcode == BB_WC_RECV_RDMA_IMM;
 
 		if (ep->counts)
 			count(ep, wc);
+		if (bb_unlikely(wc->status != BB_WC_SUCCESS) && wc->status != BB_WC_WR_FLUSH_ERR)
+			fab_ep_broken(ep);
 		if ((wc->wr_id == FAB_SILENT(ep) && wc->status == BB_WC_SUCCESS) ||
 		    wc->wr_id == FAB_INJECTED(ep))
 			continue;
@@ -187,6 +189,7 @@ fab_cq_is_empty(struct fab_cq *cq)
 {
 	if (cq->at != cq->count)
 		return false;
+	fab_timer_clear(cq->timer);
 	if (cq->channel != NULL)
 		bb_cq_arm(cq->cq, false);
 	fab_cq_fill(cq);

@@ -24,16 +24,32 @@ watch(struct fab_cq *cq, int fd)
 	return epoll_ctl(cq->fd, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
 }
 
-static int
-open_timer(struct fab_cq *cq)
+int
+fab_timer_open(void)
 {
 	const struct timespec nap = {.tv_nsec = FAB_NAP_MS * 1000000L};
 	const struct itimerspec every = {nap, nap};
+	const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 
-	cq->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (cq->timer < 0 || timerfd_settime(cq->timer, 0, &every, NULL) != 0)
-		return -errno;
-	return watch(cq, cq->timer);
+	if (timer >= 0)
+		(void)timerfd_settime(timer, 0, &every, NULL); /* fails for bad values only */
+	return timer >= 0 ? timer : -errno;
+}
+
+void
+fab_timer_clear(int timer)
+{
+	uint64_t n;
+
+	if (timer >= 0)
+		(void)!read(timer, &n, sizeof(n));
+}
+
+static int
+open_timer(struct fab_cq *cq)
+{
+	cq->timer = fab_timer_open();
+	return cq->timer < 0 ? cq->timer : watch(cq, cq->timer);
 }
 
 static int
@@ -88,10 +104,8 @@ static void
 consume(struct fab_cq *cq)
 {
 	struct bb_cq *which;
-	uint64_t n;
 
-	if (cq->timer >= 0)
-		(void)!read(cq->timer, &n, sizeof(n));
+	fab_timer_clear(cq->timer);
 	if (cq->channel != NULL)
 		while (bb_channel_get(cq->channel, &which) == 0)
 			;

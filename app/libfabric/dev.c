@@ -25,9 +25,8 @@
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_dev *the_dev;
 
-/* Returns the value of a parameter, FI_BLUEBELL_NAME in the environment, or NULL. */
-static const char *
-param(const char *name)
+const char *
+fab_param(const char *name)
 {
 	char *value = NULL;
 
@@ -49,7 +48,7 @@ start_eal(void *arg)
 		    mb[] = "256", no_shconf[] = "--no-shconf", no_telemetry[] = "--no-telemetry",
 		    no_pci[] = "--no-pci", level[] = "--log-level=lib.eal:warning";
 	char *argv[EAL_WORDS] = {prog, l, cpu, level, no_telemetry};
-	const char *more = param("eal");
+	const char *more = fab_param("eal");
 	char *words = NULL, *word, *save = NULL;
 	int argc = 5, *ret = arg;
 	cpu_set_t set;
@@ -126,7 +125,7 @@ open_at_free_address(const char *spec, struct bb_dev **dev)
 static int
 open_device(struct bb_dev **dev)
 {
-	const char *given = param("device");
+	const char *given = fab_param("device");
 	char spec[MAX_SPEC];
 	int ret;
 
@@ -145,13 +144,34 @@ open_device(struct bb_dev **dev)
 	return ret;
 }
 
+/* Creates the CM: for messages of librdmacm if d->rdma is true and the device supports them. */
+static int
+open_cm(struct fab_dev *d)
+{
+	struct bb_cm_attr cm;
+	int ret;
+
+	bb_cm_attr_init(&cm);
+	cm.poll_us = 0;
+	cm.transport = d->rdma ? BB_CM_RDMA : BB_CM_TCP;
+	ret = bb_cm_create(d->dev, &cm, &d->cm);
+	if (ret != -ENOTSUP || !d->rdma || fab_param("cm") != NULL)
+		return ret;
+	FAB_WARN(FABRIC, "the device has no messages of librdmacm, so connections use TCP\n");
+	d->rdma = false;
+	cm.transport = BB_CM_TCP;
+	return bb_cm_create(d->dev, &cm, &d->cm);
+}
+
 static int
 open_all(struct fab_dev *d)
 {
-	struct bb_cm_attr cm;
 	struct bb_cq_attr cq;
 	int ret;
 
+	ret = fab_transport(&d->rdma);
+	if (ret != 0)
+		return ret;
 	ret = eal();
 	if (ret != 0)
 		return ret;
@@ -162,9 +182,7 @@ open_all(struct fab_dev *d)
 	if (ret != 0)
 		goto close;
 	d->lcore = rte_get_main_lcore();
-	bb_cm_attr_init(&cm);
-	cm.poll_us = 0;
-	ret = bb_cm_create(d->dev, &cm, &d->cm);
+	ret = open_cm(d);
 	if (ret != 0)
 		goto close;
 	bb_cq_attr_init(&cq);
@@ -186,13 +204,68 @@ close:
 	return ret;
 }
 
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&open_lock);
+}
+
+static void
+in_parent(void)
+{
+	pthread_mutex_unlock(&open_lock);
+}
+
+/*
+ * Leaves the parent's objects alone: posts of the child fail, and a close frees only the child's
+ * memory. Other threads may have held the lock, and they do not exist in the child.
+ */
+static void
+in_child(void)
+{
+	struct fab_dev *d = the_dev;
+	struct fab_pep *p;
+	struct fab_ep *ep;
+
+	pthread_mutex_unlock(&open_lock);
+	if (d == NULL)
+		return;
+	rte_spinlock_init(&d->lock);
+	LIST_FOREACH(ep, &d->eps, next) {
+		ep->qp = NULL;
+		ep->conn = NULL;
+	}
+	LIST_FOREACH(p, &d->peps, next) {
+		p->listener = NULL;
+		LIST_INIT(&p->requests);
+	}
+}
+
+static void
+watch_forks(void)
+{
+	(void)pthread_atfork(before_fork, in_parent, in_child);
+}
+
 int
 fab_dev_get(struct fab_dev **dev)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 	struct fab_dev *d;
 	int ret = 0;
 
+	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&open_lock);
+	if (the_dev != NULL && the_dev->pid != getpid()) {
+		FAB_WARN(
+			FABRIC,
+			"process %d has opened the device before fork(): only that process can use "
+			"it; open the fabric after fork(), or let the child call exec()\n",
+			(int)the_dev->pid);
+		ret = -FI_EOPNOTSUPP;
+		goto unlock;
+	}
 	if (the_dev != NULL) {
 		the_dev->refs++;
 		*dev = the_dev;
@@ -204,6 +277,7 @@ fab_dev_get(struct fab_dev **dev)
 		goto unlock;
 	}
 	rte_spinlock_init(&d->lock);
+	LIST_INIT(&d->eps);
 	LIST_INIT(&d->peps);
 	LIST_INIT(&d->orphans);
 	ret = open_all(d);
@@ -212,6 +286,7 @@ fab_dev_get(struct fab_dev **dev)
 		goto unlock;
 	}
 	d->refs = 1;
+	d->pid = getpid();
 	the_dev = *dev = d;
 unlock:
 	pthread_mutex_unlock(&open_lock);
@@ -222,7 +297,7 @@ void
 fab_dev_put(struct fab_dev *d)
 {
 	pthread_mutex_lock(&open_lock);
-	if (--d->refs == 0) {
+	if (--d->refs == 0 && d->pid == getpid()) {
 		the_dev = NULL;
 		fab_progress_stop(d);
 		while (!LIST_EMPTY(&d->orphans))
@@ -239,9 +314,23 @@ void
 fab_dev_exit(void)
 {
 	pthread_mutex_lock(&open_lock);
-	if (the_dev != NULL)
+	/* A child has a copy of the device's state, but not its thread. */
+	if (the_dev != NULL && the_dev->pid == getpid())
 		fab_progress_stop(the_dev);
 	pthread_mutex_unlock(&open_lock);
+}
+
+/* Looks for connections that broke: over TCP the CM notices the end of the peer itself. */
+static void
+read_async(struct fab_dev *d)
+{
+	struct bb_event ev;
+
+	while (bb_event_get(d->dev, &ev) == 0)
+		if ((ev.type == BB_EVENT_QP_FATAL || ev.type == BB_EVENT_QP_ACCESS ||
+		     ev.type == BB_EVENT_QP_REQUEST) &&
+		    ev.qp != NULL && ev.qp->user != NULL)
+			fab_ep_broken(ev.qp->user);
 }
 
 void
@@ -251,6 +340,8 @@ fab_dev_run(struct fab_dev *d)
 	struct fid *fid;
 
 	bb_cq_poll(d->idle, NULL, 0);
+	if (d->rdma)
+		read_async(d);
 	while (bb_cm_poll(d->cm, &event, 1) == 1) {
 		if (event.type == BB_CM_CONNECT_REQUEST) {
 			fab_pep_event(d, &event);

@@ -214,7 +214,6 @@ fab_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **
 		return -FI_ENOMEM;
 	d->fabric = f;
 	d->dev = f->dev;
-	LIST_INIT(&d->eps);
 	fab_lock(d->dev);
 	ret = bb_pd_alloc(d->dev->dev, &d->pd);
 	if (ret == 0)

@@ -95,7 +95,6 @@ fab_ep_enable(struct fab_ep *ep)
 	}
 	ep->qp->user = ep;
 	set_own(ep);
-	LIST_INSERT_HEAD(&ep->domain->eps, ep, next);
 	return 0;
 }
 
@@ -240,7 +239,6 @@ ep_close(struct fid *fid)
 	}
 	if (ep->qp != NULL) {
 		flush(ep);
-		LIST_REMOVE(ep, next);
 		bb_qp_destroy(ep->qp);
 		unreserve(ep);
 	}
@@ -257,6 +255,7 @@ ep_close(struct fid *fid)
 		fab_eq_forget(ep->eq, fid);
 		ep->eq->refs--;
 	}
+	LIST_REMOVE(ep, next);
 	ep->domain->refs--;
 	__atomic_fetch_sub(&dev->active, 1, __ATOMIC_RELAXED);
 	fab_unlock(dev);
@@ -313,6 +312,7 @@ fab_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fi
 		if (ep->conn != NULL)
 			bb_conn_user_set(ep->conn, &ep->fid.fid);
 	}
+	LIST_INSERT_HEAD(&d->dev->eps, ep, next);
 	d->refs++;
 	__atomic_fetch_add(&d->dev->active, 1, __ATOMIC_RELAXED);
 	fab_unlock(d->dev);

@@ -88,6 +88,7 @@ fab_eq_forget(struct fab_eq *q, const struct fid *fid)
 bool
 fab_eq_is_empty(struct fab_eq *q)
 {
+	fab_timer_clear(q->timer);
 	return STAILQ_EMPTY(&q->events);
 }
 
@@ -242,6 +243,8 @@ eq_free(struct fab_eq *q)
 		close(q->fd);
 	if (q->wakeup >= 0)
 		close(q->wakeup);
+	if (q->timer >= 0)
+		close(q->timer);
 	free(q->err_data);
 	free(q);
 }
@@ -280,18 +283,29 @@ static struct fi_ops_eq eq_ops = {
 	.strerror = eq_strerror,
 };
 
-/* Makes the descriptor that is readable while the CM has work or the queue has an event. */
+/*
+ * Makes the descriptor that is readable while the CM has work or the queue has an event. Messages
+ * of librdmacm on a software device arrive only in polls, so a timer takes the place of the CM.
+ */
 static int
 open_wait(struct fab_eq *q)
 {
-	const int fds[] = {eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), bb_cm_fd(q->fabric->dev->cm)};
+	const struct fab_dev *d = q->fabric->dev;
 	struct epoll_event e = {.events = EPOLLIN};
+	int fds[2];
 	unsigned int i;
 
-	q->wakeup = fds[0];
+	if (d->rdma && d->attr.software) {
+		q->timer = fab_timer_open();
+		if (q->timer < 0)
+			return q->timer;
+	}
+	q->wakeup = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	q->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (q->fd < 0 || q->wakeup < 0)
 		return -errno;
+	fds[0] = q->wakeup;
+	fds[1] = q->timer >= 0 ? q->timer : bb_cm_fd(d->cm);
 	for (i = 0; i < 2; i++)
 		if (epoll_ctl(q->fd, EPOLL_CTL_ADD, fds[i], &e) != 0)
 			return -errno;
@@ -318,7 +332,7 @@ fab_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
 		return -FI_ENOMEM;
 	q->fabric = f;
 	q->wait = attr->wait_obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : attr->wait_obj;
-	q->fd = q->wakeup = -1;
+	q->fd = q->wakeup = q->timer = -1;
 	STAILQ_INIT(&q->events);
 	if (q->wait != FI_WAIT_NONE)
 		ret = open_wait(q);

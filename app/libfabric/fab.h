@@ -39,7 +39,8 @@
 #define FAB_DEPTH      256u  /* default of fi_tx_attr.size and fi_rx_attr.size */
 #define FAB_MAX_DEPTH  4096u /* maximum of fi_tx_attr.size and fi_rx_attr.size */
 #define FAB_MAX_MSG    (1u << 30)
-#define FAB_CM_DATA    256u /* maximum bytes of private data of a CM message */
+#define FAB_CM_DATA    256u /* maximum bytes of private data of a connection over TCP */
+#define FAB_CM_RDMA    55u  /* the same with messages of librdmacm */
 #define FAB_POLL       32u  /* completions that a poll takes from Bluebell */
 #define FAB_NAP_MS     1    /* milliseconds of sleep between two runs of a software device */
 #define FAB_PROTOCOL   (1u << 31 | 0xbbu) /* a protocol of the provider's own */
@@ -60,8 +61,10 @@ struct fab_pep;
 struct fab_dev {
 	rte_spinlock_t lock; /* guards every object of the device */
 	unsigned int refs;   /* fabrics */
+	pid_t pid;           /* process that opened the device; a child of it must not use it */
 	struct bb_dev *dev;
 	struct bb_cm *cm;
+	bool rdma;          /* the CM uses messages of librdmacm, not TCP */
 	struct bb_cq *idle; /* a poll of this CQ runs a software device */
 	struct bb_dev_attr attr;
 	uint32_t lcore; /* owner of all queues */
@@ -71,6 +74,7 @@ struct fab_dev {
 	int stop;            /* eventfd, readable when the thread must end */
 	uint64_t polls;      /* number of reads of CQs and EQs */
 	unsigned int active; /* number of open endpoints and passive endpoints */
+	LIST_HEAD(, fab_ep) eps;
 	LIST_HEAD(, fab_pep) peps;
 	/* Requests of passive endpoints that are closed. The application has read their events. */
 	LIST_HEAD(, fab_connreq) orphans;
@@ -88,7 +92,6 @@ struct fab_domain {
 	struct fab_dev *dev;
 	struct bb_pd *pd;
 	unsigned int refs; /* number of open regions, queues, counters and endpoints */
-	LIST_HEAD(, fab_ep) eps;
 };
 
 struct fab_mr {
@@ -114,9 +117,11 @@ struct fab_eq {
 	struct fab_fabric *fabric;
 	STAILQ_HEAD(, fab_event) events;
 	enum fi_wait_obj wait;
-	int fd;            /* epoll descriptor of the CM and of wakeup; -1 with FI_WAIT_NONE */
-	int wakeup;        /* eventfd, readable while events is not empty */
-	unsigned int refs; /* number of endpoints that are bound to the queue */
+	int fd;     /* epoll descriptor of the CM or timer, and of wakeup; -1 with
+		       FI_WAIT_NONE */
+	int wakeup; /* eventfd, readable while events is not empty */
+	int timer;  /* wakes a waiter each millisecond to run a software device; -1 if unused */
+	unsigned int refs;       /* number of endpoints that are bound to the queue */
 	unsigned char *err_data; /* error data (fi_eq(3)) of the last error that was read */
 };
 
@@ -198,8 +203,9 @@ struct fab_ep {
 	struct bb_conn *conn;
 	struct fi_info *info;
 	uint32_t tx_size, rx_size;
-	bool connected, shut;
-	LIST_ENTRY(fab_ep) next; /* list of the domain's endpoints, from fi_enable() on */
+	bool connecting;         /* fi_connect() was called, not fi_accept() */
+	bool connected, shut;    /* shut: fi_shutdown() was called */
+	LIST_ENTRY(fab_ep) next; /* list of the device's endpoints */
 };
 
 /* A connection request: the handle in the fi_info of FI_CONNREQ. */
@@ -234,6 +240,38 @@ extern struct fi_provider fab_provider;
 /* An injected request has this wr_id. The application learns nothing of it, even if it fails. */
 #define FAB_INJECTED(ep) ((uint64_t)(uintptr_t) & (ep)->tx)
 
+/* ---- addr.c */
+
+/* Private data of a message of librdmacm. */
+struct fab_cm_room {
+	uint8_t bytes[1 + FAB_CM_RDMA];
+};
+
+/*
+ * Sets *rdma to true if messages of librdmacm establish connections, to false if TCP does. Returns
+ * 0, or -FI_EINVAL for an invalid FI_BLUEBELL_CM (logged).
+ */
+int fab_transport(bool *rdma);
+/*
+ * Returns the first address of the device, without opening it. @format: FI_SOCKADDR_IN,
+ * FI_SOCKADDR_IN6, or another value for any. @routed: there is a destination, so the kernel's
+ * routes decide if the kernel knows the device. Returns 0; -ENOENT if connections use TCP or the
+ * kernel decides; -FI_ENODATA or -FI_EINVAL (logged) if there is no address.
+ */
+int fab_device_address(uint32_t format, bool routed, struct sockaddr_storage *addr);
+/* Returns the maximum bytes of private data. */
+size_t fab_cm_max(const struct fab_dev *dev);
+/* Returns the private data of a message, and updates *len. @len: at most fab_cm_max(). */
+const void *fab_cm_pack(const struct fab_dev *dev, struct fab_cm_room *room, const void *data,
+			size_t *len);
+/* Returns the private data of an event that the peer's application sent, and sets *len. */
+const void *fab_cm_unpack(const struct fab_dev *dev, const struct bb_cm_event *ev, size_t *len);
+
+/*
+ * Returns the value of a parameter, FI_BLUEBELL_NAME in the environment, or NULL if it is unset or
+ * empty.
+ */
+const char *fab_param(const char *name);
 int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info);
 
@@ -283,6 +321,8 @@ struct bb_conn *fab_connreq_take(fid_t handle);
 void fab_connreq_free(struct fab_connreq *request);
 void fab_pep_event(struct fab_dev *dev, const struct bb_cm_event *event);
 void fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *event);
+/* Reports FI_SHUTDOWN once, because the connection of the endpoint is broken. */
+void fab_ep_broken(struct fab_ep *ep);
 
 /* Makes room for the completions of a queue in a CQ. Returns 0 or a negative errno. */
 int fab_cq_reserve(struct fab_cq *cq, uint32_t entries);
@@ -294,6 +334,11 @@ void fab_cq_fill(struct fab_cq *cq);
 /* Returns true if the application has read every completion; arms the CQ on a card. */
 bool fab_cq_is_empty(struct fab_cq *cq);
 bool fab_eq_is_empty(struct fab_eq *eq);
+
+/* Opens a timer that is readable each millisecond. Returns it or a negative errno. */
+int fab_timer_open(void);
+/* Consumes the expirations of a timer, so that it is not readable. @timer may be -1. */
+void fab_timer_clear(int timer);
 
 /* The wait object of a CQ. */
 int fab_wait_open(struct fab_cq *cq, enum fi_wait_obj wait);

@@ -137,6 +137,10 @@ FI_EXT_INI
 			"Bluebell's device: mlx5_0, soft0,port=..., or soft0,shm=NAME. Default: a "
 			"software device that reaches the processes of this host and user through "
 			"shared memory. Such a device without ip= takes a free address.");
+	fi_param_define(&fab_provider, "cm", FI_PARAM_STRING,
+			"Messages that establish connections: rdma, those of librdmacm, with "
+			"addresses of the device; or tcp, with addresses of the host. Default: "
+			"rdma for a card, and for a software device with ip=; otherwise tcp.");
 	fi_param_define(&fab_provider, "eal", FI_PARAM_STRING,
 			"Arguments of DPDK's EAL, separated by spaces. Default: --no-huge -m 256 "
 			"--no-shconf --no-pci. Not used in a process that has started EAL itself.");

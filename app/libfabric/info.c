@@ -31,6 +31,19 @@
 		return -FI_ENODATA;                                                                \
 	} while (0)
 
+/*
+ * With messages of librdmacm the protocol is that of libfabric's provider verbs. Peers of both
+ * providers can connect.
+ */
+static uint32_t
+protocol(void)
+{
+	bool rdma = false;
+
+	(void)fab_transport(&rdma);
+	return rdma ? FI_PROTO_RDMA_CM_IB_RC : FAB_PROTOCOL;
+}
+
 static int
 check_ep(const struct fi_ep_attr *a)
 {
@@ -38,7 +51,7 @@ check_ep(const struct fi_ep_attr *a)
 		return 0;
 	if (a->type != FI_EP_UNSPEC && a->type != FI_EP_MSG)
 		REFUSE("only FI_EP_MSG; prepend ofi_rxm for FI_EP_RDM: \"bluebell;ofi_rxm\"\n");
-	if (a->protocol != FI_PROTO_UNSPEC && a->protocol != FAB_PROTOCOL)
+	if (a->protocol != FI_PROTO_UNSPEC && a->protocol != protocol())
 		REFUSE("protocol %u is not supported: leave FI_PROTO_UNSPEC\n", a->protocol);
 	if (a->max_msg_size > FAB_MAX_MSG)
 		REFUSE("max_msg_size %zu, at most %u\n", a->max_msg_size, FAB_MAX_MSG);
@@ -200,7 +213,7 @@ make(uint32_t version, const struct fi_info *h)
 	};
 	*i->ep_attr = (struct fi_ep_attr){
 		.type = FI_EP_MSG,
-		.protocol = FAB_PROTOCOL,
+		.protocol = protocol(),
 		.protocol_version = 1,
 		.max_msg_size = FAB_MAX_MSG,
 		.max_order_raw_size = FAB_MAX_MSG,
@@ -255,14 +268,18 @@ set_addr(void **to, size_t *to_len, const void *addr, size_t len)
 	return 0;
 }
 
+static uint32_t
+format_of(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+}
+
 static void
 set_format(struct fi_info *i)
 {
 	const struct sockaddr *a = i->src_addr != NULL ? i->src_addr : i->dest_addr;
 
-	i->addr_format = a == NULL                  ? FI_SOCKADDR
-			 : a->sa_family == AF_INET6 ? FI_SOCKADDR_IN6
-						    : FI_SOCKADDR_IN;
+	i->addr_format = a == NULL ? FI_SOCKADDR : format_of(a);
 }
 
 /* Resolves node and service to the source or destination address of an entry. */
@@ -315,6 +332,23 @@ source_of(struct fi_info *i)
 	/* sin_port and sin6_port have the same offset. */
 	((struct sockaddr_in *)&addr)->sin_port = 0;
 	return set_addr(&i->src_addr, &i->src_addrlen, &addr, len);
+}
+
+/*
+ * Sets the source address to an address of the device. Returns 0, also if there is none: the kernel
+ * then knows the source. @format as of fab_device_address().
+ */
+static int
+device_address(struct fi_info *i, uint32_t format)
+{
+	struct sockaddr_storage addr;
+	const int ret = fab_device_address(format, i->dest_addr != NULL, &addr);
+
+	if (ret != 0)
+		return ret == -ENOENT ? 0 : ret;
+	return set_addr(&i->src_addr, &i->src_addrlen, &addr,
+			addr.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+						  : sizeof(struct sockaddr_in6));
 }
 
 /* Returns true if fi_getinfo() can report the address of an interface, as a source. */
@@ -383,6 +417,8 @@ fab_getinfo(uint32_t version, const char *node, const char *service, uint64_t fl
 	}
 	if (ret == 0 && (node != NULL || service != NULL))
 		ret = resolve(i, node, service, flags, format);
+	if (ret == 0 && i->src_addr == NULL)
+		ret = device_address(i, i->dest_addr != NULL ? format_of(i->dest_addr) : format);
 	if (ret == 0 && i->src_addr == NULL && i->dest_addr != NULL)
 		ret = source_of(i);
 	if (ret == 0 && i->src_addr == NULL && i->dest_addr == NULL)

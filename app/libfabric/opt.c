@@ -6,16 +6,30 @@
 
 #include "fab.h"
 
+static const struct fab_dev *
+device_of(fid_t fid)
+{
+	switch (fid->fclass) {
+	case FI_CLASS_PEP:
+		return container_of(fid, struct fab_pep, fid.fid)->fabric->dev;
+	case FI_CLASS_SRX_CTX:
+		return container_of(fid, struct fab_srx, fid.fid)->domain->dev;
+	default:
+		return container_of(fid, struct fab_ep, fid.fid)->dev;
+	}
+}
+
 static int
 get(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	const size_t size = FAB_CM_DATA;
+	const struct fab_dev *dev = device_of(fid);
+	size_t size;
 
-	(void)fid;
 	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
 		return -FI_ENOPROTOOPT;
 	if (*len < sizeof(size))
 		return -FI_ETOOSMALL;
+	size = fab_cm_max(dev);
 	memcpy(value, &size, sizeof(size));
 	*len = sizeof(size);
 	return 0;

@@ -59,6 +59,8 @@ report(struct fab_pep *p, const struct bb_cm_event *ev)
 {
 	struct fab_connreq *r = calloc(1, sizeof(*r));
 	struct fi_info *info = fi_dupinfo(p->info);
+	const void *data;
+	size_t len;
 
 	if (r == NULL || info == NULL || set_peer(info, ev->conn) != 0) {
 		free(r);
@@ -70,7 +72,8 @@ report(struct fab_pep *p, const struct bb_cm_event *ev)
 	bb_conn_user_set(ev->conn, &r->fid);
 	LIST_INSERT_HEAD(&p->requests, r, next);
 	info->handle = &r->fid;
-	fab_eq_add(p->eq, FI_CONNREQ, 0, &p->fid.fid, info, ev->private_data, ev->private_len);
+	data = fab_cm_unpack(p->fabric->dev, ev, &len);
+	fab_eq_add(p->eq, FI_CONNREQ, 0, &p->fid.fid, info, data, len);
 	return 0;
 }
 
@@ -155,11 +158,13 @@ static int
 pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t len)
 {
 	struct fab_dev *dev = container_of(fid, struct fab_pep, fid)->fabric->dev;
+	struct fab_cm_room room;
 	struct bb_conn *conn;
 	int ret;
 
-	if (len > FAB_CM_DATA)
+	if (len > fab_cm_max(dev))
 		return -FI_EINVAL;
+	param = fab_cm_pack(dev, &room, param, &len);
 	fab_lock(dev);
 	conn = fab_connreq_take(handle);
 	ret = conn != NULL ? bb_conn_reject(conn, param, (uint32_t)len) : -FI_EINVAL;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "pair.h"
 
@@ -16,6 +20,49 @@ now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec;
+}
+
+/*
+ * Gives the device the address in PAIR_IP. Its fabric has the name of the first process, which
+ * other processes of the test find in PAIR_FABRIC.
+ */
+static void __attribute__((constructor)) set_device(void)
+{
+	const char *ip = getenv("PAIR_IP");
+	char spec[128], fabric[32];
+
+	if (ip == NULL)
+		return;
+	snprintf(fabric, sizeof(fabric), "pair-%d", (int)getpid());
+	setenv("PAIR_FABRIC", fabric, 0);
+	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=%s/%d", getenv("PAIR_FABRIC"), ip,
+		 strchr(ip, ':') != NULL ? 64 : 24);
+	setenv("FI_BLUEBELL_DEVICE", spec, 1);
+}
+
+const char *
+pair_ip(void)
+{
+	const char *ip = getenv("PAIR_IP");
+
+	return ip != NULL ? ip : "127.0.0.1";
+}
+
+size_t
+pair_addr(struct sockaddr_storage *addr, uint16_t port)
+{
+	struct sockaddr_in *in = (void *)addr;
+	struct sockaddr_in6 *in6 = (void *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	in->sin_port = htons(port); /* sin6_port has the same offset */
+	if (inet_pton(AF_INET, pair_ip(), &in->sin_addr) == 1) {
+		addr->ss_family = AF_INET;
+		return sizeof(*in);
+	}
+	assert_int_equal(inet_pton(AF_INET6, pair_ip(), &in6->sin6_addr), 1);
+	addr->ss_family = AF_INET6;
+	return sizeof(*in6);
 }
 
 struct fi_info *
@@ -136,9 +183,8 @@ side_open(struct pair *p, struct side *s, const struct want *w)
 			OK(fi_cntr_open(p->domain, &cntr, all[i], NULL));
 }
 
-/* Opens the endpoint of a side, and binds everything that it has. */
-static void
-ep_open(struct pair *p, struct side *s, struct fi_info *info, const struct want *w)
+void
+pair_endpoint(struct pair *p, struct side *s, struct fi_info *info, const struct want *w)
 {
 	struct fid_cntr *const all[] = {s->sent, s->received, s->read, s->written};
 	const uint64_t kinds[] = {FI_SEND, FI_RECV, FI_READ, FI_WRITE};
@@ -164,7 +210,7 @@ pair_open(struct pair *p, const struct want *w)
 
 	memset(p, 0, sizeof(*p));
 	hints->tx_attr->size = hints->rx_attr->size = w->depth;
-	OK(fi_getinfo(VERSION, "127.0.0.1", "0", FI_SOURCE, hints, &p->info));
+	OK(fi_getinfo(VERSION, pair_ip(), "0", FI_SOURCE, hints, &p->info));
 	fi_freeinfo(hints);
 	OK(fi_fabric(p->info->fabric_attr, &p->fabric, NULL));
 	OK(fi_eq_open(p->fabric, &eq, &p->eq, NULL));
@@ -191,7 +237,7 @@ pair_connect(struct pair *p, const struct want *w)
 	ssize_t n;
 
 	OK(fi_getname(&p->pep->fid, addr, &len));
-	ep_open(p, &p->a, p->info, w);
+	pair_endpoint(p, &p->a, p->info, w);
 	OK(fi_connect(p->a.ep, addr, "hello", 5));
 	n = event_wait(p, FI_CONNREQ, &e, sizeof(e));
 	assert_ptr_equal(e.cm.fid, &p->pep->fid);
@@ -202,7 +248,7 @@ pair_connect(struct pair *p, const struct want *w)
 		fi_freeinfo(e.cm.info);
 		return;
 	}
-	ep_open(p, &p->b, e.cm.info, w);
+	pair_endpoint(p, &p->b, e.cm.info, w);
 	OK(fi_accept(p->b.ep, "welcome", 7));
 	fi_freeinfo(e.cm.info);
 	/* The events of both sides come in any order; only the connecting side gets data. */

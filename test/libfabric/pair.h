@@ -6,6 +6,8 @@
 #ifndef PAIR_H
 #define PAIR_H
 
+#include <sys/socket.h>
+
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
@@ -53,10 +55,19 @@ struct pair {
 	size_t data_len;
 };
 
+/*
+ * Returns the address at which passive endpoints listen: 127.0.0.1, or the value of PAIR_IP. With
+ * PAIR_IP the device has that address, and messages of librdmacm establish connections.
+ */
+const char *pair_ip(void);
+/* Writes the address of pair_ip() and a port. Returns its bytes. */
+size_t pair_addr(struct sockaddr_storage *addr, uint16_t port);
 /* Returns hints for the provider with @caps. The caller frees them. */
 struct fi_info *hints_of(uint64_t caps);
 /* Opens fabric, domain and event queue, and both sides with their memory. Connects nothing. */
 void pair_open(struct pair *p, const struct want *want);
+/* Opens the endpoint of a side, binds everything that it has, and enables it. */
+void pair_endpoint(struct pair *p, struct side *s, struct fi_info *info, const struct want *want);
 /* Connects both sides. */
 void pair_connect(struct pair *p, const struct want *want);
 void pair_close(struct pair *p);

@@ -83,6 +83,14 @@ class Mpi(unittest.TestCase):
             self.assertEqual(res.returncode, 0, res.stdout + res.stderr)
             self.assertIn('%s ranks, 0 wrong' % ranks, res.stdout)
 
+    def test_collectives_with_connections_by_messages_of_librdmacm(self):
+        script = 'FI_BLUEBELL_DEVICE=soft0,shm=mpi-%d,ip=10.88.1.$((OMPI_COMM_WORLD_RANK+1))/24 exec %s 2' % (
+            os.getpid(), os.path.abspath(COLL))
+        res = subprocess.run([*MPI, '-np', '4', 'sh', '-c', script], env=environment('cm'), capture_output=True,
+                             text=True, timeout=WAIT)
+        self.assertEqual(res.returncode, 0, res.stdout + res.stderr)
+        self.assertIn('4 ranks, 0 wrong', res.stdout)
+
     def test_two_jobs_at_once(self):
         jobs = [subprocess.Popen([*MPI, '-np', '2', COLL, '2'], env=environment('job%d' % i), stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True) for i in range(2)]

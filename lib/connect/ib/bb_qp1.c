@@ -380,6 +380,9 @@ make_qp(struct bb_qp1 *q)
 	int ret = bb_pd_alloc(q->dev, &q->pd);
 
 	bb_cq_attr_init(&attr);
+	/* The lock of the service protects the queues, so any owner will do. */
+	if (rte_lcore_id() == LCORE_ID_ANY)
+		attr.lcore = rte_get_main_lcore();
 	attr.depth = RECVS;
 	if (ret == 0)
 		ret = bb_cq_create(q->dev, &attr, &q->cq);

@@ -83,7 +83,7 @@ void bb_cm_attr_init(struct bb_cm_attr *attr);
  * is not built in or does not support the device, the transport is TCP and the device is an iWARP
  * device, the transport is BB_CM_IB and the library does not have QP1 of the device or its port is
  * not Ethernet, or the caller is a child of the process that opened the device. With BB_CM_IB also
- * -EBUSY if QP1 is in use, and -EINVAL if the thread is not an lcore.
+ * -EBUSY if QP1 is in use.
  */
 int bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **cm);
 
