@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* ibv_rc_pingpong of rdma-core with Bluebell: doc/guides/porting.rst explains each part. */
+#include "eal_args.h" /* of app/common */
 #include <bluebell.h>
 #include <netdb.h>
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,14 +45,11 @@ tcp_open(const char *server, const char *port)
 	ret = server != NULL ? connect(fd, info->ai_addr, info->ai_addrlen)
 			     : bind(fd, info->ai_addr, info->ai_addrlen);
 	freeaddrinfo(info);
-	if (ret != 0 || (server == NULL && listen(fd, 1) != 0))
-		return -errno;
-	if (server != NULL)
-		return fd;
+	if (ret != 0 || server != NULL || listen(fd, 1) != 0)
+		return ret == 0 && server != NULL ? fd : -errno;
 	printf("waiting for a client at TCP port %s\n", port);
 	fflush(stdout);
-	fd = accept(fd, NULL, NULL);
-	return fd >= 0 ? fd : -errno;
+	return (fd = accept(fd, NULL, NULL)) >= 0 ? fd : -errno;
 }
 
 /* Opens the device and creates the objects of one end. */
@@ -160,8 +157,7 @@ static int
 run(struct end *e, const char *device, const char *port, const char *server)
 {
 	uint64_t cycles;
-	char done = 0;
-	int fd;
+	int fd, done = 0;
 
 	TRY(open_end(e, device));
 	TRY(post_receive(e));
@@ -169,31 +165,35 @@ run(struct end *e, const char *device, const char *port, const char *server)
 	TRY(connect_end(e, fd, server == NULL));
 	cycles = rte_get_timer_cycles();
 	TRY(play(e, server == NULL));
+	cycles = rte_get_timer_cycles() - cycles;
 	printf("%u rounds of %u bytes, %.1f us each\n", ROUNDS, SIZE,
-	       1e6 * (double)(rte_get_timer_cycles() - cycles) / (double)rte_get_timer_hz() /
-		       ROUNDS);
+	       1e6 * (double)cycles / (double)rte_get_timer_hz() / ROUNDS);
 	TRY(send(fd, &done, 1, MSG_NOSIGNAL) == 1 ? 0 : -EPIPE);
 	return receive(e, fd, &done, 1); /* the peer may wait for an ACK, which a poll sends */
 }
 
-/* Starts EAL, which takes the arguments up to "--". */
+/* Calls rte_eal_init() with the arguments up to "--", and with hugepages or plain pages. */
 int
 main(int argc, char **argv)
 {
-	bool help = argc > 1 && strcmp(argv[argc - 1], "--help") == 0;
-	int used = help ? 0 : rte_eal_init(argc, argv), rc;
+	bool help = strcmp(argv[argc - 1], "--help") == 0;
 	static struct end e;
+	int at = 0, rc; /* argv[at] is "--" */
 
-	if (used > 0 && argc - used >= 3 && argc - used <= 4) {
-		rc = run(&e, argv[used + 1], argv[used + 2], argv[used + 3]);
-		bb_qp_destroy(e.qp); /* children before parents; NULL is refused silently */
-		bb_cq_destroy(e.cq);
-		bb_mr_dereg(e.mr);
-		bb_pd_free(e.pd);
-		bb_dev_close(e.dev);
-		rte_free(e.buf);
-		return rc == 0 ? 0 : 1;
+	while (at < argc && strcmp(argv[at], "--") != 0)
+		at++;
+	if (argc - at < 3 || argc - at > 4) {
+		fputs("usage: rc_pingpong [EAL_OPTIONS] -- DEVICE PORT [SERVER]\n",
+		      help ? stdout : stderr);
+		return help ? 0 : 2;
 	}
-	fputs("usage: rc_pingpong EAL_OPTIONS -- DEVICE PORT [SERVER]\n", help ? stdout : stderr);
-	return help ? 0 : 2;
+	rc = eal_start_completed("rc_pingpong", at, argv, 256, true);
+	rc = rc < 0 ? rc : run(&e, argv[at + 1], argv[at + 2], argv[at + 3]);
+	bb_qp_destroy(e.qp); /* children before parents; NULL is refused silently */
+	bb_cq_destroy(e.cq);
+	bb_mr_dereg(e.mr);
+	bb_pd_free(e.pd);
+	bb_dev_close(e.dev);
+	rte_free(e.buf);
+	return rc == 0 ? 0 : 1;
 }

@@ -147,14 +147,14 @@ point(uint32_t n)
 		.unit = "M/s; baseline: queues and device by hand",
 		.plot = PLOT_QPS,
 		.x = n,
-		.bluebell_line = "all active, one write each",
+		.bluebell_line = "Bluebell, all active, one write each",
 		.baseline_line = "queues and device by hand",
 	};
 	struct row one = {
 		.unit = "M/s; baseline: all active",
 		.plot = PLOT_QPS,
 		.x = n,
-		.bluebell_line = "one active, 16 writes",
+		.bluebell_line = "Bluebell, one active, 16 writes",
 	};
 	struct scale c = {.qps = n, .writes = writes};
 	struct soft s;

@@ -85,7 +85,7 @@ over_memif(struct soft *s, struct raw *raw, uint32_t size)
 	struct link_run bluebell = writes(s, size);
 	struct row row = row_of("memif", size, unit_raw);
 
-	row.bluebell_line = "RoCEv2 over memif";
+	row.bluebell_line = "Bluebell, RoCEv2 over memif";
 	row.baseline_line = "raw packets over memif, copied, with CRC";
 	measure_pair_cross(raw_messages, &baseline, link_messages, &bluebell, &row.p);
 	report_row(&row);
@@ -105,7 +105,7 @@ over_shm(struct soft *s, uint32_t size)
 	struct link_run bluebell = writes(s, size);
 	struct row row = row_of("shm", size, ucx ? unit_ucx : unit_tcp);
 
-	row.bluebell_line = "shared-memory port";
+	row.bluebell_line = "Bluebell, shared memory";
 	row.baseline_line = ucx ? "UCX put, shared memory" : "TCP of the kernel";
 	/* Uses one buffer of the message size, as ucx_perftest does. */
 	bluebell.set = size;
