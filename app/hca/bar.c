@@ -206,12 +206,12 @@ bf_store(struct hca *h, uint32_t uar, uint32_t off, const uint8_t *buf, uint32_t
 				   handled as a doorbell */
 		bf->uar = uar;
 		bf->reg = reg;
+		bf->since = hca_now();
 	}
 	if (len > BF_LENGTH - bf->len)
 		return;
 	memcpy(bf->data + bf->len, buf, len);
 	bf->len += len;
-	bf->since = hca_now();
 	if (bf->len % BLOCK == 0 && bf->len >= (bf->data[7] & 0x3fu) * 16u)
 		hca_bf_flush(h);
 }

@@ -250,6 +250,14 @@ hca_cmdq_doorbell(struct hca *h, uint32_t vector)
 						   : "without a command queue");
 		return;
 	}
+	if (!hca_is_master(h)) {
+		HCA_LOG(WARNING,
+			"command doorbell 0x%x waits: the function is not a bus master (bit 2 of the "
+			"PCI command register)",
+			vector);
+		h->cmdq.waiting |= vector;
+		return;
+	}
 	for (i = 0; i < ENTRIES && h->health == HCA_HEALTH_OK && h->cmdq.addr != 0; i++)
 		if (vector >> i & 1)
 			execute(h, i);

@@ -70,7 +70,7 @@ guest_at(struct guest *g, uint64_t addr, uint64_t len, bool write)
 {
 	struct guest_map *m = map_of(g, addr);
 
-	if (m == NULL || m->mem == NULL || (write && !m->writable) ||
+	if (g->blocked || m == NULL || m->mem == NULL || (write && !m->writable) ||
 	    len > m->size - (addr - m->addr))
 		return NULL;
 	return m->mem + (addr - m->addr);
@@ -87,7 +87,7 @@ run_length(struct guest *g, const struct guest_window *w, uint32_t i, struct gue
 	struct guest_map *m = map_of(g, w->pa[i]);
 	uint32_t run = 1;
 
-	if (m == NULL || m->mem == NULL || !m->writable)
+	if (g->blocked || m == NULL || m->mem == NULL || !m->writable)
 		return 0;
 	left = m->size - (w->pa[i] - m->addr);
 	if (left < page)
@@ -243,6 +243,15 @@ refill(struct guest *g, uint64_t addr, uint64_t size)
 				abort();
 			g->runs += w->runs;
 		}
+}
+
+void
+guest_block(struct guest *g, bool block)
+{
+	if (block == g->blocked)
+		return;
+	g->blocked = block;
+	refill(g, 0, UINT64_MAX);
 }
 
 /* Returns false if @fd is a regular file that is shorter than @end. */

@@ -47,6 +47,7 @@ struct guest {
 	struct guest_window *windows[GUEST_WINDOW_LISTS];
 	uint32_t runs, max_runs; /* runs: number of mappings of this process that all windows
 				    (ranges of guest pages) need; max_runs: its limit */
+	bool blocked;            /* guest_block() */
 	struct guest *next;      /* list of guest_catch_sigbus() */
 };
 
@@ -66,6 +67,12 @@ int guest_map(struct guest *g, uint64_t addr, uint64_t size, int fd, uint64_t of
 	      bool writable);
 /* Unmaps the mappings inside a range. Returns -EINVAL if the range cuts a mapping or has none. */
 int guest_unmap(struct guest *g, uint64_t addr, uint64_t size);
+
+/*
+ * Makes all RAM inaccessible, or accessible again: guest_at() returns NULL, and the ranges of
+ * guest_window() read as zeros, as without RAM. Mappings stay.
+ */
+void guest_block(struct guest *g, bool block);
 
 /*
  * Returns the address of @len bytes at guest address @addr, NULL if they are not RAM of one mapping

@@ -9,7 +9,14 @@
 #include "hca_log.h"
 #include "mlx5_cmd.h"
 
-#define BF_WAIT_NS 500000u /* time after which an incomplete WQE copy counts as a doorbell only */
+/*
+ * Time after which 8 bytes of a register count as a doorbell, if the client has sent nothing more.
+ * A copy of a WQE begins with the same 8 bytes, so the order of stores cannot distinguish the two.
+ * After more than 8 bytes the register has a copy, which waits for its other stores without a
+ * limit. The next store to another register, or to the start of the copy's register, ends the copy.
+ */
+#define BF_WAIT_NS    500000u
+#define DOORBELL_SIZE 8u
 
 uint64_t
 hca_now(void)
@@ -161,6 +168,7 @@ hca_reset(struct hca *h)
 		hca_eq_free(&h->eqs[i]);
 	h->cmdq.addr = 0;
 	h->cmdq.high = 0;
+	h->cmdq.waiting = 0;
 	h->nic_state = HCA_NIC_FULL;
 	h->health = HCA_HEALTH_OK;
 	hca_update_dma(h);
@@ -189,8 +197,10 @@ hca_poll(struct hca *h)
 {
 	int ms;
 
-	if (h->bf.len != 0 && hca_now() - h->bf.since >= BF_WAIT_NS)
+	/* If this process was stopped, the next store may have arrived long ago. */
+	if (h->bf.len == DOORBELL_SIZE && hca_now() - h->bf.since >= BF_WAIT_NS &&
+	    !vfu_has_input(&h->vfu))
 		hca_bf_flush(h);
 	ms = front_poll(h->front);
-	return h->bf.len != 0 && ms != 0 ? 1 : ms;
+	return h->bf.len == DOORBELL_SIZE && ms != 0 ? 1 : ms;
 }

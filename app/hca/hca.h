@@ -86,9 +86,10 @@ struct hca_box {
 };
 
 struct hca_cmdq {
-	uint64_t addr; /* guest address of the queue, 0 until the driver has written it */
-	uint32_t high; /* upper half of addr, as the driver has written it; takes effect when the
-			  driver writes the lower half */
+	uint64_t addr;    /* guest address of the queue, 0 until the driver has written it */
+	uint32_t high;    /* upper half of addr, as the driver has written it; takes effect when the
+			     driver writes the lower half */
+	uint32_t waiting; /* doorbells that came while the function was not a bus master */
 	struct hca_box in, out;
 	uint64_t *blocks; /* guest addresses of the output's blocks */
 	uint32_t max_blocks;
@@ -98,7 +99,7 @@ struct hca_cmdq {
 struct hca_bf {
 	uint32_t uar, reg; /* register page, offset of the register */
 	uint32_t len;      /* bytes of the copy that have arrived; 0 if no copy is pending */
-	uint64_t since;    /* time of the last store, in ns */
+	uint64_t since;    /* time of the first store, in ns */
 	uint8_t data[256];
 };
 
@@ -176,8 +177,14 @@ uint64_t hca_clock(struct hca *h);
 
 /* pci.c: configuration space. */
 void hca_config_init(struct hca *h);
-/* Stops the frames of the port unless the function is healthy and a bus master. */
+/*
+ * Stops the device, and blocks the guest's memory, while the function is not a bus master. Starts
+ * it again, with the doorbells that waited, when the function is. A device in the fatal state stays
+ * stopped.
+ */
 void hca_update_dma(struct hca *h);
+/* Returns true if the function is a bus master: it may access the guest's memory. */
+bool hca_is_master(const struct hca *h);
 void hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len);
 
 /* bar.c: registers of BAR 0. */

@@ -88,11 +88,28 @@ hca_config_init(struct hca *h)
 	hca_update_dma(h);
 }
 
+bool
+hca_is_master(const struct hca *h)
+{
+	return (get16(h, COMMAND) & COMMAND_MASTER) != 0;
+}
+
+/*
+ * A function that is not a bus master issues no memory requests (PCI Express Base 3.0, 7.5.1.1). So
+ * Linux clears the bit before another kernel starts (pci-driver.c, pci_device_shutdown()).
+ */
 void
 hca_update_dma(struct hca *h)
 {
-	front_ethernet_stop(h->front, h->health != HCA_HEALTH_OK ||
-					      (get16(h, COMMAND) & COMMAND_MASTER) == 0);
+	bool master = hca_is_master(h);
+	uint32_t waiting = h->cmdq.waiting;
+
+	guest_block(&h->guest, !master);
+	front_stop(h->front, h->health != HCA_HEALTH_OK || !master);
+	if (!master || waiting == 0)
+		return;
+	h->cmdq.waiting = 0;
+	hca_cmdq_doorbell(h, waiting);
 }
 
 /*
@@ -115,6 +132,7 @@ hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len)
 	le16(h, PCIE_DEVCTL, control & ~PCIE_DEVCTL_FLR);
 	if (control & PCIE_DEVCTL_FLR) {
 		HCA_LOG(INFO, "function-level reset");
+		le16(h, COMMAND, 0);
 		hca_reset(h);
 	}
 }

@@ -172,6 +172,14 @@ receive_some(struct vfu *v, uint32_t want)
 	return (int)n;
 }
 
+bool
+vfu_has_input(const struct vfu *v)
+{
+	char c;
+
+	return v->fd >= 0 && recv(v->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 int
 vfu_receive(struct vfu *v)
 {

@@ -72,6 +72,8 @@ void vfu_attach(struct vfu *v, int fd);
  * vfu_detach(): -EPIPE if the client has left, otherwise logged.
  */
 int vfu_receive(struct vfu *v);
+/* Returns true if the client has sent bytes that vfu_receive() has not read. */
+bool vfu_has_input(const struct vfu *v);
 /* Closes the connection, the interrupts and the guest's memory, and resets the device. */
 void vfu_detach(struct vfu *v);
 

@@ -167,6 +167,12 @@ front_open(const char *device_and_opts, const struct front_host *host, struct fr
 }
 
 void
+front_stop(struct front *f, bool stop)
+{
+	f->stopped = stop;
+}
+
+void
 front_reset(struct front *f)
 {
 	struct front_obj *o, *next;
@@ -215,6 +221,8 @@ front_poll(struct front *f)
 	struct front_obj *o;
 	int ms = -1;
 
+	if (f->stopped)
+		return f->eth != NULL ? f->eth_poll(f->eth) : -1;
 	LIST_FOREACH(o, &f->kinds[FRONT_UAR], of_kind)
 		if (o->progress != NULL)
 			o->progress(o->progress_arg);

@@ -90,11 +90,12 @@ int front_ethernet(struct front *f);
  */
 bool front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame);
 /*
- * Stops or starts the frames of the port: the guest must not be accessed while its PCI function may
- * not use DMA, or is in a fatal state. A stopped port drops received frames; its SQs wait. Does
- * nothing without front_ethernet(). A new port is not stopped.
+ * Stops or starts the device: the guest must not be accessed while its PCI function may not use
+ * DMA, or is in a fatal state. While the device is stopped, doorbells wait until it is started, no
+ * queue runs, and received frames are dropped. Peers in other processes get no answers. The caller
+ * must make the guest's memory inaccessible for peers in this process. A new front is not stopped.
  */
-void front_ethernet_stop(struct front *f, bool stop);
+void front_stop(struct front *f, bool stop);
 
 /* Limits of such a port, as the program reports them to the guest: log2 of the numbers of objects.
  */

@@ -46,7 +46,7 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 	memcpy(reg + DOORBELL, (const uint8_t *)data + DOORBELL, len - DOORBELL);
 	memcpy(&head, data, DOORBELL);
 	__atomic_store_n((uint64_t *)(void *)reg, head, __ATOMIC_RELEASE);
-	if (o->progress != NULL)
+	if (o->progress != NULL && !f->stopped)
 		o->progress(o->progress_arg);
 	f->busy_until = front_now() + FRONT_BUSY_NS;
 }

@@ -105,6 +105,7 @@ struct front {
 	uint32_t n_of_kind[FRONT_KINDS];
 	uint32_t next_number; /* next number for an object that the device does not have, such as an
 				 XRC domain */
+	bool stopped;         /* front_stop(): no access to the guest */
 	bool dead;            /* the device failed; the next reset opens it again */
 	uint64_t busy_until;  /* time until which front_poll() asks for polls without a pause, ns */
 	struct front_eth *eth; /* frames of an Ethernet port, NULL without front_ethernet() */

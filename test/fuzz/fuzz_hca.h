@@ -40,6 +40,7 @@ fuzz_hca_open(struct fuzz_hca *f)
 	f->ram = mmap(NULL, FUZZ_RAM, PROT_READ | PROT_WRITE, MAP_SHARED, f->ram_fd, 0);
 	fuzz_check(f->ram != MAP_FAILED);
 	fuzz_check(guest_map(&f->h.guest, FUZZ_ADDR, FUZZ_RAM, f->ram_fd, 0, true) == 0);
+	hca_config_write(&f->h, 4, (const uint8_t[2]){6, 0}, 2); /* bus master */
 	f->client = pair[0];
 	vfu_attach(&f->h.vfu, pair[1]);
 }

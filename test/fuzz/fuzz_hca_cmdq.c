@@ -151,7 +151,7 @@ front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame)
 }
 
 void
-front_ethernet_stop(struct front *f, bool stop)
+front_stop(struct front *f, bool stop)
 {
 	(void)f;
 	(void)stop;

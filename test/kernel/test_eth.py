@@ -141,8 +141,9 @@ class Eth(unittest.TestCase):
         self.ping()
         mac = THERE.run(within(1, 'cat /sys/class/net/port/address')).strip()
         self.assertIn(mac, THERE.run(within(0, 'ip neigh')))
-        # Longer than the MTU: IP fragments.
-        self.ping('-s 4000')
+        # Longer than the MTU: IP fragments. DPDK's net_af_packet asks Linux to reassemble them.
+        if ARGS.port != 'bridge':
+            self.ping('-s 4000')
         self.look()
 
     def test_ping_ipv6(self):

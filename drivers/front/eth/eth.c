@@ -58,13 +58,6 @@ front_ethernet_close(struct front *f)
 	f->eth = NULL;
 }
 
-void
-front_ethernet_stop(struct front *f, bool stop)
-{
-	if (f->eth != NULL)
-		f->eth->stopped = stop;
-}
-
 /* ---- Access to the guest */
 
 bool
@@ -139,8 +132,8 @@ eth_poll(struct front_eth *e)
 	struct eth_queue *q;
 
 	e->spent = 0;
-	any |= !e->stopped && !TAILQ_EMPTY(&e->pending);
-	while (!e->stopped && (q = TAILQ_FIRST(&e->pending)) != NULL && e->spent < ETH_TURN_NS &&
+	any |= !e->f->stopped && !TAILQ_EMPTY(&e->pending);
+	while (!e->f->stopped && (q = TAILQ_FIRST(&e->pending)) != NULL && e->spent < ETH_TURN_NS &&
 	       eth_port_ready(e))
 		eth_sq_run(q, NULL, 0);
 	return any ? 0 : e->on_port ? FRONT_POLL_MS : -1;

@@ -119,7 +119,6 @@ struct front_eth {
 	 */
 	TAILQ_HEAD(, eth_queue) pending;
 	uint64_t spent; /* ns that SQs ran in this turn, doorbells included */
-	bool stopped;   /* front_ethernet_stop(): no access to the guest */
 	bool on_port;   /* frames pass through the port= of the device */
 	struct eth_stats stats;
 	uint8_t message[ETH_MAX_SEND];  /* message of the WQE in execution, or a received frame */

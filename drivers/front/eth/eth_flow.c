@@ -154,7 +154,7 @@ eth_receive(struct front_eth *e, const uint8_t *frame, uint32_t len)
 			 .deliveries = ETH_MAX_DELIVERIES,
 			 .entries = ETH_MAX_ENTRIES};
 
-	if (e->stopped) {
+	if (e->f->stopped) {
 		e->stats.dropped_error++;
 		return;
 	}

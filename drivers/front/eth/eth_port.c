@@ -44,7 +44,7 @@ eth_port_receive(struct front_eth *e)
 
 	if (ctx == NULL)
 		return false;
-	any = soft_frames_poll(ctx) != 0;
+	any = soft_frames_poll(ctx, e->f->stopped) != 0;
 	while ((len = soft_frames_get(ctx, e->message, ETH_MAX_FRAME)) != 0) {
 		any = true;
 		eth_receive(e, e->message, len);

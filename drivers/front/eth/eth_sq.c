@@ -283,7 +283,8 @@ execute(struct run *r, const struct bell *bell)
 		q->state = ETH_ERR;
 		return;
 	}
-	while ((posted = (uint16_t)(pi - q->ci)) != 0 && q->state == ETH_RDY && !q->eth->stopped) {
+	while ((posted = (uint16_t)(pi - q->ci)) != 0 && q->state == ETH_RDY &&
+	       !q->eth->f->stopped) {
 		memset(w.data, 0, ETH_WQEBB);
 		syndrome = read_wqe(q, posted, bell, &w);
 		if (w.opcode != OP_LSO)
@@ -318,7 +319,7 @@ eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len)
 	uint64_t start = front_now();
 	struct run r = {q, start + ETH_TURN_NS - e->spent};
 
-	if (e->stopped || e->spent >= ETH_TURN_NS || !eth_port_ready(e)) {
+	if (e->f->stopped || e->spent >= ETH_TURN_NS || !eth_port_ready(e)) {
 		enqueue(q);
 		return;
 	}

@@ -90,7 +90,7 @@ int soft_roce_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_
 /*
  * Makes the host of @ctx the host of the port, until the last context of the device is closed.
  * Returns 0; -ENODEV: the device has no port=; -EINVAL: the options set addresses (logged);
- * -ENOMEM.
+ * -EBUSY: the port has a host; -ENOMEM.
  */
 int soft_frames_open(struct mlx5_ctx *ctx);
 
@@ -105,10 +105,11 @@ int soft_frames_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct b
 			    const uint8_t mac[6]);
 
 /*
- * Receives frames, at most one burst. Returns how many the port has received since the last call,
- * RoCE datagrams included.
+ * Receives frames, at most one burst, unless QPs of the device poll the port. @alone: the caller
+ * does not run the QPs. Returns how many frames the port has received since the last call, RoCE
+ * datagrams included.
  */
-uint32_t soft_frames_poll(struct mlx5_ctx *ctx);
+uint32_t soft_frames_poll(struct mlx5_ctx *ctx, bool alone);
 /* Copies the next frame for the host. Returns its bytes, 14 or more; 0 if there is none. */
 uint32_t soft_frames_get(struct mlx5_ctx *ctx, uint8_t *to, uint32_t size);
 /*

@@ -38,6 +38,8 @@ soft_frames_open(struct mlx5_ctx *ctx)
 
 	if (nif == NULL)
 		return -ENODEV;
+	if (nif->host != NULL)
+		return -EBUSY;
 	if (o->n_ip != 0 || o->n_neigh != 0 || o->vlan != 0) {
 		SOFT_LOG(ERR,
 			 "%s: port=%s: the guest sets the port's addresses: remove ip=, neigh= and "
@@ -143,7 +145,7 @@ soft_frames_hold(struct soft_netif *nif, struct rte_mbuf *m)
 }
 
 uint32_t
-soft_frames_poll(struct mlx5_ctx *ctx)
+soft_frames_poll(struct mlx5_ctx *ctx, bool alone)
 {
 	struct soft_netif *nif = hosted(ctx);
 	struct soft_port_stack_stats stack;
@@ -154,7 +156,7 @@ soft_frames_poll(struct mlx5_ctx *ctx)
 	if (nif == NULL)
 		return 0;
 	/* An engine that retains the lock polls the port in each of its turns. */
-	if (__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) == NULL &&
+	if ((alone || __atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) == NULL) &&
 	    soft_netif_trylock(nif)) {
 		soft_port_poll(nif->port, soft_dev_ns(nif->dev));
 		soft_netif_unlock(nif);

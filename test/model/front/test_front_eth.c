@@ -505,17 +505,17 @@ test_stopped_port_neither_sends_nor_receives(void **state)
 
 	(void)state;
 	tcp_frame(f, sizeof(f), 0);
-	front_ethernet_stop(b->g.f, true);
+	front_stop(b->g.f, true);
 	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
 	assert_sent(a, 0);
 	assert_true(no_cqe(b, &b->rcq));
-	front_ethernet_stop(b->g.f, false);
-	front_ethernet_stop(a->g.f, true);
+	front_stop(b->g.f, false);
+	front_stop(a->g.f, true);
 	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
 	assert_int_equal(eth_poll(a->g.f->eth), -1);
 	assert_true(no_cqe(a, &a->scq));
 	assert_true(no_cqe(b, &b->rcq));
-	front_ethernet_stop(a->g.f, false);
+	front_stop(a->g.f, false);
 	assert_sent(a, 0);
 	assert_received(b, sizeof(f));
 }

@@ -241,13 +241,13 @@ test_stopped_port_drops_frames(void **state)
 
 	(void)state;
 	tcp_frame(f, sizeof(f), 0);
-	front_ethernet_stop(ports[1]->g.f, true);
+	front_stop(ports[1]->g.f, true);
 	inject(1, f, sizeof(f));
 	for (i = 0; i < 10; i++)
 		g_poll(&ports[1]->g);
 	assert_int_equal(rte_ring_count(wire[1]), 0);
 	assert_int_equal(ports[1]->g.f->eth->stats.dropped_error, 1);
-	front_ethernet_stop(ports[1]->g.f, false);
+	front_stop(ports[1]->g.f, false);
 	inject(1, f, sizeof(f));
 	assert_received(ports[1], sizeof(f));
 	assert_true(no_cqe(ports[1], &ports[1]->rcq));

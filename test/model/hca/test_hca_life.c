@@ -244,6 +244,33 @@ T("soft0,link=ib", test_ram_that_vanishes_under_traffic_is_no_access_outside)
 	assert_write_moves_data(f);
 }
 
+/* Linux clears the bit before another kernel starts, whose memory the device must not touch. */
+T("soft0,link=ib", test_nothing_reaches_memory_while_the_function_is_no_bus_master)
+{
+	uint8_t *to = g_at(&f->g, &f->owner.to, G_VA_TO % PAGE);
+	uint8_t *from = g_at(&f->g, &f->owner.from, G_VA_FROM % PAGE);
+	uint8_t *copy = test_calloc(1, RAM_SIZE);
+	int i;
+
+	assert_write_moves_data(f);
+	*from = 0x5c;
+	*to = 0;
+	/* In execution, and posted meanwhile: a doorbell, a CQ's doorbell and a command. */
+	g_post_write(&f->g, &f->owner);
+	rig_write32(&f->rig, VFU_CONFIG, 4, 2);
+	g_post_write(&f->g, &f->owner);
+	memcpy(copy, f->rig.ram, RAM_SIZE);
+	for (i = 0; i < 1000; i++)
+		g_poll(&f->g);
+	assert_memory_equal(copy, f->rig.ram, RAM_SIZE);
+	/* Both WRITEs go on. */
+	rig_write32(&f->rig, VFU_CONFIG, 4, 6);
+	assert_int_equal(g_cqe(&f->g, &f->owner.cq)[63] >> 4, 0);
+	assert_int_equal(g_cqe(&f->g, &f->owner.cq)[63] >> 4, 0);
+	assert_int_equal(*to, 0x5c);
+	test_free(copy);
+}
+
 /* The device fails at its third request. The driver loads as Linux's recovery does. */
 T("soft0,link=ib,fault=dev_fatal:3", test_driver_recovers_from_a_fatal_error)
 {

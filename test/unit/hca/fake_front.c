@@ -124,10 +124,10 @@ front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame)
 }
 
 void
-front_ethernet_stop(struct front *f, bool stop)
+front_stop(struct front *f, bool stop)
 {
 	(void)f;
-	fake_front.ethernet_stopped = stop;
+	fake_front.stopped = stop;
 }
 
 struct mlx5_ctx *

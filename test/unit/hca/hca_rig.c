@@ -257,8 +257,15 @@ rig_ram(struct rig *r, uint64_t addr)
 }
 
 void
+rig_master(struct rig *r)
+{
+	rig_write32(r, VFU_CONFIG, 4, 6); /* memory accesses, bus master */
+}
+
+void
 rig_start(struct rig *r)
 {
+	rig_master(r);
 	rig_set_reg(r, 0x10, (uint32_t)(CMDQ_ADDR >> 32));
 	rig_set_reg(r, 0x14, (uint32_t)CMDQ_ADDR);
 }

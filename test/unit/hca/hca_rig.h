@@ -45,7 +45,7 @@ struct fake_bell {
 };
 extern struct fake_front {
 	unsigned int opens, resets, commands, bells, polls;
-	bool ethernet_stopped;
+	bool stopped;
 	const struct front_host *host;
 	uint8_t in[64]; /* start of the last command */
 	uint32_t inlen;
@@ -96,7 +96,9 @@ void rig_set_reg(struct rig *r, uint32_t off, uint32_t v);
 
 uint8_t *rig_ram(struct rig *r, uint64_t addr);
 
-/* Gives the device the command queue. */
+/* Makes the function a bus master. */
+void rig_master(struct rig *r);
+/* Makes the function a bus master, and gives the device the command queue. */
 void rig_start(struct rig *r);
 /* Brings the function up to INIT_HCA. */
 void rig_init_hca(struct rig *r);

@@ -4,6 +4,8 @@
 /* Registers of BAR 0, command queue, event queues, doorbells. */
 #include <unistd.h>
 
+#include <sys/socket.h>
+
 #include "hca_rig.h"
 
 #define LIVE(name_) TEST_AS(rig_setup, rig_teardown, NULL, struct rig, r, name_)
@@ -232,6 +234,7 @@ LIVE(test_queue_outside_ram_is_fatal_until_a_reset)
 {
 	uint32_t counter;
 
+	rig_master(r);
 	rig_set_reg(r, 0x10, 0x12345678);
 	rig_set_reg(r, 0x14, 0);
 	rig_set_reg(r, 0x18, 4);
@@ -405,6 +408,75 @@ LIVE(test_doorbell_of_8_bytes_waits_for_the_rest_of_a_copy_and_then_counts)
 	assert_int_equal(fake_front.bell[0].uar, RIG_UAR);
 	assert_int_equal(fake_front.bell[0].off, 0x800);
 	assert_int_equal(hca_poll(&r->h), -1);
+}
+
+/* However long the machine takes, the rest of a copy is expected after more than 8 bytes. */
+LIVE(test_copy_waits_for_its_stores_without_a_limit)
+{
+	uint8_t w[64];
+
+	make_wqe(w, sizeof(w), 3);
+	rig_store(r, RIG_UAR * 4096 + 0x800, w, 8);
+	rig_store(r, RIG_UAR * 4096 + 0x808, w + 8, 8);
+	usleep(2000);
+	assert_int_equal(hca_poll(&r->h), -1);
+	assert_int_equal(fake_front.bells, 0);
+	rig_store(r, RIG_UAR * 4096 + 0x810, w + 16, 48);
+	assert_int_equal(fake_front.bells, 1);
+	assert_int_equal(fake_front.bell[0].len, 64);
+	assert_memory_equal(fake_front.bell[0].data, w, 64);
+}
+
+/* This process was stopped between two stores. The next store has arrived meanwhile. */
+LIVE(test_store_in_the_socket_counts_before_the_time_does)
+{
+	uint8_t w[64], next[16 + 16 + 56] = {0};
+	struct vfu_hdr h = {.id = 77, .cmd = 10, .size = sizeof(next)};
+	uint64_t off = RIG_UAR * 4096 + 0x808;
+	uint32_t region = VFU_BAR0, len = 56;
+
+	make_wqe(w, sizeof(w), 3);
+	rig_store(r, RIG_UAR * 4096 + 0x800, w, 8);
+	memcpy(next, &h, sizeof(h));
+	memcpy(next + 16, &off, 8);
+	memcpy(next + 24, &region, 4);
+	memcpy(next + 28, &len, 4);
+	memcpy(next + 32, w + 8, 56);
+	assert_int_equal(send(r->fd, next, sizeof(next), 0), sizeof(next));
+	usleep(2000);
+	assert_int_equal(hca_poll(&r->h), 1);
+	assert_int_equal(fake_front.bells, 0);
+	assert_int_equal(vfu_receive(&r->h.vfu), 0);
+	assert_int_equal(fake_front.bells, 1);
+	assert_int_equal(fake_front.bell[0].len, 64);
+}
+
+LIVE(test_command_waits_until_the_function_is_a_bus_master)
+{
+	uint8_t in[16] = {0}, out[16];
+
+	rig_start(r);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_ENABLE_HCA);
+	(void)rig_command(r, in, sizeof(in), sizeof(out));
+	rig_write32(r, VFU_CONFIG, 4, 2);
+	assert_true(fake_front.stopped);
+	rig_set_reg(r, 0x18, 1);
+	assert_int_equal(r->h.stats.commands, 0);
+	assert_false(r->h.fw.enabled);
+	assert_null(guest_at(&r->h.guest, RAM_ADDR, 16, false));
+	rig_write32(r, VFU_CONFIG, 4, 6);
+	assert_false(fake_front.stopped);
+	assert_int_equal(r->h.stats.commands, 1);
+	assert_true(r->h.fw.enabled);
+	rig_output(r, out, sizeof(out));
+	assert_int_equal(out[0], BB_PRM_STAT_OK);
+	/* A reset forgets a command that waits, and the function is no bus master after it. */
+	rig_write32(r, VFU_CONFIG, 4, 2);
+	rig_set_reg(r, 0x18, 1);
+	rig_write32(r, VFU_CONFIG, 0x68, 0xa810);
+	assert_int_equal(rig_read32(r, VFU_CONFIG, 4) & 0xffff, 0);
+	rig_write32(r, VFU_CONFIG, 4, 6);
+	assert_int_equal(r->h.stats.commands, 1);
 }
 
 LIVE(test_copy_in_8_byte_stores_arrives_as_one)

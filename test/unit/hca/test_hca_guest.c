@@ -123,6 +123,31 @@ WORLD(test_limit_of_mappings_is_held)
 	guest_window_free(&w->g, at);
 }
 
+WORLD(test_blocked_memory_is_not_accessible)
+{
+	const uint64_t pa[] = {BASE + 4096, BASE};
+	uint8_t *at = guest_window(&w->g, pa, 2, 12);
+
+	assert_non_null(at);
+	w->ram[17] = 5;
+	guest_block(&w->g, true);
+	assert_null(guest_at(&w->g, BASE, 1, false));
+	assert_null(guest_window(&w->g, pa, 2, 12));
+	assert_int_equal(at[4096 + 17], 0);
+	at[4096 + 17] = 9;
+	/* Memory that is mapped meanwhile is blocked, too. */
+	assert_int_equal(guest_unmap(&w->g, BASE, SIZE), 0);
+	assert_int_equal(guest_map(&w->g, BASE, SIZE, w->fd, 0, true), 0);
+	assert_null(guest_at(&w->g, BASE, 1, false));
+	guest_block(&w->g, false);
+	assert_non_null(guest_at(&w->g, BASE, 1, false));
+	assert_int_equal(at[4096 + 17], 5);
+	w->ram[4096] = 7;
+	assert_int_equal(at[0], 7);
+	guest_window_free(&w->g, at);
+	assert_int_equal(w->g.runs, 0);
+}
+
 /* QEMU unmaps RAM and maps it again, at another offset or in pieces, while windows exist. */
 WORLD(test_window_follows_its_ram)
 {

@@ -119,13 +119,13 @@ LIVE(test_configuration_writes_change_the_command_word_only)
 {
 	rig_write32(r, VFU_CONFIG, 0, 0xffffffff);
 	assert_int_equal(rig_read32(r, VFU_CONFIG, 0), 0x101b15b3);
-	assert_true(fake_front.ethernet_stopped);
+	assert_true(fake_front.stopped);
 	rig_write32(r, VFU_CONFIG, 4, 6);
 	assert_int_equal(rig_read32(r, VFU_CONFIG, 4) & 0xffff, 6);
-	assert_false(fake_front.ethernet_stopped); /* the bus master bit is set */
+	assert_false(fake_front.stopped); /* the bus master bit is set */
 	rig_write32(r, VFU_CONFIG, 4, 2);
 	assert_int_equal(rig_read32(r, VFU_CONFIG, 4) & 0xffff, 2);
-	assert_true(fake_front.ethernet_stopped);
+	assert_true(fake_front.stopped);
 	rig_write32(r, VFU_CONFIG, 4, 6);
 	assert_int_equal(rig_read32(r, VFU_CONFIG, 4) & 0xffff, 6);
 	assert_int_equal(fake_front.resets, 0);
@@ -200,6 +200,7 @@ LIVE(test_maps_that_make_no_sense_are_rejected)
 
 LIVE(test_unmap_needs_whole_mappings)
 {
+	rig_master(r);
 	assert_int_equal(rig_unmap(r, RAM_ADDR, 4096), EINVAL);
 	assert_int_equal(rig_unmap(r, RAM_ADDR + 4096, RAM_SIZE), EINVAL);
 	assert_int_equal(rig_unmap(r, 0, 4096), EINVAL);
@@ -375,6 +376,8 @@ LIVE(test_reset_message_resets_the_device)
 	assert_int_equal(rig_call(r, RESET, "", 0, NULL, 0), 0);
 	assert_int_equal(fake_front.resets, 1);
 	assert_int_equal(rig_reg(r, 0x14), 0x56);
+	assert_null(guest_at(&r->h.guest, RAM_ADDR, 1, false));
+	rig_master(r);
 	assert_non_null(guest_at(&r->h.guest, RAM_ADDR, 1, false));
 }
 
