@@ -49,7 +49,7 @@ _bluebell() {
     case $prev in
     --device | --peer-device)
       words="soft0 $(cd /sys/class/infiniband 2>/dev/null && echo *)" ;;
-    --json | --csv | --report | --socket | --config | --file | --load)
+    --json | --csv | --report | --socket | --config | --file | --load | --hgrm | --cmdline-file | --journal | --generate)
       COMPREPLY=($(compgen -f -- "$cur"))
       return ;;
     *)
@@ -66,4 +66,4 @@ _bluebell() {
   [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
 }
 
-complete -F _bluebell testrdma bb_perf bb_hca bb_verbs bench hft_pipeline storage_target storage_client
+complete -F _bluebell testrdma bb_perf bb_hca bb_verbs bench hft_pipeline nvmf_target storage_target storage_client

@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completion of bash for the programs. usage: test_completion.py TESTRDMA BB_PERF BB_HCA COMPLETION"""
+"""Completion of bash for the programs.
+
+usage: test_completion.py TESTRDMA BB_PERF BB_HCA COMPLETION PROGRAM...
+
+Each PROGRAM, the name of one with a manual page, must have a completion.
+"""
 
 import os
 import subprocess
@@ -40,7 +45,13 @@ class Completion(unittest.TestCase):
     def test_devices(self):
         self.assertIn('soft0', complete(TESTRDMA, '--', '-d', 's'))
 
+    def test_every_program_has_a_completion(self):
+        with open(COMPLETION) as f:
+            names = f.read().split('complete -F _bluebell ')[1].split()
+        self.assertEqual(set(PROGRAMS) - set(names), set())
+
 
 if __name__ == '__main__':
     TESTRDMA, PERF, HCA, COMPLETION = map(os.path.abspath, sys.argv[1:5])
+    PROGRAMS = sys.argv[5:]
     unittest.main(argv=sys.argv[:1])
