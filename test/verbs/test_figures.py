@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Speed of perftest on bb_verbs beside testrdma's native speed on the same kind of port, in one run.
+"""Speed of perftest on bb_verbs beside the native speed of testrdma and bb_perf on the same kind of port, in one run.
 
 Prints medians and their ratios. Judges them only on a machine with two CPUs or more that was idle before.
 """
@@ -56,6 +56,18 @@ class Figures(VerbsTest):
         small, large = csv.DictReader(out.splitlines())
         return float(small['p50_ns']) / 1e3, float(small['mops']), 1e3 * float(large['gbytes_per_s'])
 
+    def native_lat(self, protocol):
+        """Returns the median latency of bb_perf in us: half a round trip, as perftest prints it."""
+        port = free_port()
+
+        def command(cpu, ip, *more):
+            return [self.bb_perf, '-l', str(cpu % os.cpu_count()), *EAL, '--', '-P', protocol, '-s', '8', '-n', '20000',
+                    '-p', str(port), '-d', 'soft0,shm=%s,ip=%s/24' % (self.network, ip), *more]
+        out = self.both(port, command(0, '192.0.2.1'), command(1, '192.0.2.2', '127.0.0.1'))
+        line = re.search(r'^ *8 +20000 +.*$', out, re.M)
+        self.assertIsNotNone(line, out)
+        return float(line.group(0).split()[3])
+
     def perftest(self, program, size, iters, column):
         port = free_port()
         cmd = self.command(program, '-x', '1', '-p', str(port), '-s', str(size), '-n', str(iters), '-F')
@@ -77,6 +89,8 @@ class Figures(VerbsTest):
         for _ in range(ROUNDS):
             for name, value in zip(('native p50', 'native M/s', 'native MB/s'), self.native()):
                 rows.setdefault(name, []).append(value)
+            for protocol in 'write_lat', 'send_lat':
+                rows.setdefault('bb_perf ' + protocol, []).append(self.native_lat(protocol))
             for name, args in PROGRAMS.items():
                 rows.setdefault(name, []).append(self.perftest(*args))
             rows.setdefault('start', []).append(self.started(self.command('ibv_devices')) -
@@ -87,12 +101,16 @@ class Figures(VerbsTest):
         checks = (
             ('ib_write_lat 8 B', m['write_lat 8 B, us'], 'us', m['write_lat 8 B, us'] / m['native p50'], '<=', 1.3),
             ('ib_send_lat 8 B', m['send_lat 8 B, us'], 'us', m['send_lat 8 B, us'] / m['write_lat 8 B, us'], '<=', 2),
+            ('ib_write_lat, bb_perf', m['write_lat 8 B, us'], 'us', m['write_lat 8 B, us'] / m['bb_perf write_lat'], '<=',
+             1.3),
+            ('ib_send_lat, bb_perf', m['send_lat 8 B, us'], 'us', m['send_lat 8 B, us'] / m['bb_perf send_lat'], '<=', 1.3),
             ('ib_write_bw 64 KiB', bandwidth, 'MB/s', bandwidth / m['native MB/s'], '>=', 0.9),
             ('ib_write_bw 8 B', m['write_bw 8 B, M/s'], 'M/s', m['write_bw 8 B, M/s'] / m['native M/s'], '>=', 0.5),
             ('start of ibv_devices', m['start'], 'ms more', m['start'], '<=', 30),
         )
         print('native WRITE: 8 B %.3f us, %.1f M/s; 64 KiB %.0f MB/s' % (m['native p50'], m['native M/s'],
                                                                         m['native MB/s']))
+        print('bb_perf: write_lat 8 B %.2f us, send_lat 8 B %.2f us' % (m['bb_perf write_lat'], m['bb_perf send_lat']))
         missed = []
         for name, value, unit, ratio, sign, limit in checks:
             met = ratio <= limit if sign == '<=' else ratio >= limit
@@ -104,5 +122,5 @@ class Figures(VerbsTest):
 
 
 if __name__ == '__main__':
-    Figures.testrdma = os.path.abspath(sys.argv[2])
-    main(sys.argv)
+    Figures.testrdma, Figures.bb_perf = (os.path.abspath(arg) for arg in sys.argv[2:4])
+    main(sys.argv[:3] + sys.argv[4:])

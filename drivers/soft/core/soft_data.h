@@ -261,10 +261,7 @@ struct soft_engine {
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* port only: QP whose WQE is in req, NULL if none */
 	uint64_t turn; /* port only: number of the turn; addresses of earlier turns are stale */
-	/*
-	 * port only: time of the current turn; valid if "timed" is true. See soft_engine_ticks()
-	 * and soft_engine_ns().
-	 */
+	/* port only: time of the turn if "timed" is true, see soft_engine_ticks() and _ns() */
 	uint64_t ticks, ns;
 	bool timed;
 	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
@@ -469,6 +466,7 @@ void soft_engine_turns(struct soft_engine *e, uint32_t n);
 /* Removes a QP from the list of QPs whose doorbells are often overwritten. */
 void soft_hidden_del(struct soft_watch *w, struct soft_qp *qp);
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
+void soft_watch_warm(const struct soft_watch *w);
 /* Reads a QP's send doorbell record and runs the new WQEs. */
 void soft_qp_look(struct soft_engine *e, struct soft_qp *qp);
 /* Flushes the WQEs that the doorbell records show as newly posted to a QP in ERR. */

@@ -382,7 +382,7 @@ soft_watch_scan_few(struct soft_engine *e, struct soft_watch *w)
  * This is only a hint: the device executes the WQE only after it has read the register, or the
  * record in a scan that the register started.
  */
-static inline void
+void
 soft_watch_warm(const struct soft_watch *w)
 {
 	const struct soft_qp *qp;
@@ -414,6 +414,4 @@ soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 		soft_watch_scan_few(e, w);
 	else if (w->left != 0)
 		soft_watch_scan(e, w);
-	else if (e->page == NULL)
-		soft_watch_warm(w);
 }

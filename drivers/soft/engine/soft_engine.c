@@ -137,38 +137,61 @@ soft_page_rung(const uint8_t *page)
 				__ATOMIC_RELAXED)) != 0;
 }
 
-/* Polls all pages as soft_engine_watch() does. */
+/* Returns the bit of page number @i in a set of pages. Pages from number 63 on share a bit. */
+static inline uint64_t
+soft_page_bit(uint32_t i)
+{
+	return UINT64_C(1) << RTE_MIN(i, 63u);
+}
+
+/* Returns the set of pages that are rung. */
+static inline uint64_t
+soft_engine_rung(const struct soft_engine *e)
+{
+	uint64_t rung = 0;
+	uint32_t i;
+
+	for (i = 0; i < e->n_watch; i++)
+		if (soft_page_rung(e->watch[i]->uar->base))
+			rung |= soft_page_bit(i);
+	return rung;
+}
+
+/* Polls a page if it is rung or its scan goes on. Returns the same as soft_engine_watch(). */
+static inline uint32_t
+soft_engine_watch_one(struct soft_engine *e, struct soft_watch *w, bool rung)
+{
+	/* Fast path: in most polls the page has not changed. */
+	if (!rung && (w->left | w->cq_left | e->always) == 0)
+		return 0;
+	soft_watch_poll(e, w);
+	return w->left | w->cq_left;
+}
+
 static __rte_noinline uint32_t
-soft_engine_watch_all(struct soft_engine *e)
+soft_engine_watch_all(struct soft_engine *e, uint64_t rung)
 {
 	uint32_t i, left = 0;
 
 	for (i = 0; i < e->n_watch; i++) {
 		struct soft_watch *w = e->watch[i];
 
-		soft_watch_poll(e, w);
-		left |= w->left | w->cq_left;
+		left |= soft_engine_watch_one(e, w, (rung & soft_page_bit(i)) != 0);
+		soft_watch_warm(w);
 	}
 	return left;
 }
 
 /*
- * Checks the registers and doorbell records of all pages. @rung: soft_page_rung() of the only page;
- * ignored with several pages. Returns a value other than 0 if the next poll must continue the scan.
+ * Checks the registers and doorbell records of the pages. @rung: the pages that are rung. Returns a
+ * value other than 0 if the next poll must continue the scan.
  */
 static inline uint32_t
-soft_engine_watch(struct soft_engine *e, bool rung)
+soft_engine_watch(struct soft_engine *e, uint64_t rung)
 {
-	struct soft_watch *w;
-
 	if (unlikely(e->page == NULL))
-		return soft_engine_watch_all(e);
-	w = e->watch[0];
-	/* Fast path: in most polls the page has not changed. */
-	if (!rung && (w->left | w->cq_left | e->always) == 0)
-		return 0;
-	soft_watch_poll(e, w);
-	return w->left | w->cq_left;
+		return soft_engine_watch_all(e, rung);
+	return soft_engine_watch_one(e, e->watch[0], rung != 0);
 }
 
 /* Schedules the QPs whose timers have expired, then runs the QPs with work. */
@@ -195,7 +218,7 @@ soft_engine_begin(struct soft_engine *e, const struct soft_link_ops *link)
 
 /* Turn of an engine whose link receives packets by a call, after the doorbells. */
 static inline uint32_t
-soft_engine_run_port(struct soft_engine *e, const struct soft_link_ops *link, bool rung)
+soft_engine_run_port(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
 {
 	uint32_t pending;
 
@@ -222,7 +245,7 @@ soft_engine_end(struct soft_engine *e, uint32_t pending)
 
 /* Turn of an engine with a link. */
 static __rte_noinline void
-soft_engine_turn_link(struct soft_engine *e, const struct soft_link_ops *link, bool rung)
+soft_engine_turn_link(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
 {
 	uint32_t pending;
 
@@ -242,12 +265,9 @@ soft_engine_turn_link(struct soft_engine *e, const struct soft_link_ops *link, b
 	soft_engine_end(e, pending);
 }
 
-/*
- * Runs a turn. @rung: soft_page_rung() of the only page; ignored with several pages. @stamp: result
- * of soft_engine_stamp(), or 0.
- */
+/* Runs a turn. @rung: the pages that are rung. @stamp: result of soft_engine_stamp(), or 0. */
 static __rte_always_inline void
-soft_engine_turn(struct soft_engine *e, bool rung, uint64_t stamp)
+soft_engine_turn(struct soft_engine *e, uint64_t rung, uint64_t stamp)
 {
 	uint32_t pending;
 
@@ -289,7 +309,7 @@ soft_engine_trylock(struct soft_engine *e)
 static void
 soft_engine_run(struct soft_engine *e)
 {
-	soft_engine_turn(e, e->page != NULL && soft_page_rung(e->page), 0);
+	soft_engine_turn(e, soft_engine_rung(e), 0);
 }
 
 /*
@@ -311,20 +331,16 @@ soft_engine_awake(struct soft_engine *e)
 }
 
 /*
- * Returns true if an engine of several pages has work. Called with the lock held, because the list
- * of pages may change.
+ * Returns true if an engine has work; @rung: the pages that are rung. Called with the lock held,
+ * because the list of pages may change.
  */
 static inline bool
-soft_engine_due(struct soft_engine *e)
+soft_engine_due(struct soft_engine *e, uint64_t rung)
 {
 	const struct soft_link_ops *link = e->dev->link;
-	uint32_t i;
 
-	if (e->pending != 0 || __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
+	if ((rung | e->pending) != 0 || __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
 		return true;
-	for (i = 0; i < e->n_watch; i++)
-		if (soft_page_rung(e->watch[i]->uar->base))
-			return true;
 	if (link != NULL && link->waiting != NULL && link->waiting(e))
 		return true;
 	return e->next_deadline != SOFT_NO_DEADLINE && soft_ticks(e->dev) >= e->next_deadline;
@@ -334,6 +350,7 @@ bool
 soft_engine_try(struct soft_engine *e)
 {
 	const bool locked = soft_engine_trylock(e);
+	uint64_t rung;
 	bool due;
 
 	if (!locked) {
@@ -346,9 +363,10 @@ soft_engine_try(struct soft_engine *e)
 		soft_engine_rouse(e);
 		return true;
 	}
-	due = soft_engine_due(e);
+	rung = soft_engine_rung(e);
+	due = soft_engine_due(e, rung);
 	if (due) {
-		soft_engine_run(e);
+		soft_engine_turn(e, rung, 0);
 		__atomic_store_n(&e->tried, e->work, __ATOMIC_RELAXED);
 	}
 	rte_ticketlock_unlock(&e->lock);
