@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The command "set": sets command line options for the next start. */
+/* The command "set": sets command line options for the next start, and the log level at once. */
+#include <rte_log.h>
+
 #include "session.h"
 
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const db_modes[] = {"blueflame", "doorbell", NULL};
 static const char *op_names[MAX_OPS + 1];
+/* Index: level minus 1. */
+static const char *const log_levels[] = {"emergency", "alert", "critical", "error", "warning",
+					 "notice",    "info",  "debug",    NULL};
 
 const struct argument setting_args[] = {
 	{"op", "operations, with commas between", op_names, "VALUE"},
@@ -27,6 +32,8 @@ const struct argument setting_args[] = {
 	{"duration", "seconds of each test; 0: one test runs until you stop it", NULL, "VALUE"},
 	{"patience", "seconds without a completion that end a test", NULL, "VALUE"},
 	{"interval", "seconds between statistics; 0: none", NULL, "VALUE"},
+	{"log-level", "log lines from this level on; TYPE:LEVEL for one type, as lib.eal:info",
+	 log_levels, "VALUE"},
 	{NULL, NULL, NULL, NULL},
 };
 
@@ -37,6 +44,38 @@ settings_init(void)
 
 	for (i = 0; i < nengines; i++)
 		op_names[i] = engines[i]->name;
+}
+
+/*
+ * Sets the log level of Bluebell, or of the types of a pattern before a colon. Raises EAL's global
+ * level if it hides the level.
+ */
+static void
+log_level_set(struct session *s, const char *value)
+{
+	const char *colon = strrchr(value, ':'), *name = colon != NULL ? colon + 1 : value;
+	char pattern[64] = "bluebell*";
+	uint32_t level = 0;
+
+	while (log_levels[level] != NULL && strcmp(log_levels[level], name) != 0)
+		level++;
+	if (log_levels[level] == NULL || colon == value) {
+		command_error(s,
+			      "set: log-level %s is neither a level nor TYPE:LEVEL; the levels "
+			      "are emergency, alert, critical, error, warning, notice, info and "
+			      "debug",
+			      value);
+		return;
+	}
+	level++;
+	if (colon != NULL)
+		snprintf(pattern, sizeof(pattern), "%.*s", (int)(colon - value), value);
+	if (rte_log_set_level_pattern(pattern, level) != 0) {
+		command_error(s, "set: log-level: %s is not a pattern of log types", pattern);
+		return;
+	}
+	if (rte_log_get_global_level() < level)
+		rte_log_set_global_level(level);
 }
 
 void
@@ -57,6 +96,10 @@ setting_run(struct session *s, unsigned int argc, char **argv)
 			      argv[1]);
 		return;
 	}
+	if (strcmp(argv[1], "log-level") == 0) {
+		log_level_set(s, argv[2]);
+		return;
+	}
 	/* Changes a copy, so that an error leaves the settings unchanged. */
 	if (options_set(&changed, argv[1], argv[2]) != 0) {
 		command_error(s, "set: %s was not changed", argv[1]);
@@ -71,6 +114,15 @@ setting_run(struct session *s, unsigned int argc, char **argv)
 	s->set = changed;
 	if (s->run.running && strcmp(argv[1], "interval") != 0)
 		printf("%s applies from the next start\n", argv[1]);
+}
+
+/* Returns the log level of Bluebell. */
+static const char *
+log_level(void)
+{
+	int level = rte_log_get_level(rte_log_register("bluebell"));
+
+	return level >= 1 && level <= RTE_LOG_MAX ? log_levels[level - 1] : "disabled";
 }
 
 void
@@ -93,7 +145,7 @@ setting_show(const struct session *s)
 	       o.depth, o.burst, o.max_inline, o.signal_every, o.verify ? "on" : "off", o.lcores,
 	       o.qps, o.sgl, o.offset, o.blueflame ? "blueflame" : "doorbell", o.seed,
 	       s->set.duration, o.patience, o.interval);
-	printf("rate %" PRIu64 "\n", o.rate);
+	printf("rate %" PRIu64 "\nlog-level %s\n", o.rate, log_level());
 	printf("mix");
 	for (i = k = 0; i < MIX_KINDS; i++)
 		if (o.mix[i] > 0)

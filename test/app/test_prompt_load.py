@@ -52,6 +52,22 @@ class Load(Scripted):
         self.assertEqual(res.err.count('8 files are open already; does a file load itself?'), 1)
         self.assertEqual(res.out.count('set op write'), 8)
 
+    def test_log_level_acts_at_once(self):
+        # A fault opens the device again, which logs one line at the level info.
+        line = 'BlueFlame copies'
+        res = self.script(['set op write', 'set size 64', 'set duration 0.02', 'fault drop 1', 'start', 'wait',
+                           'show config'])
+        self.assertNotIn(line, res.err)
+        self.assertIn('log-level ', res.out)
+        res = self.script(['set log-level info', 'show config', 'fault drop 1', 'set op write', 'set size 64',
+                           'set duration 0.02', 'start', 'wait'])
+        self.assertIn(line, res.err)
+        self.assertIn('\nlog-level info\n', res.out)
+        res = self.script(['set log-level bluebell*:error', 'set log-level loud', 'set log-level :info',
+                           'set log-level lib.eal:loud', 'show config'], rc=1)
+        self.assertEqual(res.err.count('is neither a level nor TYPE:LEVEL'), 3)
+        self.assertIn('\nlog-level error\n', res.out)
+
     def test_quit_in_a_loaded_file_ends_the_program(self):
         here = self.files(outer='load HERE/inner\nfrob\n', inner='quit\nfrob\n')
         res = self.script(['load %s/outer' % here, 'frob'])
