@@ -122,7 +122,7 @@ log_level(void)
 {
 	int level = rte_log_get_level(rte_log_register("bluebell"));
 
-	return level >= 1 && level <= RTE_LOG_MAX ? log_levels[level - 1] : "disabled";
+	return level >= 1 && level <= (int)RTE_LOG_MAX ? log_levels[level - 1] : "disabled";
 }
 
 void
