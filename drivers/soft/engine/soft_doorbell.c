@@ -196,7 +196,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
-	if (w->n == 1 || unlikely(w->bf != 0))
+	if ((w->n == 1 && w->uar->copies) || unlikely(w->bf != 0))
 		soft_reg_take_copy(e, w, reg, head);
 	else
 		soft_doorbell(e, w, head);

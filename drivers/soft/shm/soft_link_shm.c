@@ -354,7 +354,8 @@ link_shm_connected(struct soft_wire *w)
 	memset(&sw->direct, 0, sizeof(sw->direct));
 	memset(&sw->served, 0, sizeof(sw->served));
 	__atomic_store_n(&sw->established, false, __ATOMIC_RELAXED);
-	sw->direct.allowed = soft_shm_direct_allowed(w->qp->dev);
+	sw->direct.allowed = soft_shm_direct_allowed(w->qp->dev) && w->qp->st == BB_PRM_QP_ST_RC &&
+			     w->qp->engine->shm_epoch != NULL;
 	if (w->qp->st == BB_PRM_QP_ST_UD)
 		return;
 	w->shm_tx = soft_shm_find(shm, w->path.net.dst);

@@ -171,11 +171,16 @@ struct soft_shm {
 
 /* State of a QP whose requests an engine executes in the peer's memory. */
 struct soft_shm_direct {
-	bool allowed;
+	bool allowed; /* The QP is RC, and its engine may access peers' memory. */
 	bool fenced; /* A fence of a peer that withdraws an entry also orders this engine's accesses
 		      * (soft_shm_fence()). */
 	uint32_t rev;    /* soft_shm_tx.rev when the fields below were looked up. */
 	uint32_t qp_seq; /* Sequence number of the peer's QP entry, 0 if not found. */
+	/*
+	 * Only if qp_seq is not 0: addresses of that entry's sequence number, and of the PSN that
+	 * the peer's QP expects.
+	 */
+	const uint32_t *seq, *epsn;
 	uint32_t pdn, rights;
 	struct soft_shm_cached_key cached_keys[SOFT_SHM_CACHED_KEYS];
 };

@@ -64,6 +64,8 @@ direct_find_qp(struct soft_wire *w)
 	    memcmp(p.dgid, w->path.net.src, sizeof(p.dgid)) != 0)
 		return false;
 	d->qp_seq = p.seq;
+	d->seq = &w->shm_tx->dir->qps[qp->remote_qpn].seq;
+	d->epsn = &w->shm_tx->dir->epsn[qp->remote_qpn];
 	d->pdn = p.pdn;
 	d->rights = p.rights;
 	/* The target rejects READs and atomics beyond its limit, so they must go as packets. */
@@ -98,8 +100,7 @@ direct_ready(struct soft_wire *w)
 			    __atomic_load_n(&tx->dir->fences, __ATOMIC_RELAXED) == 1;
 		bb_smp_mb();
 	}
-	if (unlikely(d->qp_seq == 0 || __atomic_load_n(&tx->dir->qps[w->qp->remote_qpn].seq,
-						       __ATOMIC_RELAXED) != d->qp_seq) &&
+	if (unlikely(d->qp_seq == 0 || __atomic_load_n(d->seq, __ATOMIC_RELAXED) != d->qp_seq) &&
 	    !direct_find_qp(w))
 		return false;
 	/*
@@ -107,8 +108,7 @@ direct_ready(struct soft_wire *w)
 	 * order. After all requests are acknowledged, the PSNs of both peers agree, unless the QPs
 	 * were set up with different PSNs.
 	 */
-	return __atomic_load_n(&tx->dir->epsn[w->qp->remote_qpn], __ATOMIC_RELAXED) ==
-	       w->roce.req.psn;
+	return __atomic_load_n(d->epsn, __ATOMIC_RELAXED) == w->roce.req.psn;
 }
 
 /*
@@ -247,7 +247,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 }
 
 /* Executes one request. Returns false if the first request of the queue must go as packets. */
-static bool
+static __rte_noinline bool
 direct_one(struct soft_engine *e, struct soft_wire *w)
 {
 	struct soft_qp *qp = w->qp;
@@ -304,27 +304,31 @@ direct_next(const struct soft_qp *qp)
 	return direct_kind(__atomic_load_n(&direct_wqe(qp, qp->sq_ci)[3], __ATOMIC_RELAXED));
 }
 
+/* Returns true if the queue has WQEs to execute. */
+static inline bool
+direct_left(const struct soft_qp *qp)
+{
+	return qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS;
+}
+
 uint32_t
 soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 {
 	struct soft_qp *qp = w->qp;
 	uint32_t done = 0;
 
-	if (w->sq_next != qp->sq_ci || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
-	    w->roce.req.head != w->roce.req.tail || !soft_shm_wire(w)->direct.allowed ||
-	    e->shm_epoch == NULL || qp->st != BB_PRM_QP_ST_RC || !direct_next(qp))
+	if (w->sq_next != qp->sq_ci || !direct_left(qp) || w->roce.req.head != w->roce.req.tail ||
+	    !soft_shm_wire(w)->direct.allowed || !direct_next(qp))
 		return 0;
 	direct_enter(e, w);
-	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
-	       direct_ready(w)) {
+	while (direct_ready(w)) {
 		/* If WQEs may have to wait for a UMR, soft_req_decode() handles them one by one. */
-		uint32_t n = likely(qp->umr_index == 0) ? direct_writes(e, w, budget - done) : 0;
-
-		done += n;
-		if (done == budget || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
-		    !direct_next(qp) || !direct_one(e, w))
+		if (likely(qp->umr_index == 0))
+			done += direct_writes(e, w, budget - done);
+		if (done == budget || !direct_left(qp) || !direct_next(qp) || !direct_one(e, w))
 			break;
-		done++;
+		if (++done == budget || !direct_left(qp))
+			break;
 	}
 	direct_leave(e);
 	return done;
@@ -340,8 +344,7 @@ soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 	bool can;
 
 	if (w->roce.req.head == w->roce.req.tail || w->sq_next == qp->sq_pi ||
-	    !soft_shm_wire(w)->direct.allowed || e->shm_epoch == NULL ||
-	    qp->st != BB_PRM_QP_ST_RC || qp->state != BB_PRM_QP_RTS || qp->umr_index != 0)
+	    !soft_shm_wire(w)->direct.allowed || qp->state != BB_PRM_QP_RTS || qp->umr_index != 0)
 		return false;
 	/* If operations of other kinds are in flight, waiting for them would cost a round trip. */
 	if (!direct_kind(__atomic_load_n(&b[3], __ATOMIC_RELAXED)) ||
