@@ -8,6 +8,7 @@ import gc
 import os
 import subprocess
 import sys
+import textwrap
 import unittest
 
 import bluebell
@@ -17,6 +18,8 @@ try:
     import numpy
 except ImportError:
     numpy = None
+
+GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'doc', 'guides', 'python.rst')
 
 
 class Pair:
@@ -166,6 +169,14 @@ class Module(unittest.TestCase):
         out = subprocess.run([sys.executable, HELLO], stdout=subprocess.PIPE, text=True, check=True, timeout=60)
         self.assertEqual(out.stdout.splitlines()[-1],
                          'write 1 completed; the target\'s memory says: hello from the other queue pair')
+
+    @unittest.skipIf(numpy is None, 'NumPy is not installed')
+    def test_code_of_the_guide(self):
+        with open(GUIDE) as f:
+            code = f.read().split('.. code-block:: python\n\n')[1].split('\n- ')[0]
+        out = subprocess.run([sys.executable, '-c', textwrap.dedent(code)], stdout=subprocess.PIPE, text=True,
+                             check=True, timeout=60)
+        self.assertRegex(out.stdout.splitlines()[-1], '^(Status.SUCCESS|0) True$')
 
 
 if __name__ == '__main__':
