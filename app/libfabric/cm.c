@@ -35,8 +35,13 @@ ep_connect(struct fid_ep *fid, const void *addr, const void *data, size_t len)
 
 	if (addr == NULL)
 		addr = ep->info->dest_addr;
-	if (addr == NULL || len > fab_cm_max(ep->dev))
+	if (addr == NULL || len > fab_cm_max(ep->dev)) {
+		FAB_WARN(EP_CTRL,
+			 "fi_connect() needs an address, and %zu bytes of data are at "
+			 "most %zu\n",
+			 len, fab_cm_max(ep->dev));
 		return -FI_EINVAL;
+	}
 	if (ep->eq == NULL)
 		return -FI_ENOEQ;
 	fab_lock(ep->dev);

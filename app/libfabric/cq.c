@@ -322,8 +322,11 @@ fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	struct fab_cq *cq;
 	int ret;
 
-	if (attr->format > FI_CQ_FORMAT_TAGGED)
+	if (attr->format > FI_CQ_FORMAT_TAGGED) {
+		FAB_WARN(CQ, "invalid CQ format %d (at most FI_CQ_FORMAT_TAGGED, %d)\n",
+			 attr->format, FI_CQ_FORMAT_TAGGED);
 		return -FI_EINVAL;
+	}
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL)
 		return -FI_ENOMEM;

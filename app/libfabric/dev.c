@@ -230,7 +230,7 @@ in_child(void)
 	pthread_mutex_unlock(&open_lock);
 	if (d == NULL)
 		return;
-	rte_spinlock_init(&d->lock);
+	fab_unlock(d);
 	LIST_FOREACH(ep, &d->eps, next) {
 		ep->qp = NULL;
 		ep->conn = NULL;
@@ -276,7 +276,6 @@ fab_dev_get(struct fab_dev **dev)
 		ret = -ENOMEM;
 		goto unlock;
 	}
-	rte_spinlock_init(&d->lock);
 	LIST_INIT(&d->eps);
 	LIST_INIT(&d->peps);
 	LIST_INIT(&d->orphans);

@@ -66,8 +66,11 @@ mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t o
 	(void)requested_key; /* FI_MR_PROV_KEY: the device chooses the key */
 	/* This provider needs no flags. ofi_rxm sets one for libfabric's own cache. */
 	(void)flags;
-	if (fid->fclass != FI_CLASS_DOMAIN || offset != 0)
+	if (fid->fclass != FI_CLASS_DOMAIN || offset != 0) {
+		FAB_WARN(MR, "a region needs a domain and offset 0, not %llu (FI_MR_VIRT_ADDR)\n",
+			 (unsigned long long)offset);
 		return -FI_EINVAL;
+	}
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
 		return -FI_ENOMEM;
@@ -95,8 +98,11 @@ static int
 mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access, uint64_t offset,
 	uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
-	if (count != 1)
+	if (count != 1) {
+		FAB_WARN(MR, "a region of %zu parts is not supported: use 1 (mr_iov_limit)\n",
+			 count);
 		return -FI_EINVAL;
+	}
 	return mr_reg(fid, iov->iov_base, iov->iov_len, access, offset, requested_key, flags, mr,
 		      context);
 }
@@ -104,8 +110,11 @@ mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
 static int
 mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
-	if (attr->iface != FI_HMEM_SYSTEM)
+	if (attr->iface != FI_HMEM_SYSTEM) {
+		FAB_WARN(MR, "memory of interface %d is not supported: use FI_HMEM_SYSTEM\n",
+			 attr->iface);
 		return -FI_ENOSYS;
+	}
 	return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset,
 		       attr->requested_key, flags, mr, attr->context);
 }

@@ -116,8 +116,13 @@ ep_control(struct fid *fid, int command, void *arg)
 static int
 bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 {
-	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0)
+	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0) {
+		FAB_WARN(EP_CTRL,
+			 "flags %#llx do not bind a CQ: use FI_TRANSMIT, FI_RECV, "
+			 "FI_SELECTIVE_COMPLETION\n",
+			 (unsigned long long)flags);
 		return -FI_EBADFLAGS;
+	}
 	if (((flags & FI_TRANSMIT) != 0 && ep->tx_cq != NULL) ||
 	    ((flags & FI_RECV) != 0 && ep->rx_cq != NULL) || cq->domain != ep->domain)
 		return -FI_EINVAL;
@@ -146,8 +151,13 @@ bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 	unsigned int i;
 
 	/* The target's device reports no completion of a peer's WRITE or READ. */
-	if ((flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE)) != 0)
+	if ((flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE)) != 0) {
+		FAB_WARN(EP_CTRL,
+			 "flags %#llx do not bind a counter: use FI_SEND, FI_RECV, "
+			 "FI_READ, FI_WRITE\n",
+			 (unsigned long long)flags);
 		return -FI_EBADFLAGS;
+	}
 	for (i = 0; i < FAB_COUNTS; i++)
 		if ((flags & kinds[i]) != 0 && ep->cntr[i] != NULL)
 			return -FI_EINVAL;
@@ -284,8 +294,13 @@ fab_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fi
 	struct fab_domain *d = container_of(domain, struct fab_domain, fid);
 	struct fab_ep *ep;
 
-	if (info->ep_attr != NULL && info->ep_attr->type != FI_EP_MSG)
+	if (info->ep_attr != NULL && info->ep_attr->type != FI_EP_MSG) {
+		FAB_WARN(EP_CTRL,
+			 "endpoint type %d is not supported: use FI_EP_MSG, or provider "
+			 "\"bluebell;ofi_rxm\" for FI_EP_RDM\n",
+			 info->ep_attr->type);
 		return -FI_EINVAL;
+	}
 	ep = calloc(1, sizeof(*ep));
 	if (ep == NULL)
 		return -FI_ENOMEM;

@@ -28,7 +28,6 @@
 #include <rdma/fi_rma.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
-#include <rte_spinlock.h>
 
 /*
  * Limits that fi_getinfo() reports. It does not open the device, and every device of Bluebell has
@@ -59,9 +58,9 @@ struct fab_pep;
 
 /* The device of the process, open while a fabric exists. */
 struct fab_dev {
-	rte_spinlock_t lock; /* guards every object of the device */
-	unsigned int refs;   /* fabrics */
-	pid_t pid;           /* process that opened the device; a child of it must not use it */
+	uint32_t lock;     /* 1 while held; guards every object of the device. __atomic */
+	unsigned int refs; /* fabrics */
+	pid_t pid;         /* process that opened the device; a child of it must not use it */
 	struct bb_dev *dev;
 	struct bb_cm *cm;
 	bool rdma;          /* the CM uses messages of librdmacm, not TCP */
@@ -366,15 +365,27 @@ int fab_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int fab_no_control(struct fid *fid, int command, void *arg);
 int fab_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
 
+static inline bool
+fab_trylock(struct fab_dev *dev)
+{
+	return __atomic_exchange_n(&dev->lock, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
 /*
- * Takes the lock. It is a spinlock, because a mutex takes ten times the instructions of a post. The
+ * Takes the lock. It is no mutex, because a mutex takes ten times the instructions of a post. The
  * holder may be in a call of the control path, so a waiter gives its CPU to other threads.
  */
 static inline void
 fab_lock(struct fab_dev *dev)
 {
-	while (!rte_spinlock_trylock(&dev->lock))
+	while (bb_unlikely(!fab_trylock(dev)))
 		sched_yield();
+}
+
+static inline void
+fab_unlock(struct fab_dev *dev)
+{
+	__atomic_store_n(&dev->lock, 0, __ATOMIC_RELEASE);
 }
 
 /* Milliseconds of the monotonic clock. */
@@ -395,12 +406,6 @@ static inline int64_t
 fab_deadline(int timeout)
 {
 	return timeout < 0 ? INT64_MAX : fab_now_ms() + timeout;
-}
-
-static inline void
-fab_unlock(struct fab_dev *dev)
-{
-	rte_spinlock_unlock(&dev->lock);
 }
 
 #endif

@@ -116,9 +116,12 @@ pep_setname(fid_t fid, void *addr, size_t len)
 
 	if (p->listening)
 		return -FI_EBUSY;
-	if (len < sizeof(struct sockaddr_in) ||
-	    (((struct sockaddr *)addr)->sa_family == AF_INET6 && len < sizeof(struct sockaddr_in6)))
+	if (len < sizeof(struct sockaddr_in) || (((struct sockaddr *)addr)->sa_family == AF_INET6 &&
+						 len < sizeof(struct sockaddr_in6))) {
+		FAB_WARN(EP_CTRL,
+			 "%zu bytes are no address: use struct sockaddr_in or sockaddr_in6\n", len);
 		return -FI_EINVAL;
+	}
 	copy = malloc(len);
 	if (copy == NULL)
 		return -FI_ENOMEM;

@@ -27,7 +27,7 @@ run(void *arg)
 	while (poll(&p, 1, active ? FAB_NAP_MS : IDLE_MS) <= 0) {
 		active = __atomic_load_n(&d->active, __ATOMIC_RELAXED) != 0;
 		polls = __atomic_load_n(&d->polls, __ATOMIC_RELAXED);
-		if (active && polls == seen && rte_spinlock_trylock(&d->lock)) {
+		if (active && polls == seen && fab_trylock(d)) {
 			fab_dev_run(d);
 			fab_unlock(d);
 		}

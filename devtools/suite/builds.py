@@ -65,10 +65,12 @@ def without(*folders, but=()):
 
 
 def programs_of(suite):
-    """Returns a function from a build to the programs of a suite's tests."""
+    """Returns a function from a build to the programs of a suite's tests, and the files that they load."""
     def targets(path):
-        return sorted({os.path.relpath(t['cmd'][0], path) for t in introspect('tests', path)
-                       if suite in [s.split(':')[-1] for s in t['suite']]})
+        files = {t['id']: t['filename'] for t in introspect('targets', path)}
+        tests = [t for t in introspect('tests', path) if suite in [s.split(':')[-1] for s in t['suite']]]
+        return sorted({os.path.relpath(name, path) for t in tests
+                       for name in [t['cmd'][0], *(f for d in t['depends'] for f in files.get(d, []))]})
     return targets
 
 

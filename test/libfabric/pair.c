@@ -291,3 +291,41 @@ pair_close(struct pair *p)
 	OK(fi_close(&p->fabric->fid));
 	fi_freeinfo(p->info);
 }
+
+/* ---- The log */
+
+static FILE *log_file;
+static int log_stderr;
+
+void
+log_reasons(void)
+{
+	setenv("FI_LOG_LEVEL", "info", 1);
+	setenv("FI_LOG_PROV", "bluebell", 1);
+}
+
+void
+log_begin(void)
+{
+	log_file = tmpfile();
+	assert_non_null(log_file);
+	fflush(stderr);
+	log_stderr = dup(STDERR_FILENO);
+	dup2(fileno(log_file), STDERR_FILENO);
+}
+
+const char *
+log_end(void)
+{
+	static char text[16384];
+	size_t n;
+
+	fflush(stderr);
+	dup2(log_stderr, STDERR_FILENO);
+	close(log_stderr);
+	rewind(log_file);
+	n = fread(text, 1, sizeof(text) - 1, log_file);
+	text[n] = '\0';
+	fclose(log_file);
+	return text;
+}

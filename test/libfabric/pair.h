@@ -71,6 +71,13 @@ void pair_endpoint(struct pair *p, struct side *s, struct fi_info *info, const s
 /* Connects both sides. */
 void pair_connect(struct pair *p, const struct want *want);
 void pair_close(struct pair *p);
+/*
+ * Between both calls stderr goes to a file. log_end() returns its text, which is valid until the
+ * next call. log_reasons() must run before the first call of libfabric.
+ */
+void log_reasons(void);
+void log_begin(void);
+const char *log_end(void);
 /* Waits for an event, of at most @len bytes; fails the test if it is another one. */
 ssize_t event_wait(struct pair *p, uint32_t type, void *buf, size_t len);
 /* Waits for an error event, and returns it. */

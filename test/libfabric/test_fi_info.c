@@ -5,18 +5,14 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pair.h"
 
-/* libfabric reads these variables once. */
-static void __attribute__((constructor)) log_reasons(void)
+static void __attribute__((constructor)) start_log(void)
 {
-	setenv("FI_LOG_LEVEL", "info", 1);
-	setenv("FI_LOG_PROV", "bluebell", 1);
+	log_reasons();
 }
 
 /* Asks for the hints and returns the first entry, NULL if the provider refuses them. */
@@ -35,23 +31,12 @@ ask(struct fi_info *hints, const char *node, const char *service, uint64_t flags
 static void
 refused(struct fi_info *hints, const char *what)
 {
-	FILE *log = tmpfile();
-	const int err = dup(STDERR_FILENO);
-	char text[4096];
 	struct fi_info *info;
-	size_t n;
+	const char *text;
 
-	assert_non_null(log);
-	fflush(stderr);
-	dup2(fileno(log), STDERR_FILENO);
+	log_begin();
 	info = ask(hints, NULL, NULL, 0);
-	fflush(stderr);
-	dup2(err, STDERR_FILENO);
-	close(err);
-	rewind(log);
-	n = fread(text, 1, sizeof(text) - 1, log);
-	text[n] = '\0';
-	fclose(log);
+	text = log_end();
 	if (info != NULL)
 		fail_msg("accepted: %s", what);
 	if (strstr(text, "::bluebell:core:check") == NULL)
