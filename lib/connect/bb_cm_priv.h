@@ -58,6 +58,8 @@ struct bb_cm_ops {
 		    uint32_t len);
 	/* Moves the QP from RESET to RTS with the peer's parameters. */
 	int (*qp_up)(struct bb_conn *c);
+	/* Moves a request to another CM. NULL if the transport cannot; see bb_conn_migrate(). */
+	int (*migrate)(struct bb_conn *c, struct bb_cm *to);
 	/* Moves the transport connection of @from, a half-open connection, to @c. */
 	void (*adopt)(struct bb_conn *c, struct bb_conn *from);
 	/*

@@ -342,6 +342,26 @@ bb_conn_reject(struct bb_conn *c, const void *private_data, uint32_t private_len
 }
 
 int
+bb_conn_migrate(struct bb_conn *c, struct bb_cm *to)
+{
+	int ret;
+
+	if (c == NULL || to == NULL)
+		return -EINVAL;
+	if (c->state == BB_CONN_CLOSED && !c->active)
+		return -ENOTCONN;
+	if (c->state != BB_CONN_REQUESTED || to == c->cm || to->dev != c->cm->dev ||
+	    to->ops != c->cm->ops)
+		return -EINVAL;
+	if (to->ops->migrate == NULL)
+		return -ENOTSUP;
+	ret = to->ops->migrate(c, to);
+	if (ret == 0)
+		bb_cm_conn_free(c);
+	return ret;
+}
+
+int
 bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private_len)
 {
 	int ret;

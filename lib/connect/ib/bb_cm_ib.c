@@ -402,6 +402,7 @@ static const struct bb_cm_ops ib_ops = {
 	.connect = ib_connect,
 	.send = ib_send,
 	.qp_up = ib_qp_up,
+	.migrate = ib_migrate,
 	.disconnect = ib_disconnect,
 	.poll = ib_poll,
 };

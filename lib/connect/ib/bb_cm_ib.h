@@ -35,7 +35,8 @@ struct ib_event {
 struct ib_conn {
 	struct bb_qp1_user user; /* must be the first member */
 	struct ib_cm *ib;
-	struct bb_listener *listener; /* listener of a request that waits in the inbox */
+	struct bb_listener *listener; /* listener of a request in the inbox; NULL: migrated */
+	bool request;                 /* a request in the inbox; counts in ib_cm.requests */
 	struct bb_conn *c;            /* NULL while the request waits in the inbox */
 	uint32_t id;                  /* ID in the engine */
 	bool has_id;                  /* the engine has the ID */
@@ -75,6 +76,8 @@ struct ib_conn *ib_conn_new(struct ib_cm *ib);
 void ib_conn_free(struct ib_conn *ic);
 /* Event callback of a listener: puts the request of a peer into the inbox. */
 void ib_listener_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev);
+/* Operation migrate. */
+int ib_migrate(struct bb_conn *c, struct bb_cm *cm);
 /* Handles the events in the inbox; operation poll. */
 void ib_poll(struct bb_cm *cm);
 

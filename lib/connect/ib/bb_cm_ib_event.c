@@ -145,6 +145,7 @@ ib_listener_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev)
 	ic->id = ev->id;
 	ic->has_id = true;
 	ic->listener = l;
+	ic->request = true;
 	ib->requests++;
 	set_from(&ic->from, ev->ip);
 	memcpy(ic->local_gid, ev->net->src, sizeof(ic->local_gid));
@@ -172,11 +173,53 @@ ib_conn_free(struct ib_conn *ic)
 	struct ib_cm *ib = ic->ib;
 
 	set_queued(ic, false);
-	if (ic->listener != NULL)
+	if (ic->request)
 		ib->requests--;
 	if (ic->has_id)
 		(void)bb_ibcm_release(ib->engine, ic->id, bb_qp1_now());
 	free(ic);
+}
+
+/* Puts the REQ of @c into the inbox of @to, as if it came there. Call under the lock of QP1. */
+static void
+move_request(struct ib_conn *ic, const struct bb_conn *c, struct ib_cm *to)
+{
+	struct ib_event *e = &ic->ev[0];
+
+	memset(e, 0, offsetof(struct ib_event, priv));
+	e->type = BB_IBCM_EV_REQ;
+	e->end = c->peer;
+	e->priv_len = c->peer_private_len; /* from an event, so it fits */
+	if (e->priv_len != 0)
+		memcpy(e->priv, c->peer_private, e->priv_len);
+	ic->nev = 1;
+	ic->ib = to;
+	ic->c = NULL;
+	ic->request = true;
+	to->requests++;
+	set_queued(ic, true);
+}
+
+int
+ib_migrate(struct bb_conn *c, struct bb_cm *cm)
+{
+	struct ib_conn *ic = c->transport_ctx;
+	struct ib_cm *to = ib_of(cm);
+	int ret = 0;
+
+	if (ic == NULL)
+		return -ENOTCONN;
+	bb_qp1_lock(to->q);
+	if (ic->nev != 0)
+		ret = -ENOTCONN; /* the peer has cancelled its request */
+	else if (to->requests >= cm->attr.max_half_open)
+		ret = -ENOSPC;
+	else
+		move_request(ic, c, to);
+	bb_qp1_unlock(to->q);
+	if (ret == 0)
+		c->transport_ctx = NULL;
+	return ret;
 }
 
 /* ---- In the CM's thread, without the lock */
@@ -194,6 +237,7 @@ request(struct ib_conn *ic, struct bb_cm_msg *msg)
 	bb_qp1_lock(ic->ib->q);
 	l = ic->listener;
 	ic->listener = NULL;
+	ic->request = false;
 	ic->ib->requests--;
 	ic->c = c;
 	if (c == NULL)

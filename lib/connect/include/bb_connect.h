@@ -174,7 +174,10 @@ struct bb_cm_event {
 	enum bb_cm_event_type type;
 	int status; /**< 0, or the cause of REJECTED, FAILED, DISCONNECTED or LOST as -errno */
 	struct bb_conn *conn;
-	/** valid only for CONNECT_REQUEST; NULL if the listener has been destroyed */
+	/**
+	 * valid only for CONNECT_REQUEST; NULL if the listener has been destroyed, or after
+	 * bb_conn_migrate()
+	 */
 	struct bb_listener *listener;
 	const char *why; /**< cause of the event as one sentence, never NULL */
 	uint32_t reason; /**< valid only for REJECTED: enum bb_reject_reason */
@@ -354,6 +357,19 @@ int bb_conn_accept(struct bb_conn *conn, struct bb_qp *qp, const struct bb_conn_
  * data; -ENOTCONN if the peer is lost.
  */
 int bb_conn_reject(struct bb_conn *conn, const void *private_data, uint32_t private_len);
+
+/**
+ * Moves a CONNECT_REQUEST to another CM of the same device (man rdma_migrate_id), so that one
+ * listener serves queues of several threads. @p to then reports CONNECT_REQUEST with a new
+ * connection, the same private data and the listener NULL, and its thread answers. Call from the
+ * thread of the connection's CM. Another thread may poll @p to at the same time, but must not
+ * destroy it. The time limit of the peer's request does not start again.
+ * @return 0: @p conn is destroyed; -EINVAL if the connection is not in state REQUESTED, or @p to is
+ * the CM of the connection or belongs to another device or transport; -ENOTSUP if the transport is
+ * not BB_CM_IB; -ENOTCONN if the peer is lost; -ENOSPC if attr.max_half_open requests wait in @p
+ * to. After an error the connection is unchanged.
+ */
+int bb_conn_migrate(struct bb_conn *conn, struct bb_cm *to);
 
 /**
  * Disconnects. Moves the QP to ERR, flushes its posted requests and informs the peer; DISCONNECTED
