@@ -180,6 +180,8 @@ int perf_open(struct perf *p);
 int perf_error(const char *what, int rc);
 /* Connects each queue pair to the queue pair that the peer's keys name, and moves it to RTS. */
 int perf_connect(struct perf *p);
+/* Destroys the queue pairs and their address handles. Returns 0 or a logged error. */
+int perf_destroy_qps(struct perf *p);
 void perf_close(struct perf *p);
 
 /* create.c */

@@ -317,8 +317,8 @@ perf_connect(struct perf *p)
 	return 0;
 }
 
-void
-perf_close(struct perf *p)
+int
+perf_destroy_qps(struct perf *p)
 {
 	uint32_t i;
 	int rc = 0;
@@ -328,7 +328,17 @@ perf_close(struct perf *p)
 			rc |= bb_ah_destroy(p->qps[i].ah);
 		if (p->qps[i].qp != NULL)
 			rc |= bb_qp_destroy(p->qps[i].qp);
+		p->qps[i].ah = NULL;
+		p->qps[i].qp = NULL;
 	}
+	return rc;
+}
+
+void
+perf_close(struct perf *p)
+{
+	int rc = perf_destroy_qps(p);
+
 	if (p->cq != NULL)
 		rc |= bb_cq_destroy(p->cq);
 	if (p->mr != NULL)

@@ -326,8 +326,11 @@ tcp_finish(struct perf *p)
 	 * own device. net_memif crashes if both ends close at the same time, because its interrupt
 	 * thread then frees the same regions as rte_eth_dev_stop().
 	 */
-	if (is_client(p))
+	if (is_client(p)) {
+		/* A queue pair would report the end of the server's device as an error. */
+		(void)perf_destroy_qps(p);
 		shutdown(p->fd, SHUT_WR);
+	}
 	perf_progress(p);
 	do {
 		n = recv(p->fd, rest, sizeof(rest), 0);

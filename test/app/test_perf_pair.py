@@ -68,6 +68,7 @@ class Pair(AppTest):
         for side, proc in enumerate(self.pair(*args)):
             rc, report, text = self.end(proc, side)
             self.assertEqual(rc, 0, '%s\n%s' % (args, text))
+            self.assertNotIn('died', text)
             self.assertEqual(report['result'], 'pass')
             results.append(report)
         self.tearDown()
@@ -238,6 +239,7 @@ class Pair(AppTest):
         for side, proc in ((CLIENT, client), (SERVER, server)):
             rc, report, text = self.end(proc, side)
             self.assertEqual(rc, 0, '%s\n%s' % (args, text))
+            self.assertNotIn('died', text)
             reports.append(report)
         took = time.monotonic() - began
         self.assertGreaterEqual(took, seconds)
