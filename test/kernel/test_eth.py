@@ -30,6 +30,8 @@ ADDRESSES = ['10.9.0.1', '10.9.0.2']
 # On the bridge: of the host's software device, and of the guest with rxe.
 HOST, RXE = '10.9.0.9', '10.9.0.3'
 ROUNDS = 10
+RPING_SERVE = 'rping -s -v -C 10 -S 4000 -a %s'
+RPING_CALL = 'rping -c -V -v -C 10 -S 4000 -a %s'
 MIB = 4
 RELOADS = 3
 # Tests that the other forms make, too.
@@ -111,7 +113,8 @@ class Eth(unittest.TestCase):
 
     def copy(self, source, address):
         """Sends a file from namespace @source to the other one by TCP, and compares it."""
-        THERE.run('head -c %d /dev/urandom >/tmp/sent; [ -e /tmp/fifo ] || mkfifo /tmp/fifo' % (MIB << 20), card.SECONDS)
+        THERE.run('head -c %d /dev/urandom >/tmp/sent; [ -e /tmp/fifo ] || mkfifo /tmp/fifo' % (MIB << 20),
+                  card.SECONDS)
         # nc ends at the end of its input, which a FIFO that is open for writing does not have.
         server = THERE.begin(within(1 - source, 'sh -c "nc -l -p 5000 <>/tmp/fifo >/tmp/received"'), card.SECONDS)
         THERE.wait_for(within(1 - source, 'grep -q ":1388 .* 0A " /proc/net/tcp /proc/net/tcp6'), card.SECONDS)
@@ -240,6 +243,14 @@ class Eth(unittest.TestCase):
         self.assertEqual(server.output.count('server ping data: rdma-ping-'), ROUNDS, server.output)
         self.look()
 
+    def rping(self, server, serve, client, call):
+        """Runs rping between two guests."""
+        server = server.serve(serve, 'rdma resource show cm_id | grep -q LISTEN', card.SECONDS)
+        client = client.begin(call, card.SECONDS)
+        client.wait()
+        self.assertEqual(client.output.count('ping data: rdma-ping-'), ROUNDS, client.output)
+        server.wait()
+
     @only_on('bridge')
     def test_rxe(self):
         """Linux's rxe in another guest: ping, TCP, rping in both roles."""
@@ -253,16 +264,10 @@ class Eth(unittest.TestCase):
             rxe.wait_for('grep -q ":1388 .* 0A " /proc/net/tcp /proc/net/tcp6', card.SECONDS)
             THERE.run(within(0, 'sh -c "nc %s 5000 </tmp/sent"' % RXE), card.SECONDS)
             self.assertEqual(server.check().split()[0], THERE.run('md5sum </tmp/sent').split()[0])
-            for name, here, there, command in (('rxe serves', rxe, THERE, within(0, 'rping -c -V -v -C %d -S 4000 -a ' % ROUNDS + RXE)),
-                                               ('rxe calls', THERE, rxe, 'rping -c -V -v -C %d -S 4000 -a %s' % (ROUNDS, ADDRESSES[0]))):
-                with self.subTest(name):
-                    serve = 'rping -s -v -C %d -S 4000 -a %s' % (ROUNDS, RXE if here is rxe else ADDRESSES[0])
-                    server = here.serve(serve if here is rxe else within(0, serve),
-                                        'rdma resource show cm_id | grep -q LISTEN', card.SECONDS)
-                    client = there.begin(command, card.SECONDS)
-                    client.wait()
-                    self.assertEqual(client.output.count('ping data: rdma-ping-'), ROUNDS, client.output)
-                    server.wait()
+            with self.subTest('rxe serves'):
+                self.rping(rxe, RPING_SERVE % RXE, THERE, within(0, RPING_CALL % RXE))
+            with self.subTest('rxe calls'):
+                self.rping(THERE, within(0, RPING_SERVE % ADDRESSES[0]), rxe, RPING_CALL % ADDRESSES[0])
         self.look()
 
     def test_unload_and_reload(self):
@@ -274,6 +279,26 @@ class Eth(unittest.TestCase):
             self.ping()
             self.unload()
             self.look()
+
+    @only_on('memif')
+    def test_qemu_killed_under_traffic(self):
+        """The same processes serve the next guest, whose ports have new addresses."""
+        self.load()
+        THERE.run('[ -e /tmp/fifo ] || mkfifo /tmp/fifo')
+        THERE.begin(within(1, 'sh -c "nc -l -p 5001 <>/tmp/fifo >/dev/null"'), card.SECONDS)
+        THERE.wait_for(within(1, 'grep -q ":1389 .* 0A " /proc/net/tcp /proc/net/tcp6'), card.SECONDS)
+        THERE.begin(within(0, 'sh -c "nc %s 5001 </dev/zero"' % ADDRESSES[1]), card.SECONDS)
+        # The traffic is under way after a number of four digits.
+        THERE.wait_for(within(0, 'grep -q .... /sys/class/net/port/statistics/tx_packets'), card.SECONDS)
+        THERE.stop_guest()
+        THERE.start()
+        THERE.wait_ready()
+        Eth.seen = len(THERE.kernel_lines())
+        self.load()
+        self.ping()
+        self.copy(0, ADDRESSES[1])
+        self.test_pingpong()
+        self.assertEqual(THERE.server_text().count('client disconnected'), 2)
 
     def test_server_ends(self):
         THERE.stop_guest()

@@ -399,6 +399,31 @@ test_write_between_two_guests_needs_no_resolution(void **state)
 	test_free(e);
 }
 
+/* A device that failed is opened again, with its port, and the guest's driver begins anew. */
+static void
+test_port_is_there_again_after_a_failure(void **state)
+{
+	struct eth_stats *stats = &ports[1]->g.f->eth->stats;
+	uint8_t f[100], mac[6];
+	uint32_t i, frame = 0;
+
+	(void)state;
+	set_address(1, true);
+	ports[1]->g.f->dead = true;
+	front_reset(ports[1]->g.f);
+	assert_false(ports[1]->g.f->dead);
+	assert_true(front_ethernet_port(ports[1]->g.f, mac, &frame));
+	/* No address is left, so a RoCE datagram is a frame, for which there is no flow table yet.
+	 */
+	roce_frame(f, sizeof(f));
+	inject(1, f, sizeof(f));
+	for (i = 0; i < 10; i++)
+		g_poll(&ports[1]->g);
+	assert_int_equal(stats->dropped_steering, 1);
+	assert_int_equal(rte_mempool_avail_count(raw), RAW_MBUFS);
+	set_address(1, true);
+}
+
 static void
 test_options_with_addresses_are_refused(void **state)
 {
@@ -468,6 +493,7 @@ main(void)
 		T(test_stopped_port_drops_frames),
 		T(test_only_roce_to_the_guests_addresses_goes_to_the_device),
 		T(test_write_between_two_guests_needs_no_resolution),
+		T(test_port_is_there_again_after_a_failure),
 		cmocka_unit_test(test_options_with_addresses_are_refused),
 	};
 

@@ -312,6 +312,29 @@ T("soft0,link=ib,fault=port_down:2", test_port_events_arrive_in_order_with_the_p
 	assert_int_equal(g_cqe(&f->g, &f->owner.cq)[63] >> 4, 0);
 }
 
+/* By this command Linux's mlx5e finds out whether its netdev has a carrier, after each port event.
+ */
+static uint32_t
+vport_state(struct life *l)
+{
+	uint8_t out[16];
+
+	assert_int_equal(rig_short(&l->rig, BB_PRM_OP_QUERY_VPORT_STATE, 0, 0, 0, out), 0);
+	return bb_prm_get(out, BB_PRM_VPORT_STATE_OUT_STATE);
+}
+
+T("soft0,link=eth,fault=port_down:2", test_vport_has_the_state_of_the_port)
+{
+	assert_write_moves_data(f);
+	assert_int_equal(vport_state(f), 1);
+	g_post_write(&f->g, &f->owner);
+	assert_int_equal(event_of(f, BB_PRM_EVENT_PORT_CHANGE)[3], BB_PRM_PORT_CHANGE_DOWN);
+	assert_int_equal(vport_state(f), 0);
+	assert_int_equal(event_of(f, BB_PRM_EVENT_PORT_CHANGE)[3], BB_PRM_PORT_CHANGE_ACTIVE);
+	assert_int_equal(vport_state(f), 1);
+	assert_int_equal(g_cqe(&f->g, &f->owner.cq)[63] >> 4, 0);
+}
+
 static void
 start_two(struct two *t, const char *a, const char *b)
 {
