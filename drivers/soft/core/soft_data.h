@@ -210,6 +210,7 @@ struct soft_engine {
 	struct soft_dev *dev;
 	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: handled at the end of the turn */
 	bool alone;       /* the engine has one page, and the page has one owner; __atomic */
+	bool stamps;      /* soft_engine_stamp() reads the clock after a doorbell; __atomic */
 	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL, so that each poll runs a turn */
 	bool chores;      /* rare work may exist (soft_engine_chores()): set with such work */
 	bool plain;       /* no option changes how WQEs execute: neither defect, fault nor wire */
@@ -240,7 +241,8 @@ struct soft_engine {
 	enum soft_detour detour; /* special access that the last looked-up key needs */
 	/* if detour is not NONE: address of the key's memory in this process */
 	uint8_t *detour_at;
-	uint32_t scan;               /* doorbell records scanned per poll */
+	/* doorbell records scanned per poll; number of QPs of a page that are scanned at once */
+	uint32_t scan, few;
 	uint32_t wrong_uar, bad_qpn; /* doorbells on a wrong UAR, and with a bad QPN or CQN */
 
 	struct soft_req req;

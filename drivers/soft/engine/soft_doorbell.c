@@ -41,8 +41,6 @@
 
 #define SOFT_RUNG_READS 64
 
-#define SOFT_FEW_QPS 4
-
 /* Handles a send doorbell record that announces @posted blocks, more than the ring has. */
 static __rte_noinline __attribute__((cold)) void
 soft_record_bad(struct soft_qp *qp, uint32_t posted)
@@ -361,8 +359,8 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 }
 
 /*
- * Scans a page with at most SOFT_FEW_QPS QPs: reads all doorbell records, which costs less than to
- * read the lists of QPs whose stores may be hidden. The place in those lists stays behind. After
+ * Scans a page with at most soft_engine.few QPs: reads all doorbell records, which costs less than
+ * to read the lists of QPs whose stores may be hidden. The place in those lists stays behind. After
  * more QPs were created on the page, soft_rung_read() reads old entries once, which is harmless.
  */
 static inline void
@@ -410,7 +408,7 @@ soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 	soft_reg_poll(e, w, page, 3);
 	if (unlikely(e->always != 0))
 		w->left = w->n;
-	if (w->left != 0 && w->n <= SOFT_FEW_QPS && 2 * w->n <= e->scan)
+	if (w->left != 0 && w->n <= e->few)
 		soft_watch_scan_few(e, w);
 	else if (w->left != 0)
 		soft_watch_scan(e, w);

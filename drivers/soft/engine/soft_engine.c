@@ -275,7 +275,6 @@ soft_engine_turn(struct soft_engine *e, uint64_t rung, uint64_t stamp)
 		soft_engine_turn_link(e, e->dev->link, rung);
 		return;
 	}
-	e->timed = false;
 	e->stamped = stamp != 0;
 	if (stamp != 0)
 		e->now = stamp;
@@ -382,9 +381,7 @@ soft_engine_try(struct soft_engine *e)
 static inline uint64_t
 soft_engine_stamp(const struct soft_engine *e, bool rung)
 {
-	if (!rung || !soft_engine_alone(e) || e->dev->link != NULL || e->dev->opts.no_clock)
-		return 0;
-	return rte_rdtsc();
+	return rung && __atomic_load_n(&e->stamps, __ATOMIC_RELAXED) ? rte_rdtsc() : 0;
 }
 
 void

@@ -17,6 +17,8 @@
 #include "soft_shm.h"
 #include "soft_wire.h"
 
+#define SOFT_FEW_QPS 4u
+
 static uint32_t soft_last_gen;
 
 /* ---- Engines */
@@ -63,6 +65,7 @@ soft_engine_create(struct soft_dev *dev)
 	e->net.busy = dev->opts.virtual_time || soft_net_flaps(dev);
 	e->chores = e->net.busy;
 	e->scan = RTE_MAX(dev->opts.scan, 1u);
+	e->few = RTE_MIN(SOFT_FEW_QPS, e->scan / 2);
 	e->always = soft_opts_defect(&dev->opts) == SOFT_DEFECT_NO_DOORBELL;
 	e->plain = (soft_opts_defect(&dev->opts) | dev->opts.fault | dev->opts.wire) == 0;
 	e->turns = e->always | e->net.busy | (dev->link != NULL && dev->link->polled);
@@ -169,7 +172,11 @@ soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar)
 void
 soft_engine_owners(struct soft_engine *e, uint32_t n)
 {
-	__atomic_store_n(&e->alone, e->page != NULL && n == 1, __ATOMIC_RELAXED);
+	const bool alone = e->page != NULL && n == 1;
+
+	__atomic_store_n(&e->alone, alone, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->stamps, alone && e->dev->link == NULL && !e->dev->opts.no_clock,
+			 __ATOMIC_RELAXED);
 }
 
 /* ---- QPs */

@@ -356,14 +356,22 @@ soft_req_head_is_more(const struct soft_qp *qp)
 	return opcode == BB_WQE_RDMA_READ || opcode == BB_WQE_SEND;
 }
 
+/* Returns true if the fast path executes the WQEs of the QP as soft_req_decode() would. */
+static inline bool
+soft_req_plain(const struct soft_engine *e, const struct soft_qp *qp)
+{
+	return e->plain && !qp->bf_differs;
+}
+
 /*
  * Executes WQEs that soft_req_fast() does not support, at most @budget. The first WQE is one of
  * them. Returns the rest of @budget if soft_req_fast() may support the next WQE, or 0 if the turn
  * of the QP has ended.
  */
 static __rte_noinline uint32_t
-soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
+soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 {
+	const bool plain = soft_req_plain(e, qp);
 	bool first = true;
 
 	/* The stored BlueFlame copy belongs to a WQE that was already executed, so it is stale. */
@@ -410,20 +418,19 @@ soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_
 void
 soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 {
-	const bool plain = e->plain && !qp->bf_differs;
 	uint32_t budget = SOFT_RUN_WQES;
 
 	do {
-		if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
-			   qp->wait == SOFT_WAIT_NONE && qp->umr_index == 0)) {
+		if (likely(soft_req_plain(e, qp) && qp->sq_ci != qp->sq_pi &&
+			   qp->state == BB_PRM_QP_RTS && qp->wait == SOFT_WAIT_NONE &&
+			   qp->umr_index == 0)) {
 			budget -= soft_req_fast(e, qp, budget);
 			if (likely(qp->sq_ci == qp->sq_pi)) {
-				qp->umr_index = 0;
 				qp->reads_in_burst = 0;
 				return;
 			}
 		}
-		budget = soft_req_run_slow(e, qp, plain, budget);
+		budget = soft_req_run_slow(e, qp, budget);
 	} while (budget != 0);
 }
 
