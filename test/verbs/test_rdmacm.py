@@ -17,6 +17,7 @@ from verbstest import NOBODY, WAIT, VerbsTest, as_user, main
 
 UTILS, PERFTEST = 'rdmacm-utils', 'perftest'
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
+PORT = 7471  # of rdmacm.c
 SERVER, CLIENT, NOT_THERE = '10.88.200.1', '10.88.200.2', '10.88.200.9'
 
 
@@ -120,6 +121,38 @@ class Rdmacm(Base):
 
     def test_datagrams_of_perftest(self):
         self.perf('ib_send_lat', '-R', '-c', 'UD', '-n', '50')
+
+
+class Captures(Base):
+    """tshark has its own decoder of the CM's messages."""
+
+    FIELDS = ('infiniband.mad.attributeid', 'infiniband.cm.req.serviceid.dport', 'infiniband.cm.req.ip_cm.sip4',
+              'infiniband.cm.req.ip_cm.dip4', 'infiniband.cm.rep.remotecommid', 'infiniband.cm.rtu.localcommid',
+              'infiniband.cm.dreq.localcommid', 'infiniband.cm.drsp.remotecommid', '_ws.malformed')
+    REQ, REP, RTU, DREQ, DREP = 0x10, 0x13, 0x14, 0x15, 0x16
+
+    def test_tshark_reads_the_messages_of_a_connection(self):
+        self.need('tshark', 'tshark')
+        capture = os.path.join(self.folder, 'cm.pcapng')
+        self.device = ',capture=' + capture
+        server = self.listening(self.hostile, 'serve', '1')
+        self.device = ''
+        rc, out = self.run_one(self.at(CLIENT, self.hostile, 'open', SERVER, '1'))
+        self.assertEqual(rc, 0, out)
+        self.assertEqual(self.ended(server)[0], 0)
+        out = subprocess.run(['tshark', '-n', '-r', capture, '-T', 'fields',
+                              *(arg for field in self.FIELDS for arg in ('-e', field))],
+                             check=True, capture_output=True, text=True).stdout
+        seen = {}
+        for line in out.splitlines():
+            kind, *fields = line.split('\t')
+            self.assertEqual(fields[-1], '', out)
+            seen.setdefault(int(kind, 16), fields)
+        self.assertLessEqual({self.REQ, self.REP, self.RTU, self.DREQ, self.DREP}, set(seen), out)
+        self.assertEqual(int(seen[self.REQ][0], 16), PORT)
+        self.assertEqual(seen[self.REQ][1:3], [CLIENT, SERVER])
+        self.assertEqual(seen[self.REP][3], seen[self.RTU][4])
+        self.assertEqual(seen[self.DREQ][5], seen[self.DREP][6])
 
 
 class Signals(Base):
