@@ -66,4 +66,4 @@ _bluebell() {
   [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
 }
 
-complete -F _bluebell testrdma bb_perf bb_hca bb_verbs bench hft_pipeline nvmf_target storage_target storage_client
+complete -F _bluebell testrdma bb_perf bb_hca bb_verbs bench hft_pipeline nvmf_target nvmf_client

@@ -115,7 +115,7 @@ def stage_gcc(r):
 
 
 NR_HUGEPAGES = '/proc/sys/vm/nr_hugepages'
-HUGEPAGE_TESTS = ['memevents', 'memory_default', 'mlx5_hugepages', 'soft_ctl_mem', 'storage_hugepages']
+HUGEPAGE_TESTS = ['memevents', 'memory_default', 'mlx5_hugepages', 'soft_ctl_mem', 'nvmf_hugepages']
 
 
 def read_int(path):
@@ -318,7 +318,7 @@ def stage_kernel(r):
 
 
 def stage_fio(r):
-    """fio's verify= on the block target, with the engine built from the installed fio's source."""
+    """fio's verify= on an NVMe over Fabrics target, with the engine built from the installed fio's source."""
     path = os.path.join(WORK, 'gcc')
     source = os.path.join(WORK, 'fio')
     got = r.builds.ahead['source'].result()
@@ -328,13 +328,13 @@ def stage_fio(r):
         say('fio: skipped, ' + why)
         r.tally.skip('fio/source/fio-source', why)
         return
-    say('fio: build storage_fio.so')
+    say('fio: build nvmf_fio.so')
     log = os.path.join(WORK, 'fio.log')
     if got.returncode != 0 or not run(['meson', 'configure', path, '-Dfio_src=' + source], log) or \
-            not run(['ninja', '-C', path, 'examples/storage_plane/storage_fio.so'], log):
+            not run(['ninja', '-C', path, 'examples/nvmf/client/nvmf_fio.so'], log):
         r.tally.fail('fio: build', text=read_text(log))
         return
-    meson_tests(r, 'fio', path, named('storage_fio'))
+    meson_tests(r, 'fio', path, named('nvmf_fio'))
 
 
 def stage_consumer(r):
@@ -350,7 +350,7 @@ def stage_consumer(r):
     for kind in ('shared', 'static'):
         say('consumer: %s' % kind)
         ok = run(['sh', 'test/consumer/run', prefix, kind, os.path.join(WORK, 'consumer'),
-                  os.path.join(path, 'examples/storage_plane/storage_target')],
+                  os.path.join(path, 'examples/nvmf/nvmf_target')],
                  live=True)
         r.tally.ok() if ok else r.tally.fail('consumer: ' + kind)
     if shutil.which('abidiff') is None:

@@ -23,7 +23,7 @@ SHORT = {'testrdma': ['--op', 'write', '--size', '8', '--duration', '0.01'],
          'hft_pipeline': ['--messages', '2000', '--rate', '0', '--stages', 'feed+gateway,book+strategy+risk']}
 if len(CPUS) < 2:
     del SHORT['hft_pipeline']
-MB = {'testrdma': 512, 'hft_pipeline': 256, 'bb_perf': 256, 'storage_target': 256, 'storage_client': 256,
+MB = {'testrdma': 512, 'hft_pipeline': 256, 'bb_perf': 256, 'nvmf_target': 512, 'nvmf_client': 256,
       'connect': 256}
 
 
@@ -73,20 +73,19 @@ class Memory(unittest.TestCase):
                 self.assertEqual(err.count('runs without hugepages'), 1, err)
 
     def test_two_programs_run_at_the_same_time(self):
-        if 'storage_target' not in PROGRAMS:
-            self.skipTest('the build has no storage_target')
-        port = '127.0.0.1:%d' % free_ports()
-        with tempfile.TemporaryDirectory() as folder:
-            fabric = 'mem%d' % os.getpid()
-            target = self.start('storage_target', ['--file', os.path.join(folder, 'disk'), '--size', '1M', '--io', 'sync',
-                                                   '--listen', port, '--device', 'soft0,shm=%s,ip=192.0.2.1/24' % fabric])
-            while 'at port' not in target.stdout.readline():
-                self.assertIsNone(target.poll(), 'storage_target has not started')
-            client = self.start('storage_client', ['--ios', '10', '--connect', port, '--device',
-                                                   'soft0,shm=%s,ip=192.0.2.2/24' % fabric])
-            self.end('storage_client', client)
-            target.terminate()
-            self.end('storage_target', target)
+        if 'nvmf_target' not in PROGRAMS:
+            self.skipTest('the build has no nvmf_target')
+        at = ['--subsystem', 'nqn.2026-01.org.example:disk']
+        fabric = 'mem%d' % os.getpid()
+        target = self.start('nvmf_target', at + ['--namespace', 'malloc:1M', '--listen', '192.0.2.1:4420',
+                                                 '--device', 'soft0,shm=%s,ip=192.0.2.1/24' % fabric])
+        while ' port ' not in target.stdout.readline():
+            self.assertIsNone(target.poll(), 'nvmf_target has not started')
+        client = self.start('nvmf_client', at + ['--ios', '10', '--connect', '192.0.2.1:4420',
+                                                 '--device', 'soft0,shm=%s,ip=192.0.2.2/24' % fabric])
+        self.end('nvmf_client', client)
+        target.terminate()
+        self.end('nvmf_target', target)
 
     def test_connect(self):
         listener = self.start('connect', ['soft0,shm=con%d,ip=192.0.2.1/24' % os.getpid(), 'listen', '127.0.0.1:0'])

@@ -24,7 +24,7 @@ SIZE = 512 * 4096
 
 class Crash(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory(dir=os.environ.get('STORAGE_TEST_DIR'))
+        self.folder = tempfile.TemporaryDirectory(dir=os.environ.get('NVMF_TEST_DIR'))
         self.addCleanup(self.folder.cleanup)
         self.disk = os.path.join(self.folder.name, 'disk')
         self.log = open(os.path.join(self.folder.name, 'log'), 'w+')

@@ -238,7 +238,8 @@ event(struct bb_nvmf *n, const struct bb_cm_event *ev)
 	/* Also if the engine did not expect a rejection. */
 	if (n->connection != connection)
 		return;
-	snprintf(why, sizeof(why), "the target is gone: %s", ev->why);
+	snprintf(why, sizeof(why), "%s: %s",
+		 ev->type == BB_CM_FAILED ? "cannot connect" : "the target is gone", ev->why);
 	ini_lost(n->e, ev->status != 0 ? ev->status : -ECONNRESET, why);
 }
 
