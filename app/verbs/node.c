@@ -277,6 +277,7 @@ static void __attribute__((destructor)) stop(void)
 		(void)node_assist();
 		usleep(LAST_NAP_US);
 	}
+	soft_flush(base);
 }
 
 /*

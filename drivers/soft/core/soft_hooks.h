@@ -45,6 +45,12 @@ uint32_t soft_clock_khz(void);
  */
 int soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint64_t *opening);
 
+/*
+ * Writes the packets that the option capture has collected. For a process that exits with the
+ * device open. Any thread.
+ */
+void soft_flush(struct mlx5_ctx *ctx);
+
 /* Returns the length of an MR in bytes. */
 uint64_t soft_mr_length(const struct mlx5_mr *mr);
 

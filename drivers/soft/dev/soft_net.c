@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "soft_capture.h"
 #include "soft_ctl.h"
 #include "soft_link.h"
 #include "soft_netif.h"
@@ -140,6 +141,12 @@ soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const ui
 	if (dev->netif != NULL)
 		return soft_netif_ready(dev, dgid);
 	return dev->shm != NULL ? soft_shm_reach(dev, dgid, false) : 0;
+}
+
+void
+soft_flush(struct mlx5_ctx *ctx)
+{
+	soft_capture_flush(soft_ctx(ctx)->dev->capture);
 }
 
 int

@@ -419,6 +419,16 @@ soft_capture_run(struct soft_capture *c)
 }
 
 void
+soft_capture_flush(struct soft_capture *c)
+{
+	if (c == NULL)
+		return;
+	pthread_mutex_lock(&c->lock);
+	flush_or_stop(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void
 soft_capture_close(struct soft_capture *c)
 {
 	if (c == NULL)

@@ -48,6 +48,8 @@ void soft_capture_end(struct soft_capture *c, bool keep);
  * packets remain in the buffer. Any thread may call it.
  */
 bool soft_capture_run(struct soft_capture *c);
+/* Writes the buffer. Any thread may call it. @c may be NULL. */
+void soft_capture_flush(struct soft_capture *c);
 /*
  * Writes the remaining packets and closes the file. Call it when no other thread uses the capture
  * any more. @c may be NULL.
