@@ -270,20 +270,9 @@ class Eth(unittest.TestCase):
                 self.rping(THERE, within(0, RPING_SERVE % ADDRESSES[0]), rxe, RPING_CALL % ADDRESSES[0])
         self.look()
 
-    def test_unload_and_reload(self):
-        pages = THERE.run('cat /sys/kernel/debug/mlx5/*/pages/fw_pages_total').split()
-        self.assertEqual(len(pages), 2)
-        self.unload()
-        for _ in range(RELOADS):
-            self.load()
-            self.ping()
-            self.unload()
-            self.look()
-
     @only_on('memif')
     def test_qemu_killed_under_traffic(self):
         """The same processes serve the next guest, whose ports have new addresses."""
-        self.load()
         THERE.run('[ -e /tmp/fifo ] || mkfifo /tmp/fifo')
         THERE.begin(within(1, 'sh -c "nc -l -p 5001 <>/tmp/fifo >/dev/null"'), card.SECONDS)
         THERE.wait_for(within(1, 'grep -q ":1389 .* 0A " /proc/net/tcp /proc/net/tcp6'), card.SECONDS)
@@ -299,6 +288,16 @@ class Eth(unittest.TestCase):
         self.copy(0, ADDRESSES[1])
         self.test_pingpong()
         self.assertEqual(THERE.server_text().count('client disconnected'), 2)
+
+    def test_unload_and_reload(self):
+        pages = THERE.run('cat /sys/kernel/debug/mlx5/*/pages/fw_pages_total').split()
+        self.assertEqual(len(pages), 2)
+        self.unload()
+        for _ in range(RELOADS):
+            self.load()
+            self.ping()
+            self.unload()
+            self.look()
 
     def test_server_ends(self):
         THERE.stop_guest()
