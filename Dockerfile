@@ -1,5 +1,6 @@
 # An image with everything that builds, tests and runs Bluebell on the software device.
-# Untried: no container engine was at hand. devtools/run is what the README shows for a new Debian 12.
+# Untried in a container engine. Its steps ran one by one as root in a new Debian 12 made by debootstrap
+# (devtools/fresh, 2026-11-26): devtools/run, the installation, then testrdma.
 #   docker build -t bluebell .
 #   docker run --rm bluebell                       # verified RDMA traffic on soft0
 #   docker run --rm -it bluebell devtools/test     # the tests

@@ -16,7 +16,7 @@ from verbstest import WAIT
 OWN = '10.88.200.3'  # address of bb_perf
 COUNT = 200
 # Program of perftest, its options, and the messages in one direction.
-TESTS = (('ib_write_bw', ('-q', '3'), 3 * COUNT), ('ib_write_lat', (), COUNT), ('ib_read_bw', (), COUNT),
+TESTS = (('ib_write_bw', ('-q', '3'), 3 * COUNT), ('ib_write_lat', (), COUNT), ('ib_read_bw', ('-a',), COUNT),
          ('ib_read_lat', (), COUNT), ('ib_send_bw', ('-b',), COUNT), ('ib_send_lat', (), COUNT),
          ('ib_atomic_bw', (), COUNT))
 
