@@ -62,6 +62,13 @@ class Fio(NvmfTest):
         _, writes, _ = self.stop(target)
         self.assertEqual(writes, fuas + SIZE // 4096)
 
+    def test_trim(self):
+        target = self.target('size=%d' % SIZE, io='sync')
+        self.good('--rw=write')
+        job = self.good('--rw=trim')
+        self.assertEqual(job['trim']['total_ios'], SIZE // 4096)
+        self.stop(target)
+
     def test_jobs(self):
         """Two threads of a process, each with a device and half of the target. A third one starts
         when they have ended and gets the lcore that the second one released."""

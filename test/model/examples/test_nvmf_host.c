@@ -50,7 +50,8 @@ target_thread(void *arg)
 	memcpy(tgt.storage, saved, DISK);
 	inet_ntop(AF_INET, &((struct sockaddr_in *)&tgt.addr)->sin_addr, text, sizeof(text));
 	snprintf(address, sizeof(address), "%s:%u", text, bb_listener_port(tgt.rdma.listener[0]));
-	snprintf(listen_at, sizeof(listen_at), "0.0.0.0:%u", bb_listener_port(tgt.rdma.listener[0]));
+	snprintf(listen_at, sizeof(listen_at), "0.0.0.0:%u",
+		 bb_listener_port(tgt.rdma.listener[0]));
 	__atomic_store_n(&running, true, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&stopping, __ATOMIC_ACQUIRE))
 		(void)bb_loop_run_once(tgt.rdma.loop);

@@ -158,8 +158,8 @@ const struct bb_nvmf_shape *bb_nvmf_shape(const struct bb_nvmf *n);
 int bb_nvmf_reg(struct bb_nvmf *n, void *mem, size_t len, struct bb_mr **mr);
 
 /**
- * Deregisters memory. No request that uses it may be outstanding while the connection works.
- * Control path.
+ * Deregisters memory. No request that uses it may be outstanding, unless bb_nvmf_broken() returns a
+ * cause. Control path.
  * @return as bb_mr_dereg().
  */
 int bb_nvmf_dereg(struct bb_nvmf *n, struct bb_mr *mr);
