@@ -28,6 +28,7 @@
 enum option {
 	OPTION_VLAN = 1,
 	OPTION_NO_ROOM = 2, /* sometimes there is no memory for an answer */
+	OPTION_HOSTED = 4,  /* a host has set the addresses, and gets what is no RoCE datagram */
 };
 
 enum step {
@@ -98,6 +99,8 @@ static void
 world_open(struct world *w, uint8_t options)
 {
 	struct soft_port_opts o = {.n_ip = 2, .n_neigh = 1};
+	uint8_t ip[2][16];
+	uint32_t i;
 
 	address("192.0.2.1", o.ip[0].addr);
 	o.ip[0].prefix = 96 + 24;
@@ -108,6 +111,12 @@ world_open(struct world *w, uint8_t options)
 	o.vlan = options & OPTION_VLAN ? 12 : 0;
 	w->short_of = (options & OPTION_NO_ROOM) != 0;
 	soft_port_stack_init(&w->s, &o, us, room, w);
+	if ((options & OPTION_HOSTED) == 0)
+		return;
+	soft_port_stack_host(&w->s);
+	for (i = 0; i < o.n_ip; i++)
+		memcpy(ip[i], o.ip[i].addr, sizeof(ip[i]));
+	soft_port_stack_set(&w->s, us, (const uint8_t(*)[16])ip, o.n_ip);
 }
 
 static uint16_t
@@ -191,6 +200,9 @@ step_frame(struct world *w, uint8_t flags)
 	in = soft_port_input(&w->s, p, len, &hw, &rx, w->now);
 	check((drops(w) != dropped) == (in == SOFT_PORT_IN_DROPPED) && drops(w) <= dropped + 1,
 	      "a frame is dropped for one reason");
+	check(w->s.hosted ? in == SOFT_PORT_IN_ROCE || in == SOFT_PORT_IN_HOST
+			  : in != SOFT_PORT_IN_HOST,
+	      "a frame that is neither for the device nor for the host");
 	check(w->sent <= sent + 1 && (in == SOFT_PORT_IN_DONE || w->sent == sent),
 	      "an answer to what is not dealt with");
 	if (in == SOFT_PORT_IN_ROCE) {

@@ -571,6 +571,7 @@ def frame_seeds():
         yield name + '_hw', b'\1' + (frame_step(text, SUMS | STRIPPED | GOOD) +
                                      frame_step(text, STRIPPED | BAD))
         yield name + '_room', b'\2' + frame_step(text) * 4
+        yield name + '_hosted', b'\4' + frame_step(text) * 2
         for cut in (13, 20, 40, 60):
             yield '%s_cut_%u' % (name, cut), b'\0' + frame_step(text[:cut])
     for version, who in ((4, 1), (6, 9)):
