@@ -77,7 +77,15 @@ static const char help[] =
 	"Ctrl-C ends the program at once.\n"
 	"\n"
 	"Exit status: 0 measured, targets reached or not; 1 a measurement failed, a file could not\n"
-	"be written or the run was stopped; 2 usage.\n";
+	"be written or the run was stopped; 2 usage.\n"
+	"\n"
+	"Examples\n"
+	"  Two cases:\n"
+	"    bench --case post,lcore\n"
+	"  A short run of all cases, which checks that they work; its figures mean nothing:\n"
+	"    bench --quick\n"
+	"  A page with plots:\n"
+	"    bench --case size --repeat 9 --report bench.html\n";
 
 struct args {
 	const char *cases, *csv_file, *json, *report, *kernel, *side, *serve;
