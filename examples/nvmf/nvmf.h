@@ -41,7 +41,7 @@ struct nvmf_queue;
 struct nvmf_req;
 struct nvmf_ns;
 
-/* Functions of the transport. None of them may call the engine before it returns. */
+/* Functions of the transport. They must not call the engine before they return. */
 struct nvmf_ops {
 	/*
 	 * Reads @len bytes at @offset of the host's buffer, r->addr and r->key, to @to, which is in
@@ -62,6 +62,12 @@ struct nvmf_ops {
 	 * It may be called for a queue more than once.
 	 */
 	void (*close)(struct nvmf_queue *q, const char *why);
+	/*
+	 * Only for a target whose controllers belong to another target (attr.remote): passes the
+	 * data of Connect, r->data, to nvmf_attach() of the other target, and its result to
+	 * nvmf_attached(). Unlike the other functions it may call nvmf_attached() at once.
+	 */
+	void (*attach)(struct nvmf_queue *q, struct nvmf_req *r);
 };
 
 /* ---- Namespaces */
@@ -96,11 +102,12 @@ struct nvmf_ns {
 	uint64_t blocks;
 	uint8_t shift; /* block size is 1 << shift, 512 to 4096 bytes */
 	bool read_only;
-	uint8_t id[16];                     /* NGUID and UUID; chosen by nvmf_ns_add() if zero */
-	uint32_t nsid;                      /* set by nvmf_ns_add() */
-	uint32_t refs;                      /* commands that use it */
-	bool removed;                       /* starts no more requests */
-	uint64_t reads, writes;             /* commands that succeeded */
+	uint8_t id[16];         /* NGUID and UUID; chosen by nvmf_ns_add() if zero */
+	uint32_t nsid;          /* set by nvmf_ns_add() */
+	uint32_t refs;          /* commands that use it */
+	bool removed;           /* starts no more requests */
+	struct nvmf_ns *next;   /* the same namespace of another target, for statistics */
+	uint64_t reads, writes; /* commands that succeeded */
 	uint64_t bytes_read, bytes_written; /* of these commands */
 };
 
@@ -143,6 +150,7 @@ struct nvmf_target_attr {
 	uint32_t in_capsule; /* bytes of data in a capsule of an I/O queue, a multiple of 16 */
 	uint32_t io_queues;  /* of a controller, 1 to NVMF_MAX_QUEUES */
 	uint32_t io_depth;   /* entries of an I/O queue, 2 to NVMF_MAX_DEPTH */
+	bool remote;         /* the controllers belong to another target: I/O queues only */
 	uint32_t ctrls;      /* controllers of all subsystems, 1 to 65519 */
 	/* ms: longest keep-alive time of hosts, which must ask for one; 0: no limit */
 	uint32_t keep_alive;
@@ -172,6 +180,7 @@ struct nvmf_ctrl {
 	struct nvmf_target *target;
 	struct nvmf_subsys *subsys;
 	struct nvmf_queue *queue[NVMF_MAX_QUEUES + 1]; /* 0: admin queue */
+	bool proxy; /* of a queue whose controller belongs to another target */
 	char hostnqn[NVMF_NQN];
 	uint8_t hostid[16];
 	uint16_t cntlid;
@@ -250,6 +259,7 @@ int nvmf_ns_add(struct nvmf_subsys *s, uint32_t nsid, struct nvmf_ns *ns);
 enum nvmf_req_state {
 	REQ_FREE,
 	REQ_PULLING,
+	REQ_ATTACHING, /* another target decides on Connect */
 	REQ_IO,
 	REQ_WAITING, /* Asynchronous Event Request without an event */
 	REQ_SENDING,
@@ -335,6 +345,23 @@ void nvmf_queue_close(struct nvmf_queue *q);
 bool nvmf_queue_idle(const struct nvmf_queue *q);
 /* Frees a queue that is closed and idle. */
 void nvmf_queue_destroy(struct nvmf_queue *q);
+/*
+ * ---- Queues whose controller belongs to another target, which another thread runs. There a queue
+ * without requests stands for it: ops->close() of that queue must close the real one.
+ */
+
+/* Creates a queue without requests. nvmf_queue_close() and nvmf_queue_destroy() end it. */
+int nvmf_stub_create(struct nvmf_target *t, uint16_t qid, void *user, struct nvmf_queue **out);
+/*
+ * Attaches a queue without requests to its controller. @data is the data of Connect. Returns the
+ * status of Connect, and sets *@result to its result.
+ */
+uint32_t nvmf_attach(struct nvmf_queue *q, const uint8_t *data, uint64_t *result);
+/* Continues after ops->attach(). */
+void nvmf_attached(struct nvmf_req *r, uint32_t status, uint64_t result);
+/* Restarts the keep-alive timer of the queue's controller. */
+void nvmf_queue_alive(struct nvmf_queue *q);
+
 /*
  * Executes a capsule of @len bytes that was received into receive @index. The bytes must stay until
  * ops->respond() of a request with this index.

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Fabrics commands: Connect, Property Get, Property Set. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "nvmf_priv.h"
@@ -85,25 +86,49 @@ connect_admin(struct nvmf_req *r, struct nvmf_subsys *s, const char *host)
 	install(r, c);
 }
 
-static void
-connect_io(struct nvmf_req *r, struct nvmf_subsys *s, const char *host)
+/*
+ * Finds the controller for I/O queue @qid. Returns the status of Connect, and sets *@result to the
+ * position of the invalid field, or to 0.
+ */
+static uint32_t
+find_ctrl(struct nvmf_target *t, const struct nvmf_subsys *s, uint16_t qid, const uint8_t *data,
+	  struct nvmf_ctrl **out, uint64_t *result)
 {
-	struct nvmf_target *t = r->q->t;
-	uint32_t id = get16(r->data + AT_COND_CNTLID);
+	uint32_t id = get16(data + AT_COND_CNTLID);
 	struct nvmf_ctrl *c = id == 0 || id > t->attr.ctrls ? NULL : t->ctrl[id - 1];
 
+	*out = c;
+	*result = 0;
 	if (c == NULL || c->subsys != s)
-		invalid(r, AT_COND_CNTLID | CONNECT_IN_DATA);
-	else if (strcmp(c->hostnqn, host) != 0)
-		invalid(r, AT_COND_HOSTNQN | CONNECT_IN_DATA);
-	else if (memcmp(c->hostid, r->data + AT_COND_HOSTID, sizeof(c->hostid)) != 0)
-		invalid(r, AT_COND_HOSTID | CONNECT_IN_DATA);
+		*result = AT_COND_CNTLID | CONNECT_IN_DATA;
+	else if (strcmp(c->hostnqn, (const char *)data + AT_COND_HOSTNQN) != 0)
+		*result = AT_COND_HOSTNQN | CONNECT_IN_DATA;
+	else if (memcmp(c->hostid, data + AT_COND_HOSTID, sizeof(c->hostid)) != 0)
+		*result = AT_COND_HOSTID | CONNECT_IN_DATA;
 	else if (s->discovery || (c->csts & (CSTS_RDY | CSTS_CFS | CSTS_SHST_DONE)) != CSTS_RDY)
-		invalid(r, AT_CON_QID);
-	else if (c->queue[r->q->qid] != NULL)
-		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
+		*result = AT_CON_QID;
 	else
+		return c->queue[qid] != NULL ? SC_COMMAND_SEQUENCE | SC_DNR : SC_OK;
+	return SC_CONNECT_PARAM | SC_DNR;
+}
+
+static void
+connect_io(struct nvmf_req *r, const struct nvmf_subsys *s)
+{
+	struct nvmf_ctrl *c;
+	uint64_t result;
+	uint32_t status;
+
+	if (r->q->t->attr.remote) {
+		r->state = REQ_ATTACHING;
+		r->q->t->attr.ops->attach(r->q, r);
+		return;
+	}
+	status = find_ctrl(r->q->t, s, r->q->qid, r->data, &c, &result);
+	if (status == SC_OK)
 		install(r, c);
+	else
+		nvmf_end(r, status, result);
 }
 
 /* Continues Connect when its data is there. */
@@ -122,10 +147,12 @@ connect_data(struct nvmf_req *r)
 		invalid(r, AT_COND_HOSTNQN | CONNECT_IN_DATA);
 	else if (!nvmf_host_allowed(s, host))
 		nvmf_refuse(r, SC_CONNECT_HOST);
+	else if (r->q->qid == 0 && r->q->t->attr.remote)
+		invalid(r, AT_CON_QID);
 	else if (r->q->qid == 0)
 		connect_admin(r, s, host);
 	else
-		connect_io(r, s, host);
+		connect_io(r, s);
 }
 
 static void
@@ -143,6 +170,54 @@ connect(struct nvmf_req *r)
 		invalid(r, AT_CON_SQSIZE);
 	else if (nvmf_exact(r, NVMF_CONNECT_DATA))
 		nvmf_pull(r, NVMF_CONNECT_DATA, connect_data);
+}
+
+/* ---- Controllers of another target */
+
+uint32_t
+nvmf_attach(struct nvmf_queue *q, const uint8_t *data, uint64_t *result)
+{
+	const char *sub = (const char *)data + AT_COND_SUBNQN;
+	struct nvmf_subsys *s = find_subsys(q->t, sub);
+	struct nvmf_ctrl *c;
+	uint32_t status;
+
+	*result = AT_COND_SUBNQN | CONNECT_IN_DATA;
+	if (s == NULL)
+		return SC_CONNECT_PARAM | SC_DNR;
+	*result = 0;
+	if (!nvmf_host_allowed(s, (const char *)data + AT_COND_HOSTNQN))
+		return SC_CONNECT_HOST | SC_DNR;
+	status = find_ctrl(q->t, s, q->qid, data, &c, result);
+	if (status != SC_OK)
+		return status;
+	q->ctrl = c;
+	c->queue[q->qid] = q;
+	nvmf_ctrl_alive(c);
+	*result = c->cntlid;
+	return SC_OK;
+}
+
+void
+nvmf_attached(struct nvmf_req *r, uint32_t status, uint64_t result)
+{
+	struct nvmf_subsys *s = find_subsys(r->q->t, (const char *)r->data + AT_COND_SUBNQN);
+	struct nvmf_ctrl *c = NULL;
+
+	if (r->q->closed)
+		return;
+	if (status == SC_OK && s != NULL)
+		c = calloc(1, sizeof(*c));
+	if (c == NULL) {
+		nvmf_end(r, status == SC_OK ? SC_CONNECT_BUSY : status, result);
+		return;
+	}
+	c->proxy = true;
+	c->target = r->q->t;
+	c->subsys = s;
+	c->cntlid = (uint16_t)result;
+	c->csts = CSTS_RDY;
+	install(r, c);
 }
 
 /* ---- Properties */

@@ -64,8 +64,8 @@ read_done(struct nvmf_req *r, int res)
 {
 	if (res == 0) {
 		r->push = r->len;
-		r->ns->reads++;
-		r->ns->bytes_read += r->len;
+		COUNT(r->ns->reads, 1);
+		COUNT(r->ns->bytes_read, r->len);
 		r->q->stats.bytes_read += r->len;
 	}
 	finish(r, res);
@@ -75,8 +75,8 @@ static void
 write_done(struct nvmf_req *r, int res)
 {
 	if (res == 0) {
-		r->ns->writes++;
-		r->ns->bytes_written += r->len;
+		COUNT(r->ns->writes, 1);
+		COUNT(r->ns->bytes_written, r->len);
 		r->q->stats.bytes_written += r->len;
 	}
 	finish(r, res);

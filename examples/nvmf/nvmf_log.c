@@ -72,10 +72,12 @@ smart(const struct window *w, const struct nvmf_ctrl *c, uint32_t nsid)
 
 		if (ns == NULL || (nsid != NVMF_NSID_ALL && nsid != i + 1))
 			continue;
-		reads += ns->reads;
-		writes += ns->writes;
-		out += ns->bytes_read;
-		in += ns->bytes_written;
+		for (; ns != NULL; ns = ns->next) {
+			reads += __atomic_load_n(&ns->reads, __ATOMIC_RELAXED);
+			writes += __atomic_load_n(&ns->writes, __ATOMIC_RELAXED);
+			out += __atomic_load_n(&ns->bytes_read, __ATOMIC_RELAXED);
+			in += __atomic_load_n(&ns->bytes_written, __ATOMIC_RELAXED);
+		}
 	}
 	b[3] = 100; /* available spare, percent */
 	b[4] = 10;  /* its threshold */

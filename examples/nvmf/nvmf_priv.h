@@ -7,6 +7,9 @@
 
 #include "nvmf.h"
 
+/* Adds to a counter of this thread that other threads read. */
+#define COUNT(counter, n) __atomic_store_n(&(counter), (counter) + (n), __ATOMIC_RELAXED)
+
 /* nvmf_req.c */
 
 /* Ends a request. @result is the first 8 bytes of the completion. */

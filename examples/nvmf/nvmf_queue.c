@@ -61,8 +61,31 @@ nvmf_queue_close(struct nvmf_queue *q)
 	if (c == NULL)
 		return;
 	c->queue[q->qid] = NULL;
-	if (q->qid == 0)
+	if (c->proxy)
+		free(c);
+	else if (q->qid == 0)
 		nvmf_ctrl_end(c);
+}
+
+int
+nvmf_stub_create(struct nvmf_target *t, uint16_t qid, void *user, struct nvmf_queue **out)
+{
+	struct nvmf_queue *q = calloc(1, sizeof(*q));
+
+	if (q == NULL)
+		return -ENOMEM;
+	q->t = t;
+	q->qid = qid;
+	q->user = user;
+	*out = q;
+	return 0;
+}
+
+void
+nvmf_queue_alive(struct nvmf_queue *q)
+{
+	if (q->ctrl != NULL)
+		nvmf_ctrl_alive(q->ctrl);
 }
 
 bool

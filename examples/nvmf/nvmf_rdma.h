@@ -4,9 +4,12 @@
 /*
  * Transport of the target: connections by the RDMA CM, and the transfers that the engine asks for.
  *
- * One lcore runs everything: a poll loop with the CQ of all connections, the CM, and a poller. Each
- * connection is one queue. It has a part of the transport's memory, which is registered once, and
- * to which no host has access: data moves only by RDMA READs and WRITEs of the target.
+ * An lcore has a poll loop with the CQ of its connections, a CM, and a poller. The first lcore has
+ * the listeners, all admin queues and the controllers. The others, the workers, have I/O queues
+ * only: the first lcore moves requests for them to their CMs. Messages between the first lcore and
+ * a worker go by two rings. Each connection is one queue. It has a part of the transport's memory,
+ * which is registered once, and to which no host has access: data moves only by RDMA READs and
+ * WRITEs of the target.
  */
 #ifndef NVMF_RDMA_H
 #define NVMF_RDMA_H
@@ -16,6 +19,7 @@
 #include "nvmf.h"
 
 #define NVMF_LISTENERS 8u
+#define NVMF_WORKERS   7u
 
 struct nvmf_conn {
 	struct nvmf_rdma *rdma;
@@ -29,6 +33,18 @@ struct nvmf_conn {
 	bool ring_send, ring_recv; /* posts wait for their doorbell */
 	bool listed;               /* in nvmf_rdma.to_ring */
 	struct nvmf_conn *next_to_ring;
+	/* The following fields are in use only if a worker has the connection. */
+	uint16_t qid;
+	bool attach_sent;           /* the first lcore may have a queue for this connection */
+	bool detaching;             /* the answer to the last message is missing */
+	struct nvmf_req *attaching; /* Connect that waits for its result */
+	uint32_t status;            /* result of Connect, a message to the worker */
+	uint64_t result;
+	uint64_t active;                 /* capsules; accessed with __atomic */
+	struct nvmf_queue *stub;         /* of the first lcore; stands for the queue */
+	uint64_t seen;                   /* of the first lcore: last value of active */
+	bool close_sent;                 /* of the first lcore */
+	uint8_t data[NVMF_CONNECT_DATA]; /* message to the first lcore */
 	bool releasing;            /* the connection has ended, and a namespace uses its memory */
 	struct nvmf_timer connect; /* until the host's Connect command */
 	char name[64];             /* address of the host */
@@ -36,11 +52,27 @@ struct nvmf_conn {
 
 struct nvmf_rdma_attr {
 	struct bb_dev *dev;
+	uint32_t lcore;            /* of the poll loop, or BB_LCORE_SELF */
+	struct nvmf_rdma *first;   /* transport of the first lcore; NULL if this is it */
 	const char *const *listen; /* addresses and ports, as bb_cm_addr() takes them */
-	uint32_t listeners;        /* 1 to NVMF_LISTENERS */
+	uint32_t listeners;        /* 1 to NVMF_LISTENERS; 0 for a worker */
 	uint32_t conns;            /* maximum number of queues of all hosts */
 	/* Time in ms that a host has for its Connect command; then its queue is closed. */
 	uint32_t connect_ms;
+};
+
+/* Ring of messages from one thread to another one. */
+struct nvmf_ring {
+	uintptr_t *slot; /* connection, and the kind of the message in the lowest bits */
+	uint32_t mask;
+	uint32_t head __rte_cache_aligned; /* of the reader */
+	uint32_t tail __rte_cache_aligned; /* of the writer; accessed with __atomic */
+};
+
+/* A function that the thread of a worker executes. */
+struct nvmf_call {
+	void (*fn)(struct nvmf_rdma *worker, void *arg);
+	void *arg;
 };
 
 struct nvmf_rdma {
@@ -59,6 +91,11 @@ struct nvmf_rdma {
 	uint32_t stride; /* bytes of a receive; data in a capsule begins at a page */
 	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
 	uint64_t accepted, rejected;
+	struct nvmf_rdma *worker[NVMF_WORKERS];
+	uint32_t workers;
+	struct nvmf_ring to_worker, to_first; /* of a worker */
+	uint32_t used;                        /* connections; accessed with __atomic */
+	const struct nvmf_call *call;         /* of a worker; accessed with __atomic */
 	struct nvmf_conn *to_ring; /* list of connections whose doorbells the turn rings */
 	uint32_t releasing;        /* connections of this state */
 	uint64_t next_line;        /* ms: time of the next line about a refused host */
@@ -102,6 +139,23 @@ nvmf_rdma_list(struct nvmf_conn *c)
 /* nvmf_rdma_conn.c */
 void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
 void nvmf_rdma_release(struct nvmf_conn *c);
+/* nvmf_rdma_worker.c */
+/* Creates the rings of a worker. Returns 0 or -ENOMEM. */
+int nvmf_rdma_rings(struct nvmf_rdma *worker);
+/* Handles messages. Returns their number. */
+unsigned int nvmf_rdma_messages(struct nvmf_rdma *r);
+/* Restarts the keep-alive timers of controllers whose queues on workers had capsules. */
+void nvmf_rdma_activity(struct nvmf_rdma *first);
+/* Moves a request for an I/O queue to a worker. Returns false if the first lcore must serve it. */
+bool nvmf_rdma_delegate(struct nvmf_rdma *first, struct bb_conn *conn);
+void nvmf_rdma_attach(struct nvmf_queue *q, struct nvmf_req *r);
+/* Reports the end of a worker's queue to the first lcore. */
+void nvmf_rdma_detach(struct nvmf_conn *c);
+/* Closes the queue of a worker, in the first lcore's thread. */
+void nvmf_rdma_close_stub(struct nvmf_conn *c);
+/* Executes @fn in the thread of each worker, one after another, and waits for them. */
+void nvmf_rdma_run(struct nvmf_rdma *first, void (*fn)(struct nvmf_rdma *worker, void *arg),
+		   void *arg);
 /* nvmf_rdma_io.c */
 /* Disconnects a host for the reason @why, and prints it. BB_CM_DISCONNECTED follows. */
 void nvmf_rdma_drop(struct nvmf_conn *c, const char *why);

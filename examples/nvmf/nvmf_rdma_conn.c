@@ -61,6 +61,8 @@ nvmf_rdma_release(struct nvmf_conn *c)
 		return;
 	nvmf_queue_destroy(c->queue);
 	c->queue = NULL;
+	__atomic_store_n(&c->rdma->used, c->rdma->used - 1, __ATOMIC_RELAXED);
+	nvmf_rdma_detach(c);
 }
 
 /* ---- Requests for connections */
@@ -126,6 +128,8 @@ free_entry(struct nvmf_rdma *r)
 	for (i = 0; i < r->attr.conns; i++) {
 		struct nvmf_conn *c = &r->conn[i];
 
+		if (c->detaching)
+			continue;
 		if (c->queue == NULL)
 			return c;
 		if (c->conn != NULL && c->queue->ctrl == NULL &&
@@ -139,7 +143,7 @@ free_entry(struct nvmf_rdma *r)
 	bb_conn_destroy(oldest->conn);
 	oldest->conn = NULL;
 	nvmf_rdma_release(oldest);
-	return oldest->queue == NULL ? oldest : NULL;
+	return oldest->queue == NULL && !oldest->detaching ? oldest : NULL;
 }
 
 static int
@@ -196,6 +200,8 @@ request(struct nvmf_rdma *r, const struct bb_cm_event *ev)
 		reject(r, ev->conn, status, why);
 		return;
 	}
+	if (get16(req + 2) != 0 && nvmf_rdma_delegate(r, ev->conn))
+		return;
 	bb_conn_query(ev->conn, &info);
 	if (info.peer_responder_resources == 0) {
 		reject(r, ev->conn, NVMF_CM_IRD, "it executes no RDMA READs");
@@ -207,11 +213,15 @@ request(struct nvmf_rdma *r, const struct bb_cm_event *ev)
 		return;
 	}
 	c->depth = (uint32_t)get16(req + 6) + 1;
-	c->ending = false;
+	c->ending = c->attach_sent = false;
+	c->qid = get16(req + 2);
+	c->attaching = NULL;
 	c->connect.ms = r->attr.connect_ms;
 	nvmf_timer_start(r->target, &c->connect);
 	memcpy(c->name, info.peer, sizeof(c->name));
 	rc = nvmf_queue_create(r->target, get16(req + 2), c->depth, c->mem, c, &c->queue);
+	if (rc == 0)
+		__atomic_store_n(&r->used, r->used + 1, __ATOMIC_RELAXED);
 	if (rc == 0)
 		rc = create_qp(c);
 	if (rc == 0)
@@ -260,6 +270,7 @@ tick(struct nvmf_rdma *r, uint64_t now)
 	uint32_t i;
 
 	r->tick = now + ms * TICK_MS;
+	nvmf_rdma_activity(r);
 	nvmf_target_time(r->target, now / ms);
 	for (i = 0; i < r->attr.conns; i++) {
 		struct nvmf_conn *c = &r->conn[i];
@@ -298,7 +309,7 @@ turn(void *arg)
 
 	r->target->ticks = rte_get_tsc_cycles();
 	work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
-	work += nvmf_target_turn(r->target);
+	work += nvmf_target_turn(r->target) + nvmf_rdma_messages(r);
 	now = rte_get_tsc_cycles();
 	ring(r);
 	for (i = 0; i < r->attr.conns && r->releasing != 0; i++)
@@ -321,6 +332,7 @@ create_queues(struct nvmf_rdma *r)
 		rc = bb_mr_reg(r->pd, r->mem, r->slice * r->attr.conns, BB_ACCESS_LOCAL_WRITE,
 			       &r->mr);
 	bb_cq_attr_init(&cq);
+	cq.lcore = r->attr.lcore;
 	cq.depth = r->attr.conns * r->depth * (SQ_PER_REQ + 1) + 4;
 	if (rc == 0)
 		rc = bb_cq_create(r->attr.dev, &cq, &r->cq);
@@ -338,6 +350,7 @@ attach(struct nvmf_rdma *r)
 	int rc;
 
 	bb_loop_attr_init(&attr);
+	attr.lcore = r->attr.lcore;
 	rc = bb_loop_create(&attr, &r->loop);
 	if (rc == 0)
 		rc = bb_loop_attach_cq(r->loop, r->cq, nvmf_rdma_wc, r);
@@ -394,8 +407,10 @@ nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nv
 	r->slice = nvmf_rdma_memory(&t->attr, 1);
 	r->tick = rte_get_tsc_cycles();
 	r->conn = calloc(attr->conns, sizeof(*r->conn));
-	if (r->conn == NULL)
+	if (r->conn == NULL || nvmf_rdma_rings(r) != 0) {
+		free(r->conn);
 		return -ENOMEM;
+	}
 	for (i = 0; i < attr->conns; i++) {
 		struct nvmf_conn *c = &r->conn[i];
 
@@ -443,7 +458,7 @@ nvmf_rdma_idle(struct nvmf_rdma *r)
 	uint32_t i;
 
 	for (i = 0; i < r->attr.conns; i++)
-		if (r->conn[i].queue != NULL)
+		if (r->conn[i].queue != NULL || r->conn[i].detaching)
 			return false;
 	return true;
 }
@@ -470,4 +485,6 @@ nvmf_rdma_close(struct nvmf_rdma *r)
 	if (r->pd != NULL)
 		bb_pd_free(r->pd);
 	free(r->conn);
+	free(r->to_worker.slot);
+	free(r->to_first.slot);
 }

@@ -78,11 +78,18 @@ discard(struct nvmf_queue *q, struct nvmf_req *r)
 static void
 close_queue(struct nvmf_queue *q, const char *why)
 {
-	nvmf_rdma_drop(q->user, why);
+	/* A queue without requests stands for one of a worker. */
+	if (q->depth == 0)
+		nvmf_rdma_close_stub(q->user);
+	else
+		nvmf_rdma_drop(q->user, why);
 }
 
-const struct nvmf_ops nvmf_rdma_ops = {
-	.pull = pull, .respond = respond, .discard = discard, .close = close_queue};
+const struct nvmf_ops nvmf_rdma_ops = {.pull = pull,
+				       .respond = respond,
+				       .discard = discard,
+				       .close = close_queue,
+				       .attach = nvmf_rdma_attach};
 
 int
 nvmf_rdma_receive(struct nvmf_conn *c, uint32_t index)
@@ -108,6 +115,8 @@ completed(struct nvmf_conn *c, const struct bb_wc *wc)
 			nvmf_rdma_drop(c, bb_wc_status_name(wc->status));
 		return;
 	}
+	if (wc->opcode == BB_WC_RECV)
+		__atomic_store_n(&c->active, c->active + 1, __ATOMIC_RELAXED);
 	if (wc->opcode == BB_WC_RECV)
 		nvmf_capsule(c->queue, c->capsules + (size_t)wc->wr_id * c->rdma->stride,
 			     wc->byte_len, (uint32_t)wc->wr_id);

@@ -51,10 +51,11 @@ count_latency(struct nvmf_stats *s, uint64_t ticks)
 void
 nvmf_req_ns(struct nvmf_req *r, struct nvmf_ns *ns)
 {
+	/* The thread that closes a removed namespace reads it: all uses come before the 0. */
 	if (r->ns != NULL)
-		r->ns->refs--;
+		__atomic_store_n(&r->ns->refs, r->ns->refs - 1, __ATOMIC_RELEASE);
 	if (ns != NULL)
-		ns->refs++;
+		COUNT(ns->refs, 1);
 	r->ns = ns;
 }
 

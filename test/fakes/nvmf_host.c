@@ -48,8 +48,15 @@ on_close(struct nvmf_queue *q, const char *why)
 	host->closes++;
 }
 
+static void
+attach(struct nvmf_queue *q, struct nvmf_req *r)
+{
+	must(r->q == q && r->state == REQ_ATTACHING && host->attaching == NULL);
+	host->attaching = r;
+}
+
 static const struct nvmf_ops ops = {
-	.pull = pull, .respond = respond, .discard = discard, .close = on_close};
+	.pull = pull, .respond = respond, .discard = discard, .close = on_close, .attach = attach};
 
 static int
 execute(struct nvmf_host *h, const struct nvmf_io *io)

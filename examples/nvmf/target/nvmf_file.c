@@ -64,9 +64,10 @@ nvmf_file_open(struct nvmf_file *f, const struct backing_attr *attr, struct nvmf
 }
 
 int
-nvmf_file_start(struct nvmf_file *f, bool uring, uint32_t depth, void *mem, size_t len)
+nvmf_file_start(struct nvmf_file *f, struct nvmf_file *of, bool uring, uint32_t depth, void *mem,
+		size_t len)
 {
-	return io_queue_create(&f->b, uring, depth, mem, len, &f->q);
+	return io_queue_create(&of->b, uring, depth, mem, len, &f->q);
 }
 
 unsigned int
@@ -95,4 +96,6 @@ nvmf_file_close(struct nvmf_file *f)
 		io_queue_destroy(f->q);
 	if (f->open)
 		backing_close(&f->b);
+	f->q = NULL;
+	f->open = false;
 }

@@ -17,6 +17,7 @@
 #define MAX_NAMESPACES 32u /* of a subsystem */
 #define MAX_HOSTS      32u /* of a subsystem */
 #define MAX_LISTENERS  8u
+#define MAX_LCORES     8u
 #define CONFIG_SERIAL  21u /* bytes of a serial number, with its NUL */
 
 /* ---- Namespaces on files and block devices, by io_uring and O_DIRECT: nvmf_file.c */
@@ -30,10 +31,12 @@ struct nvmf_file {
 /* Opens a file or device for @ns. Returns 0 or -errno, and prints the error. */
 int nvmf_file_open(struct nvmf_file *f, const struct backing_attr *attr, struct nvmf_ns *ns);
 /*
- * Creates the queue of requests for @depth requests with buffers in @mem. The calling thread
- * becomes the owner. Returns 0 or -errno, and prints the error.
+ * Creates the queue of requests for @depth requests with buffers in @mem, to the file that @of has
+ * opened: @f itself, or that of another thread. The calling thread becomes the owner. Returns 0 or
+ * -errno, and prints the error.
  */
-int nvmf_file_start(struct nvmf_file *f, bool uring, uint32_t depth, void *mem, size_t len);
+int nvmf_file_start(struct nvmf_file *f, struct nvmf_file *of, bool uring, uint32_t depth,
+		    void *mem, size_t len);
 /*
  * Ends completed requests, and passes new ones to the kernel. Returns the number of completed ones,
  * and sets *@rc to 0 or to -errno: the kernel accepts no more requests.
@@ -117,32 +120,38 @@ enum slot_state {
 struct slot {
 	enum slot_state state;
 	struct space space; /* has a path of its own */
-	struct nvmf_ns ns;
-	struct nvmf_file file;
+	/* One for each lcore. They share the backing of the first one's file. */
+	struct nvmf_ns ns[MAX_LCORES];
+	struct nvmf_file file[MAX_LCORES];
 	uint64_t new_blocks; /* valid while a change is prepared */
 };
 
 /* A subsystem. Its states are those of enum slot_state. */
 struct entry {
 	enum slot_state state;
-	struct nvmf_subsys *s; /* entry of the engine */
+	struct nvmf_subsys *s; /* entry of the first lcore's engine */
 	char nqn[NVMF_NQN_MAX + 1], serial[CONFIG_SERIAL];
 	char host[MAX_HOSTS][NVMF_NQN_MAX + 1];
 	const char *hosts[MAX_HOSTS];
-	struct nvmf_ns *active[MAX_NAMESPACES];
+	struct nvmf_ns *active[MAX_LCORES][MAX_NAMESPACES];
 	struct slot slot[MAX_NAMESPACES]; /* entry N has NSID N + 1 */
 	const struct subsystem *wanted;   /* valid while a change is prepared */
 };
 
 struct storage {
-	struct nvmf_subsys subsys[MAX_SUBSYSTEMS];
+	struct nvmf_subsys subsys[MAX_LCORES][MAX_SUBSYSTEMS];
 	struct entry entry[MAX_SUBSYSTEMS];
-	struct nvmf_target *t;
+	struct nvmf_target *t; /* of the first lcore */
+	struct nvmf_target *targets[MAX_LCORES];
+	uint32_t lcores;
+	/* Executes a function for each lcore but the first one, in its thread, and waits. */
+	void (*run)(void (*fn)(struct storage *s, uint32_t lcore, void *arg), void *arg);
+	int rc;                      /* of a worker that could not open a namespace */
 	const struct config *config; /* of the start of the program */
 	void *mem;                   /* buffers of all requests */
 	size_t len;
-	struct slot *polled[MAX_SUBSYSTEMS * MAX_NAMESPACES]; /* slots with files */
-	uint32_t npolled;
+	struct slot *polled[MAX_LCORES][MAX_SUBSYSTEMS * MAX_NAMESPACES]; /* slots with files */
+	uint32_t npolled[MAX_LCORES];
 	uint32_t removed; /* slots and entries in the state SLOT_REMOVED */
 	uint64_t reloads, failed_reloads;
 };
@@ -157,8 +166,12 @@ void storage_init(struct storage *s, const struct config *c);
 int storage_apply(struct storage *s, const struct config *c, uint32_t wait_s);
 /* Reads the configuration file again and applies it. Returns 0 or -errno, and prints the result. */
 int storage_reload(struct storage *s);
-/* Polls the files. Returns as nvmf_file_poll(). */
-unsigned int storage_poll(struct storage *s, int *rc);
+/* Polls the files of an lcore. Returns as nvmf_file_poll(). */
+unsigned int storage_poll(struct storage *s, uint32_t lcore, int *rc);
+/* Brings the subsystems of all other lcores to the state of those of the first one. */
+void storage_sync(struct storage *s);
+/* Returns the sum of a counter of a namespace over all lcores. @at: its offset. */
+uint64_t slot_sum(const struct slot *slot, size_t at);
 /* Closes all namespaces after the last queue has ended. */
 void storage_close(struct storage *s);
 
@@ -170,7 +183,7 @@ void slot_close(struct storage *s, struct slot *slot);
 
 struct nvmf_rdma;
 
-void telemetry_register(struct storage *s, const struct nvmf_rdma *r);
+void telemetry_register(struct storage *s, struct nvmf_rdma *r);
 /* Executes the command that waits, if any, in the thread of the loop. Returns 0 if there is none.
  */
 unsigned int telemetry_poll(void);

@@ -59,12 +59,12 @@ refuse(struct config *c, uint32_t line, const char *nqn, uint32_t nsid, const ch
 static int
 check_size(struct config *c, const struct entry *e, struct slot *slot, const struct space *space)
 {
-	const uint64_t blocks = space->size >> slot->ns.shift; /* 0: as large as the file */
+	const uint64_t blocks = space->size >> slot->ns[0].shift; /* 0: as large as the file */
 
-	slot->new_blocks = blocks != 0 ? blocks : slot->ns.blocks;
-	if (slot->new_blocks < slot->ns.blocks)
+	slot->new_blocks = blocks != 0 ? blocks : slot->ns[0].blocks;
+	if (slot->new_blocks < slot->ns[0].blocks)
 		return refuse(c, space->line, e->nqn, space->nsid, SMALLER);
-	if (space->kind == SPACE_MEMORY && slot->new_blocks != slot->ns.blocks)
+	if (space->kind == SPACE_MEMORY && slot->new_blocks != slot->ns[0].blocks)
 		return refuse(c, space->line, e->nqn, space->nsid,
 			      "the size of malloc cannot change while the target runs");
 	return 0;
@@ -196,10 +196,10 @@ resize(struct storage *s, struct config *c)
 
 			if (slot->state != SLOT_ACTIVE || space->kind != SPACE_FILE)
 				continue;
-			if (backing_resize(&slot->file.b, &attr) != 0)
+			if (backing_resize(&slot->file[0].b, &attr) != 0)
 				return -EINVAL;
-			slot->new_blocks = slot->file.b.capacity >> slot->ns.shift;
-			if (slot->new_blocks < slot->ns.blocks)
+			slot->new_blocks = slot->file[0].b.capacity >> slot->ns[0].shift;
+			if (slot->new_blocks < slot->ns[0].blocks)
 				return refuse(c, space->line, e->nqn, space->nsid, SMALLER);
 		}
 	}
@@ -227,16 +227,16 @@ commit_slot(struct storage *s, struct entry *e, uint32_t nsid)
 	if (slot->state == SLOT_OPENED) {
 		slot->state = SLOT_ACTIVE;
 		/* The values were checked: the number is free, and the size is valid. */
-		(void)nvmf_ns_add(e->s, nsid, &slot->ns);
+		(void)nvmf_ns_add(e->s, nsid, &slot->ns[0]);
 		if (slot->space.kind == SPACE_FILE)
-			s->polled[s->npolled++] = slot;
+			s->polled[0][s->npolled[0]++] = slot;
 	} else if (slot->state == SLOT_ACTIVE && !wants(e->wanted, nsid)) {
 		slot->state = SLOT_REMOVED;
 		s->removed++;
-		nvmf_ns_remove(s->t, e->s, &slot->ns);
+		nvmf_ns_remove(s->t, e->s, &slot->ns[0]);
 		return;
-	} else if (slot->state == SLOT_ACTIVE && slot->new_blocks != slot->ns.blocks) {
-		slot->ns.blocks = slot->new_blocks;
+	} else if (slot->state == SLOT_ACTIVE && slot->new_blocks != slot->ns[0].blocks) {
+		slot->ns[0].blocks = slot->new_blocks;
 	} else {
 		return;
 	}
@@ -276,7 +276,7 @@ commit_entry(struct storage *s, struct entry *e)
 		e->state = SLOT_ACTIVE;
 		*e->s = (struct nvmf_subsys){.nqn = e->nqn,
 					     .serial = e->serial,
-					     .ns = e->active,
+					     .ns = e->active[0],
 					     .max_ns = MAX_NAMESPACES};
 	}
 	for (i = 1; i <= MAX_NAMESPACES; i++)
@@ -305,6 +305,7 @@ storage_apply(struct storage *s, const struct config *from, uint32_t wait_s)
 	for (i = 0; i < MAX_SUBSYSTEMS; i++)
 		if (s->entry[i].state == SLOT_OPENED || s->entry[i].state == SLOT_ACTIVE)
 			commit_entry(s, &s->entry[i]);
+	storage_sync(s);
 	return 0;
 }
 

@@ -14,13 +14,14 @@
 void
 storage_init(struct storage *s, const struct config *c)
 {
-	uint32_t i;
+	uint32_t i, j;
 
 	memset(s, 0, sizeof(*s));
 	s->config = c;
 	for (i = 0; i < MAX_SUBSYSTEMS; i++) {
-		s->subsys[i].inactive = true;
-		s->entry[i].s = &s->subsys[i];
+		for (j = 0; j < MAX_LCORES; j++)
+			s->subsys[j][i].inactive = true;
+		s->entry[i].s = &s->subsys[0][i];
 	}
 }
 
@@ -36,7 +37,7 @@ open_memory(struct slot *to, uint8_t shift)
 		say("namespace malloc: no memory of %" PRIu64 " bytes: %s", size, strerror(errno));
 		return -ENOMEM;
 	}
-	nvmf_ns_memory(&to->ns, mem, size, shift);
+	nvmf_ns_memory(&to->ns[0], mem, size, shift);
 	return 0;
 }
 
@@ -51,10 +52,11 @@ open_file(struct storage *s, struct slot *to, uint32_t wait_s)
 					  .buffered = to->space.buffered,
 					  .read_only = to->space.read_only};
 	const uint32_t depth = c->depth < NVMF_ADMIN_DEPTH ? NVMF_ADMIN_DEPTH : c->depth;
-	int rc = nvmf_file_open(&to->file, &attr, &to->ns);
+	int rc = nvmf_file_open(&to->file[0], &attr, &to->ns[0]);
 
 	if (rc == 0)
-		rc = nvmf_file_start(&to->file, c->uring, c->queues * depth, s->mem, s->len);
+		rc = nvmf_file_start(&to->file[0], &to->file[0], c->uring, c->queues * depth,
+				     s->mem, s->len);
 	return rc;
 }
 
@@ -73,32 +75,150 @@ slot_open(struct storage *s, struct slot *to, const struct space *from, uint32_t
 		rc = to->space.path == NULL ? -ENOMEM : 0;
 	}
 	if (rc == 0 && from->kind == SPACE_NULL)
-		nvmf_ns_null(&to->ns, from->size, shift);
+		nvmf_ns_null(&to->ns[0], from->size, shift);
 	else if (rc == 0 && from->kind == SPACE_MEMORY)
 		rc = open_memory(to, shift);
 	else if (rc == 0)
 		rc = open_file(s, to, wait_s);
-	to->ns.read_only = from->read_only;
+	to->ns[0].read_only = from->read_only;
 	if (rc != 0)
 		slot_close(s, to);
 	return rc;
 }
 
+/* Ends the use of a slot by an lcore: it must have no requests. */
+static void
+slot_stop(struct storage *s, uint32_t lcore, struct slot *slot)
+{
+	struct slot **polled = s->polled[lcore];
+	uint32_t i;
+
+	for (i = 0; i < s->npolled[lcore] && polled[i] != slot; i++)
+		;
+	if (i < s->npolled[lcore])
+		polled[i] = polled[--s->npolled[lcore]];
+	if (lcore != 0)
+		nvmf_file_close(&slot->file[lcore]);
+}
+
+static void
+stop_worker(struct storage *s, uint32_t lcore, void *arg)
+{
+	slot_stop(s, lcore, arg);
+}
+
 void
 slot_close(struct storage *s, struct slot *slot)
 {
-	uint32_t i;
-
-	for (i = 0; i < s->npolled && s->polled[i] != slot; i++)
-		;
-	if (i < s->npolled)
-		s->polled[i] = s->polled[--s->npolled];
+	if (slot->state == SLOT_REMOVED)
+		s->run(stop_worker, slot);
+	slot_stop(s, 0, slot);
 	if (slot->space.kind == SPACE_FILE)
-		nvmf_file_close(&slot->file);
-	else if (slot->space.kind == SPACE_MEMORY && slot->ns.ctx != NULL)
-		munmap(slot->ns.ctx, slot->space.size);
+		nvmf_file_close(&slot->file[0]);
+	else if (slot->space.kind == SPACE_MEMORY && slot->ns[0].ctx != NULL)
+		munmap(slot->ns[0].ctx, slot->space.size);
 	free(slot->space.path);
 	memset(slot, 0, sizeof(*slot));
+}
+
+uint64_t
+slot_sum(const struct slot *slot, size_t at)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < MAX_LCORES; i++)
+		sum += __atomic_load_n(
+			(const uint64_t *)(const void *)((const char *)&slot->ns[i] + at),
+			__ATOMIC_RELAXED);
+	return sum;
+}
+
+static uint32_t
+slot_refs(const struct slot *slot)
+{
+	uint32_t i, refs = 0;
+
+	for (i = 0; i < MAX_LCORES; i++)
+		refs += __atomic_load_n(&slot->ns[i].refs, __ATOMIC_ACQUIRE);
+	return refs;
+}
+
+/* ---- Other lcores */
+
+static void
+sync_slot(struct storage *s, uint32_t lcore, struct entry *e, uint32_t nsid)
+{
+	const uint32_t depth =
+		s->config->depth < NVMF_ADMIN_DEPTH ? NVMF_ADMIN_DEPTH : s->config->depth;
+	struct nvmf_subsys *to = &s->subsys[lcore][e - s->entry];
+	struct slot *slot = &e->slot[nsid - 1];
+	struct nvmf_ns *ns = &slot->ns[lcore];
+	bool has = e->active[lcore][nsid - 1] != NULL;
+
+	if (slot->state == SLOT_REMOVED && has)
+		nvmf_ns_remove(s->targets[lcore], to, ns);
+	if (slot->state != SLOT_ACTIVE)
+		return;
+	if (has) {
+		ns->blocks = slot->ns[0].blocks;
+		return;
+	}
+	*ns = (struct nvmf_ns){.ops = slot->ns[0].ops,
+			       .ctx = slot->ns[0].ctx,
+			       .blocks = slot->ns[0].blocks,
+			       .shift = slot->ns[0].shift,
+			       .read_only = slot->ns[0].read_only};
+	if (slot->space.kind == SPACE_FILE) {
+		ns->ctx = &slot->file[lcore];
+		if (nvmf_file_start(&slot->file[lcore], &slot->file[0], s->config->uring,
+				    s->config->queues * depth, s->mem, s->len) != 0) {
+			__atomic_store_n(&s->rc, -EIO, __ATOMIC_RELAXED);
+			return;
+		}
+		s->polled[lcore][s->npolled[lcore]++] = slot;
+	}
+	(void)nvmf_ns_add(to, nsid, ns);
+}
+
+static void
+sync_worker(struct storage *s, uint32_t lcore, void *arg)
+{
+	uint32_t i, nsid;
+
+	(void)arg;
+	for (i = 0; i < MAX_SUBSYSTEMS; i++) {
+		struct entry *e = &s->entry[i];
+
+		/* The first lcore checks the hosts. */
+		s->subsys[lcore][i] = (struct nvmf_subsys){.inactive = e->s->inactive,
+							   .nqn = e->nqn,
+							   .serial = e->serial,
+							   .any_host = true,
+							   .ns = e->active[lcore],
+							   .max_ns = MAX_NAMESPACES};
+		for (nsid = 1; nsid <= MAX_NAMESPACES; nsid++)
+			sync_slot(s, lcore, e, nsid);
+	}
+}
+
+/* Links the namespaces of all lcores, for the statistics of the first one. */
+static void
+link_slots(struct storage *s)
+{
+	uint32_t i, j, k;
+
+	for (i = 0; i < MAX_SUBSYSTEMS; i++)
+		for (j = 0; j < MAX_NAMESPACES; j++)
+			for (k = 0; k + 1 < s->lcores; k++)
+				s->entry[i].slot[j].ns[k].next = &s->entry[i].slot[j].ns[k + 1];
+}
+
+void
+storage_sync(struct storage *s)
+{
+	s->run(sync_worker, NULL);
+	link_slots(s);
 }
 
 /* ---- Loop */
@@ -115,7 +235,7 @@ reap(struct storage *s)
 		for (j = 0, left = 0; j < MAX_NAMESPACES; j++) {
 			struct slot *slot = &e->slot[j];
 
-			if (slot->state == SLOT_REMOVED && slot->ns.refs == 0) {
+			if (slot->state == SLOT_REMOVED && slot_refs(slot) == 0) {
 				slot_close(s, slot);
 				s->removed--;
 			}
@@ -129,22 +249,22 @@ reap(struct storage *s)
 }
 
 unsigned int
-storage_poll(struct storage *s, int *rc)
+storage_poll(struct storage *s, uint32_t lcore, int *rc)
 {
 	unsigned int work = 0;
 	uint32_t i;
 	int one;
 
 	*rc = 0;
-	for (i = 0; i < s->npolled; i++) {
-		work += nvmf_file_poll(&s->polled[i]->file, &one);
+	for (i = 0; i < s->npolled[lcore]; i++) {
+		work += nvmf_file_poll(&s->polled[lcore][i]->file[lcore], &one);
 		if (one == 0 || *rc != 0)
 			continue;
-		say("%s: io_uring accepts no more requests: %s", s->polled[i]->space.path,
+		say("%s: io_uring accepts no more requests: %s", s->polled[lcore][i]->space.path,
 		    strerror(-one));
 		*rc = one;
 	}
-	if (s->removed != 0)
+	if (lcore == 0 && s->removed != 0)
 		reap(s);
 	return work;
 }
@@ -152,10 +272,18 @@ storage_poll(struct storage *s, int *rc)
 void
 storage_close(struct storage *s)
 {
-	uint32_t i, j;
+	uint32_t i, j, k;
 
-	for (i = 0; i < MAX_SUBSYSTEMS; i++)
-		for (j = 0; j < MAX_NAMESPACES; j++)
-			if (s->entry[i].slot[j].state != SLOT_FREE)
-				slot_close(s, &s->entry[i].slot[j]);
+	for (i = 0; i < MAX_SUBSYSTEMS; i++) {
+		for (j = 0; j < MAX_NAMESPACES; j++) {
+			struct slot *slot = &s->entry[i].slot[j];
+
+			if (slot->state == SLOT_FREE)
+				continue;
+			for (k = 1; k < MAX_LCORES; k++)
+				nvmf_file_close(&slot->file[k]);
+			slot->state = SLOT_ACTIVE; /* the workers have ended */
+			slot_close(s, slot);
+		}
+	}
 }

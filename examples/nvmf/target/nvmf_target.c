@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include <rte_lcore.h>
 #include <rte_malloc.h>
 
 #include "nvmf_program.h"
@@ -26,6 +27,7 @@
 
 static struct config config;
 static struct storage storage;
+static struct nvmf_rdma lcores[MAX_LCORES];
 static int failed; /* -errno of io_uring */
 static volatile sig_atomic_t reload_wanted;
 static char traddr[MAX_LISTENERS][INET6_ADDRSTRLEN], trsvcid[MAX_LISTENERS][8];
@@ -50,6 +52,13 @@ static const struct program program = {
 	.parse = config_parse,
 	.no_pci = no_pci,
 };
+
+/* Returns the number of queues that an lcore serves. */
+static uint32_t
+queues_of_lcore(void)
+{
+	return (config.queues + storage.lcores - 1) / storage.lcores;
+}
 
 /* ---- Addresses in the discovery log */
 
@@ -118,7 +127,9 @@ watch(void *arg)
 	unsigned int work;
 	int rc;
 
-	work = storage_poll(&storage, &rc);
+	work = storage_poll(&storage, 0, &rc);
+	if (rc == 0)
+		rc = __atomic_load_n(&storage.rc, __ATOMIC_RELAXED);
 	if (rc != 0 && failed == 0)
 		failed = rc;
 	work += telemetry_poll();
@@ -131,60 +142,195 @@ watch(void *arg)
 	return work;
 }
 
-static void
-report(const struct nvmf_rdma *r)
+static uint32_t
+index_of(const struct nvmf_rdma *worker)
 {
-	uint64_t reads = 0, writes = 0;
+	return (uint32_t)(worker - lcores);
+}
+
+static unsigned int
+watch_worker(void *arg)
+{
+	unsigned int work;
+	int rc;
+
+	work = storage_poll(&storage, index_of(arg), &rc);
+	if (rc != 0)
+		__atomic_store_n(&storage.rc, rc, __ATOMIC_RELAXED);
+	return work;
+}
+
+/* ---- Functions that run in the threads of the workers */
+
+static struct {
+	void (*fn)(struct storage *s, uint32_t lcore, void *arg);
+	void *arg;
+} job;
+
+static void
+run_job(struct nvmf_rdma *worker, void *arg)
+{
+	(void)arg;
+	job.fn(&storage, index_of(worker), job.arg);
+}
+
+static void
+run_on_workers(void (*fn)(struct storage *s, uint32_t lcore, void *arg), void *arg)
+{
+	job.fn = fn;
+	job.arg = arg;
+	nvmf_rdma_run(&lcores[0], run_job, NULL);
+}
+
+static void
+end_worker(struct nvmf_rdma *worker, void *arg)
+{
+	(void)arg;
+	nvmf_rdma_end(worker);
+}
+
+static void
+report(void)
+{
+	uint64_t reads = 0, writes = 0, accepted = 0, rejected = 0;
 	uint32_t i, j;
 
 	for (i = 0; i < MAX_SUBSYSTEMS; i++) {
 		for (j = 0; j < MAX_NAMESPACES; j++) {
-			reads += storage.entry[i].slot[j].ns.reads;
-			writes += storage.entry[i].slot[j].ns.writes;
+			const struct slot *slot = &storage.entry[i].slot[j];
+
+			reads += slot_sum(slot, offsetof(struct nvmf_ns, reads));
+			writes += slot_sum(slot, offsetof(struct nvmf_ns, writes));
 		}
+	}
+	for (i = 0; i < storage.lcores; i++) {
+		accepted += lcores[i].accepted;
+		rejected += lcores[i].rejected;
 	}
 	printf("nvmf_target: %" PRIu64 " reads, %" PRIu64 " writes, %" PRIu64
 	       " queues connected, %" PRIu64 " refused\n",
-	       reads, writes, r->accepted, r->rejected);
+	       reads, writes, accepted, rejected);
 }
 
+/* Opens the transport of lcore @i. */
 static int
-serve(struct nvmf_target *t, struct bb_dev *dev, void *mem)
+open_lcore(uint32_t i, uint32_t id, struct bb_dev *dev)
 {
-	static struct nvmf_rdma r;
+	struct nvmf_rdma *r = &lcores[i];
 	struct nvmf_rdma_attr attr = {.dev = dev,
+				      .lcore = id,
+				      .first = i == 0 ? NULL : &lcores[0],
 				      .listen = config.listen,
-				      .listeners = config.listeners,
-				      .conns = config.queues,
+				      .listeners = i == 0 ? config.listeners : 0,
+				      .conns = queues_of_lcore(),
 				      .connect_ms = CONNECT_MS};
+	const size_t len = nvmf_rdma_memory(&storage.t->attr, attr.conns);
+	int rc;
+
+	rc = nvmf_rdma_open(r, &attr, storage.targets[i], (uint8_t *)storage.mem + i * len);
+	if (rc != 0)
+		return rc;
+	r->turn = i == 0 ? watch : watch_worker;
+	r->turn_arg = r;
+	return 0;
+}
+
+/* Starts the loops of all workers. */
+static int
+start_workers(void)
+{
 	uint32_t i;
 	int rc;
 
-	rc = nvmf_rdma_open(&r, &attr, t, mem);
-	if (rc != 0)
-		return rc;
-	r.turn = watch;
-	r.turn_arg = &r;
-	telemetry_register(&storage, &r);
-	for (i = 0; i < config.listeners; i++) {
-		snprintf(trsvcid[i], sizeof(trsvcid[i]), "%u", bb_listener_port(r.listener[i]));
-		printf("nvmf_target: %s at %s port %s\n", bb_dev_name(dev), traddr[i], trsvcid[i]);
+	for (i = 1; i < storage.lcores; i++) {
+		rc = bb_loop_start(lcores[i].loop);
+		if (rc != 0) {
+			say("lcore %u does not start: %s", bb_loop_lcore(lcores[i].loop),
+			    strerror(-rc));
+			return rc;
+		}
+		lcores[0].worker[lcores[0].workers++] = &lcores[i];
 	}
-	fflush(stdout);
-	rc = bb_loop_run(r.loop);
-	nvmf_rdma_end(&r);
-	while (!nvmf_rdma_idle(&r))
-		(void)bb_loop_run_once(r.loop);
-	nvmf_rdma_close(&r);
-	report(&r);
+	storage_sync(&storage);
+	return 0;
+}
+
+/* Ends all connections, and waits until nothing uses their memory. */
+static void
+end_lcores(void)
+{
+	uint32_t i;
+	bool idle;
+
+	nvmf_rdma_end(&lcores[0]);
+	nvmf_rdma_run(&lcores[0], end_worker, NULL);
+	do {
+		(void)bb_loop_run_once(lcores[0].loop);
+		for (i = 0, idle = true; i < storage.lcores; i++)
+			idle = idle && __atomic_load_n(&lcores[i].used, __ATOMIC_ACQUIRE) == 0;
+	} while (!idle || !nvmf_rdma_idle(&lcores[0]));
+	for (i = 1; i <= lcores[0].workers; i++) {
+		(void)bb_loop_stop(lcores[i].loop);
+		(void)bb_loop_wait(lcores[i].loop);
+	}
+	lcores[0].workers = 0;
+}
+
+static int
+serve(struct bb_dev *dev)
+{
+	uint32_t id = rte_get_main_lcore(), i, opened;
+	int rc = 0;
+
+	for (opened = 0; opened < storage.lcores && rc == 0; opened++) {
+		rc = open_lcore(opened, id, dev);
+		id = rte_get_next_lcore(opened == 0 ? (unsigned int)-1 : id, 1, 0);
+	}
+	if (rc != 0) {
+		opened--; /* the last one has closed itself */
+		goto close;
+	}
+	telemetry_register(&storage, &lcores[0]);
+	rc = start_workers();
+	if (rc == 0) {
+		for (i = 0; i < config.listeners; i++) {
+			snprintf(trsvcid[i], sizeof(trsvcid[i]), "%u",
+				 bb_listener_port(lcores[0].listener[i]));
+			printf("nvmf_target: %s at %s port %s\n", bb_dev_name(dev), traddr[i],
+			       trsvcid[i]);
+		}
+		fflush(stdout);
+		rc = bb_loop_run(lcores[0].loop);
+	}
+	end_lcores();
+	report();
+close:
+	while (opened-- > 0)
+		nvmf_rdma_close(&lcores[opened]);
 	return rc != 0 ? rc : failed;
+}
+
+static int
+create_targets(struct nvmf_target_attr *attr)
+{
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < storage.lcores; i++) {
+		attr->subsys = storage.subsys[i];
+		attr->remote = i != 0;
+		rc = nvmf_target_create(attr, &storage.targets[i]);
+		if (rc != 0)
+			return rc;
+	}
+	storage.t = storage.targets[0];
+	return 0;
 }
 
 static int
 run(struct config *c)
 {
 	struct nvmf_target_attr attr = {
-		.subsys = storage.subsys,
 		.nsubsys = MAX_SUBSYSTEMS,
 		.max_io = c->max_io,
 		.in_capsule = c->in_capsule,
@@ -196,13 +342,20 @@ run(struct config *c)
 		.nports = c->listeners,
 		.ops = &nvmf_rdma_ops,
 	};
-	size_t len = nvmf_rdma_memory(&attr, c->queues);
+	size_t len;
 	struct bb_dev *dev = NULL;
 	void *mem = NULL;
 	uint32_t i;
 	int rc;
 
+	if (rte_lcore_count() > MAX_LCORES) {
+		say("%u lcores: at most %u", rte_lcore_count(), MAX_LCORES);
+		return EXIT_USAGE;
+	}
 	storage_init(&storage, c);
+	storage.lcores = rte_lcore_count();
+	storage.run = run_on_workers;
+	len = nvmf_rdma_memory(&attr, queues_of_lcore()) * storage.lcores;
 	rc = bb_dev_open(c->device, &dev);
 	if (rc != 0) {
 		say("--device %s: cannot be opened: %s; the lines above say why", c->device,
@@ -222,13 +375,14 @@ run(struct config *c)
 	storage.mem = mem;
 	storage.len = len;
 	if (rc == 0)
-		rc = nvmf_target_create(&attr, &storage.t);
+		rc = create_targets(&attr);
 	if (rc == 0)
 		rc = storage_apply(&storage, c, WAIT_S);
 	if (rc == 0)
-		rc = serve(storage.t, dev, mem);
-	if (storage.t != NULL)
-		nvmf_target_destroy(storage.t);
+		rc = serve(dev);
+	for (i = 0; i < storage.lcores; i++)
+		if (storage.targets[i] != NULL)
+			nvmf_target_destroy(storage.targets[i]);
 	rte_free(mem);
 	storage_close(&storage);
 	bb_dev_close(dev);

@@ -29,8 +29,8 @@ struct call {
 };
 
 static struct storage *storage;
-static const struct nvmf_rdma *rdma;
-static struct call *waiting; /* the next command, NULL if there is none; accessed with __atomic */
+static struct nvmf_rdma *rdma; /* of the first lcore */
+static struct call *waiting;   /* the next command, NULL if there is none; accessed with __atomic */
 static pthread_mutex_t callers = PTHREAD_MUTEX_INITIALIZER; /* held by threads of EAL only */
 
 /* ---- Between the threads */
@@ -120,7 +120,7 @@ static struct rte_tel_data *
 namespace_info(const struct slot *slot)
 {
 	static const char *const kinds[] = {"malloc", "null", "file"};
-	const struct nvmf_ns *ns = &slot->ns;
+	const struct nvmf_ns *ns = &slot->ns[0];
 	struct rte_tel_data *d = rte_tel_data_alloc();
 
 	if (d == NULL)
@@ -132,10 +132,11 @@ namespace_info(const struct slot *slot)
 	bb_tel_dict_uint(d, "blocks", ns->blocks);
 	bb_tel_dict_uint(d, "block", 1u << ns->shift);
 	bb_tel_dict_uint(d, "read_only", ns->read_only);
-	bb_tel_dict_uint(d, "reads", ns->reads);
-	bb_tel_dict_uint(d, "writes", ns->writes);
-	bb_tel_dict_uint(d, "bytes_read", ns->bytes_read);
-	bb_tel_dict_uint(d, "bytes_written", ns->bytes_written);
+	bb_tel_dict_uint(d, "reads", slot_sum(slot, offsetof(struct nvmf_ns, reads)));
+	bb_tel_dict_uint(d, "writes", slot_sum(slot, offsetof(struct nvmf_ns, writes)));
+	bb_tel_dict_uint(d, "bytes_read", slot_sum(slot, offsetof(struct nvmf_ns, bytes_read)));
+	bb_tel_dict_uint(d, "bytes_written",
+			 slot_sum(slot, offsetof(struct nvmf_ns, bytes_written)));
 	return d;
 }
 
@@ -252,6 +253,39 @@ latencies(const struct nvmf_stats *s, struct rte_tel_data *bounds, struct rte_te
 	}
 }
 
+/* The state of a queue. */
+struct view {
+	const struct nvmf_conn *conn;
+	struct nvmf_stats stats;
+	uint32_t size, busy, waiting, lcore;
+};
+
+/* Copies the state of the queue of v->conn, in the thread of its lcore. */
+static void
+look(struct view *v)
+{
+	const struct nvmf_queue *q = v->conn->queue;
+	uint32_t i;
+
+	v->lcore = bb_loop_lcore(v->conn->rdma->loop);
+	if (q == NULL)
+		return;
+	for (i = 0; i < q->depth; i++)
+		v->busy += q->req[i].state != REQ_FREE;
+	v->size = q->size;
+	v->waiting = q->waiting;
+	v->stats = q->stats;
+}
+
+static void
+look_in_worker(struct nvmf_rdma *worker, void *arg)
+{
+	struct view *v = arg;
+
+	if (v->conn->rdma == worker)
+		look(v);
+}
+
 static int
 queue(const char *params, struct rte_tel_data *d)
 {
@@ -259,7 +293,7 @@ queue(const char *params, struct rte_tel_data *d)
 	const struct nvmf_ctrl *c = NULL;
 	const struct nvmf_queue *q = NULL;
 	struct bb_tel_args args;
-	uint32_t i, busy = 0;
+	struct view v = {0};
 	uint64_t qid;
 
 	if (bb_tel_args_init(&args, params))
@@ -269,16 +303,21 @@ queue(const char *params, struct rte_tel_data *d)
 	if (q == NULL)
 		return bb_tel_refuse(d,
 				     "wrong parameters (two, a controller and one of its queues)");
-	for (i = 0; i < q->depth; i++)
-		busy += q->req[i].state != REQ_FREE;
+	v.conn = q->user;
+	/* A queue of another lcore has a queue without requests here. */
+	if (q->depth != 0)
+		look(&v);
+	else
+		nvmf_rdma_run(rdma, look_in_worker, &v);
 	rte_tel_data_start_dict(d);
-	bb_tel_dict_uint(d, "size", q->size);
-	bb_tel_dict_uint(d, "outstanding", busy);
-	bb_tel_dict_uint(d, "waiting", q->waiting);
-	bb_tel_dict_uint(d, "commands", q->stats.commands);
-	bb_tel_dict_uint(d, "errors", q->stats.errors);
-	bb_tel_dict_uint(d, "bytes_read", q->stats.bytes_read);
-	bb_tel_dict_uint(d, "bytes_written", q->stats.bytes_written);
+	bb_tel_dict_uint(d, "lcore", v.lcore);
+	bb_tel_dict_uint(d, "size", v.size);
+	bb_tel_dict_uint(d, "outstanding", v.busy);
+	bb_tel_dict_uint(d, "waiting", v.waiting);
+	bb_tel_dict_uint(d, "commands", v.stats.commands);
+	bb_tel_dict_uint(d, "errors", v.stats.errors);
+	bb_tel_dict_uint(d, "bytes_read", v.stats.bytes_read);
+	bb_tel_dict_uint(d, "bytes_written", v.stats.bytes_written);
 	bounds = rte_tel_data_alloc();
 	counts = rte_tel_data_alloc();
 	if (bounds == NULL || counts == NULL) {
@@ -286,33 +325,61 @@ queue(const char *params, struct rte_tel_data *d)
 		rte_tel_data_free(counts);
 		return 0;
 	}
-	latencies(&q->stats, bounds, counts);
+	latencies(&v.stats, bounds, counts);
 	add_part(d, "latency_ns", bounds);
 	add_part(d, "latency_counts", counts);
 	return 0;
+}
+
+/* Sums over the lcores. */
+struct totals {
+	uint64_t accepted, rejected, count[NVMF_STATUSES];
+	uint32_t status[NVMF_STATUSES];
+};
+
+/* Adds the counters of an lcore, in its thread. */
+static void
+add_lcore(struct nvmf_rdma *r, void *arg)
+{
+	const struct nvmf_target *t = r->target;
+	struct totals *to = arg;
+	uint32_t i, j;
+
+	to->accepted += r->accepted;
+	to->rejected += r->rejected;
+	for (i = 0; i < NVMF_STATUSES && t->status[i].count != 0; i++) {
+		for (j = 0; j < NVMF_STATUSES - 1; j++)
+			if (to->count[j] == 0 || to->status[j] == t->status[i].status)
+				break;
+		to->status[j] = t->status[i].status;
+		to->count[j] += t->status[i].count;
+	}
 }
 
 static int
 stats(const char *params, struct rte_tel_data *d)
 {
 	struct rte_tel_data *status = rte_tel_data_alloc();
-	const struct nvmf_target *t = storage->t;
+	struct totals sum = {0};
 	char name[16];
 	uint32_t i;
 
 	(void)params;
 	if (status == NULL)
 		return bb_tel_refuse(d, "no memory for the reply");
+	add_lcore(rdma, &sum);
+	nvmf_rdma_run(rdma, add_lcore, &sum);
 	rte_tel_data_start_dict(d);
-	bb_tel_dict_uint(d, "queues_connected", rdma->accepted);
-	bb_tel_dict_uint(d, "queues_refused", rdma->rejected);
+	bb_tel_dict_uint(d, "lcores", rdma->workers + 1);
+	bb_tel_dict_uint(d, "queues_connected", sum.accepted);
+	bb_tel_dict_uint(d, "queues_refused", sum.rejected);
 	bb_tel_dict_uint(d, "reloads", storage->reloads);
 	bb_tel_dict_uint(d, "failed_reloads", storage->failed_reloads);
-	bb_tel_dict_uint(d, "paused_ms", t->paused);
+	bb_tel_dict_uint(d, "paused_ms", storage->t->paused);
 	rte_tel_data_start_dict(status);
-	for (i = 0; i < NVMF_STATUSES && t->status[i].count != 0; i++) {
-		snprintf(name, sizeof(name), "0x%03x", t->status[i].status);
-		bb_tel_dict_uint(status, name, t->status[i].count);
+	for (i = 0; i < NVMF_STATUSES && sum.count[i] != 0; i++) {
+		snprintf(name, sizeof(name), "0x%03x", sum.status[i]);
+		bb_tel_dict_uint(status, name, sum.count[i]);
 	}
 	add_part(d, "status", status);
 	return 0;
@@ -347,7 +414,7 @@ COMMAND(stats)
 COMMAND(reload)
 
 void
-telemetry_register(struct storage *s, const struct nvmf_rdma *r)
+telemetry_register(struct storage *s, struct nvmf_rdma *r)
 {
 	storage = s;
 	rdma = r;

@@ -101,8 +101,11 @@ target_open(const char *spec)
 					.io_depth = DEPTH,
 					.ctrls = 4,
 					.ops = &nvmf_rdma_ops};
-	struct nvmf_rdma_attr rdma = {
-		.listen = target_listen, .listeners = 1, .conns = CONNS, .connect_ms = 60000};
+	struct nvmf_rdma_attr rdma = {.lcore = BB_LCORE_SELF,
+				      .listen = target_listen,
+				      .listeners = 1,
+				      .conns = CONNS,
+				      .connect_ms = 60000};
 
 	memset(&tgt, 0, sizeof(tgt));
 	tgt.subsys = (struct nvmf_subsys){

@@ -81,7 +81,7 @@ open_file(bool uring)
 	nvmf_host_open(&host);
 	OK(nvmf_file_open(&file, &attr, &ns));
 	/* The memory of the requests is not registered: the host makes it later. */
-	OK(nvmf_file_start(&file, uring, 64, NULL, 0));
+	OK(nvmf_file_start(&file, &file, uring, 64, NULL, 0));
 	OK(nvmf_ns_add(&host.subsys[0], NSID, &ns));
 	admin = nvmf_host_admin(&host, SUBSYS_OPEN);
 	q = nvmf_host_io(&host, admin, 1);
