@@ -70,13 +70,15 @@ answer(struct fuzz_in *in, uint32_t changes)
 	uint8_t cqe[NVMF_CQE];
 	struct ini_response r = {.bytes = cqe, .len = NVMF_CQE};
 	uint32_t i = fuzz_u8(in), flags = fuzz_u8(in);
+	uint32_t status = (flags & 2) != 0 ? fuzz_u16(in) : 0;
+	uint64_t result = (flags & 4) != 0 ? fuzz_u64(in) : 0;
 	uint16_t qid;
 
 	if (t.nsent == 0)
 		return;
 	i %= t.nsent;
 	qid = t.sent[i].qid ^ (flags & 1);
-	ini_target_build(&t, i, flags & 2 ? fuzz_u16(in) : 0, flags & 4 ? fuzz_u64(in) : 0, cqe);
+	ini_target_build(&t, i, status, result, cqe);
 	r.invalidated = (flags & 8) != 0;
 	r.key = get32(t.sent[i].cmd + AT_SGL + AT_SGL_KEY) + (flags >> 4 & 1);
 	if ((flags & 0x20) != 0)
@@ -103,10 +105,10 @@ message(struct fuzz_in *in)
 static void
 submit(struct fuzz_in *in)
 {
-	struct bb_nvmf_request req = {.op = (enum bb_nvmf_op)(fuzz_u8(in) & 7),
-				      .flags = fuzz_u8(in) & 3,
-				      .user = (void *)(uintptr_t)submitted};
+	struct bb_nvmf_request req = {.user = (void *)(uintptr_t)submitted};
 
+	req.op = (enum bb_nvmf_op)(fuzz_u8(in) & 7);
+	req.flags = fuzz_u8(in) & 3;
 	if (req.op != BB_NVMF_FLUSH) {
 		req.offset = (uint64_t)fuzz_u16(in) << 9;
 		req.length = (uint32_t)fuzz_u8(in) << 9;
@@ -148,6 +150,25 @@ connected(struct fuzz_in *in)
 	ini_connected(t.e, qid, rep, len);
 }
 
+/* Changes answers to come, or memory that the target may write. */
+static void
+change_data(struct fuzz_in *in, uint8_t what)
+{
+	uint16_t at = fuzz_u16(in);
+	uint8_t value = fuzz_u8(in);
+
+	if (what & 1)
+		t.shared[at % sizeof(t.shared)] = value;
+	else if (what & 2)
+		t.controller[at % NVMF_PAGE] = value;
+	else if (what & 4)
+		t.space[at & 0xff] = value;
+	else if (what & 8)
+		t.csts = value;
+	else
+		t.cap ^= (uint64_t)value << (at & 63);
+}
+
 static void
 act(struct fuzz_in *in)
 {
@@ -165,15 +186,7 @@ act(struct fuzz_in *in)
 		message(in);
 		break;
 	case DATA:
-		/* Into the answers to come, or into the memory that the target may write. */
-		if (high & 1)
-			t.shared[fuzz_u16(in) % sizeof(t.shared)] = fuzz_u8(in);
-		else if (high & 2)
-			t.controller[fuzz_u16(in) % NVMF_PAGE] = fuzz_u8(in);
-		else if (high & 4)
-			t.space[fuzz_u8(in)] = fuzz_u8(in);
-		else
-			t.cap ^= (uint64_t)fuzz_u8(in) << (fuzz_u8(in) & 63);
+		change_data(in, high);
 		break;
 	case SUBMIT:
 		submit(in);
