@@ -106,7 +106,7 @@ worker_message(struct nvmf_conn *c, uintptr_t kind)
 	} else if (kind == MSG_CLOSE && c->queue != NULL && !c->ending) {
 		if (c->queue->ctrl != NULL)
 			c->queue->ctrl->csts = CSTS_CFS;
-		nvmf_rdma_drop(c, "its controller has ended");
+		c->rdma->target->attr.ops->close(c->queue, "its controller has ended");
 	}
 }
 
