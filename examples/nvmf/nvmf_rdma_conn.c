@@ -406,6 +406,7 @@ nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nv
 	r->stride = stride_of(&t->attr);
 	r->slice = nvmf_rdma_memory(&t->attr, 1);
 	r->tick = rte_get_tsc_cycles();
+	t->now = r->tick / (rte_get_tsc_hz() / 1000);
 	r->conn = calloc(attr->conns, sizeof(*r->conn));
 	if (r->conn == NULL || nvmf_rdma_rings(r) != 0) {
 		free(r->conn);

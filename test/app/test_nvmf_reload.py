@@ -149,6 +149,7 @@ class Reload(unittest.TestCase):
         self.assertEqual(self.ask('controllers'), {'controllers': [], 'total': 0})
         stats = self.ask('stats')
         self.assertEqual((stats['queues_connected'], stats['queues_refused'], stats['status']), (0, 0, {}))
+        self.assertLess(stats['paused_ms'], 1000 * LIMIT)
 
 
 if __name__ == '__main__':
