@@ -27,7 +27,7 @@ def rate(there, server, client, address):
     """Returns the client's result. @server, @client: commands up to the arguments of verbs_rdmacm."""
     serving = there.begin('%s serve %d' % (server, COUNT), SECONDS)
     # A client that comes before the server is rejected.
-    text = there.run('for i in 1 2 3 4 5 6 7 8 9; do %s cycle %s %d %d && exit 0; sleep 1; done; exit 1' % (
+    text = there.run('i=0; until %s cycle %s %d %d; do i=$((i + 1)); [ $i -lt 60 ] || exit 1; sleep 1; done' % (
         client, address, COUNT, WINDOW), SECONDS)
     serving.check()
     return re.findall('connections, .*', text)[-1]
