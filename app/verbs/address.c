@@ -12,7 +12,6 @@
 #include "soft_host.h"
 
 #define TRIES 4096u
-#define HOSTS 65534u
 
 /*
  * Opens the device. With @quiet nothing is logged: if the address is in use, the caller tries
@@ -57,7 +56,7 @@ address_open(const char *spec, bool choose, const char *more, char *name, char *
 		given_len = ip > given ? (int)(ip - given) - 1 : 0;
 	}
 	for (i = 0; i < TRIES && ret == -EADDRINUSE; i++) {
-		host = ((unsigned int)getpid() + i) % HOSTS + 1;
+		host = ((unsigned int)getpid() + i) % ADDRESS_HOSTS + 1;
 		snprintf(args, size, "%.*s%sip=" ADDRESS_NET ".%u.%u/%d", given_len, given,
 			 given_len != 0 ? "," : "", host >> 8, host & 255, ADDRESS_BITS);
 		ret = try_open(name, args, more, true, ctx);

@@ -17,8 +17,9 @@
  * The network of --address auto. The search for a free address starts at a host number that depends
  * on the process number.
  */
-#define ADDRESS_NET  "10.88"
-#define ADDRESS_BITS 16
+#define ADDRESS_NET   "10.88"
+#define ADDRESS_BITS  16
+#define ADDRESS_HOSTS 65534u /* hosts of the network */
 
 /*
  * Opens the device @spec, NAME[,OPTIONS], with the options @more. If @choose is true, this function

@@ -24,7 +24,7 @@
 #define NAP            ",nap=2000"
 
 struct options {
-	const char *device, *address;
+	const char *device, *address, *host;
 	bool ib, quiet;
 	char **program;
 };
@@ -54,6 +54,10 @@ help(FILE *out)
 	      "                    the network, in the shared memory of this host\n"
 	      "  --address IP      address of the process, IP[/BITS], default auto: a free address of\n"
 	      "                    " ADDRESS_NET ".0.0/16\n"
+	      "  --host NAME       all processes that are started with this name and network share one\n"
+	      "                    address, as the processes of a host do: each has QP numbers of its own,\n"
+	      "                    and ports of rdma_cm are those of the host. Without --address, the\n"
+	      "                    address of " ADDRESS_NET ".0.0/16 follows from the name\n"
 	      "  --link LAYER      link layer, eth or ib, default eth: RoCE. ib has LIDs, but no network:\n"
 	      "                    the program reaches only itself, with --device soft0\n"
 	      "  --quiet           do not print the line that says what the program sees\n"
@@ -77,13 +81,11 @@ help(FILE *out)
 static int
 parse(int argc, char **argv, struct options *o)
 {
-	static const struct option options[] = {{"device", required_argument, NULL, 'd'},
-						{"address", required_argument, NULL, 'a'},
-						{"link", required_argument, NULL, 'l'},
-						{"quiet", no_argument, NULL, 'q'},
-						{"help", no_argument, NULL, 'h'},
-						{"version", no_argument, NULL, 'v'},
-						{NULL, 0, NULL, 0}};
+	static const struct option options[] = {
+		{"device", required_argument, NULL, 'd'}, {"address", required_argument, NULL, 'a'},
+		{"host", required_argument, NULL, 'H'},   {"link", required_argument, NULL, 'l'},
+		{"quiet", no_argument, NULL, 'q'},        {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},      {NULL, 0, NULL, 0}};
 	int c;
 
 	*o = (struct options){.device = DEFAULT_DEVICE, .address = "auto"};
@@ -94,6 +96,9 @@ parse(int argc, char **argv, struct options *o)
 			break;
 		case 'a':
 			o->address = optarg;
+			break;
+		case 'H':
+			o->host = optarg;
 			break;
 		case 'l':
 			o->ib = strcmp(optarg, "ib") == 0;
@@ -122,6 +127,17 @@ parse(int argc, char **argv, struct options *o)
 	return -1;
 }
 
+/* Returns the number of the host's address in ADDRESS_NET: a hash of the name (FNV-1a). */
+static unsigned int
+host_number(const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *name != '\0'; name++)
+		hash = (hash ^ (uint8_t)*name) * 16777619u;
+	return hash % ADDRESS_HOSTS + 1;
+}
+
 /*
  * Appends the options for the address and the link layer to the device's name. If they are invalid,
  * prints the cause and returns false.
@@ -131,10 +147,16 @@ device_of(const struct options *o, char *spec, size_t size, bool *choose)
 {
 	const bool shm = strstr(o->device, ",shm=") != NULL;
 	const char *ip = strcmp(o->address, "auto") == 0 ? "" : o->address;
+	const bool host = o->host != NULL;
+	char own[32];
 	int n;
 
 	if (strstr(o->device, ",port=") != NULL) {
 		say("--device %s: port= is not supported yet: give shm=NAME", o->device);
+		return false;
+	}
+	if (host && (o->host[0] == '\0' || strstr(o->device, ",host=") != NULL)) {
+		say("--host needs a name, and excludes host= in --device");
 		return false;
 	}
 	if (strstr(o->device, ",ip=") != NULL || strstr(o->device, ",progress=") != NULL) {
@@ -143,12 +165,20 @@ device_of(const struct options *o, char *spec, size_t size, bool *choose)
 		    o->device);
 		return false;
 	}
-	if (ip[0] != '\0' && !shm) {
-		say("--address %s needs a network: --device soft0,shm=NAME", ip);
+	if ((ip[0] != '\0' || host) && !shm) {
+		say("%s needs a network: --device soft0,shm=NAME", host ? "--host" : "--address");
 		return false;
 	}
+	if (host && ip[0] == '\0') {
+		const unsigned int number = host_number(o->host);
+
+		snprintf(own, sizeof(own), ADDRESS_NET ".%u.%u/%d", number >> 8, number & 255,
+			 ADDRESS_BITS);
+		ip = own;
+	}
 	*choose = shm && ip[0] == '\0';
-	n = snprintf(spec, size, "%s%s%s%s%s%s", o->device, o->ib ? ",link=ib" : "",
+	n = snprintf(spec, size, "%s%s%s%s%s%s%s%s", o->device, host ? ",host=" : "",
+		     host ? o->host : "", o->ib ? ",link=ib" : "",
 		     strstr(o->device, ",nap=") == NULL ? NAP : "", ip[0] != '\0' ? ",ip=" : "", ip,
 		     ip[0] != '\0' && strchr(ip, '/') == NULL ? "/24" : "");
 	if (n >= 0 && (size_t)n < size)

@@ -114,7 +114,13 @@ struct bb_ibcm_attr {
 	 */
 	uint32_t max_ended_per_gid;
 	uint64_t ca_guid; /* GUID of the device that messages contain */
-	uint64_t seed;    /* secret and random: the values of IDs and the order of the tables */
+	/*
+	 * Highest 8 bits of all communication IDs, for a process that shares its GIDs with other
+	 * processes; 0: they may have any value. An ID is then used again after thousands of others
+	 * of its slot.
+	 */
+	uint8_t id_prefix;
+	uint64_t seed; /* secret and random: the values of IDs and the order of the tables */
 	/*
 	 * Timeout code that an MRA of the engine contains. The engine sends this MRA if a peer
 	 * repeats a message that the caller has not answered yet.

@@ -86,15 +86,17 @@ bb_ibcm_tables_free(struct bb_ibcm *cm)
 	free(cm->conns);
 }
 
-/* ID 0 stands for "unknown" in a REJ, so no slot gets it. */
+/* ID 0 stands for "unknown" in a REJ, so no slot gets it. A prefix leaves the bits of the index. */
 static uint32_t
 next_id(const struct bb_ibcm *cm, struct bb_ibcm_conn *c)
 {
 	uint32_t id;
 
-	do
+	do {
 		id = (++c->generation << cm->id_bits | c->index) ^ cm->id_xor;
-	while (id == 0);
+		if (cm->attr.id_prefix != 0)
+			id = (id & 0xffffff) | (uint32_t)cm->attr.id_prefix << 24;
+	} while (id == 0);
 	return id;
 }
 

@@ -36,9 +36,10 @@ struct up_host {
 	struct ucma *u;
 	uint8_t gid[16];
 	struct up_file files[UP_FILES];
-	int reach;        /* result of ucma_ops.reach() */
-	uint32_t nreach;  /* calls of ucma_ops.reach() */
-	uint64_t opening; /* of the peer, as ucma_ops.reach() reports it */
+	int reach;          /* result of ucma_ops.reach() */
+	uint32_t nreach;    /* calls of ucma_ops.reach() */
+	uint32_t reach_qpn; /* QPN of the last of them */
+	uint64_t opening;   /* of the peer, as ucma_ops.reach() reports it */
 };
 
 struct up_mad {
@@ -86,13 +87,14 @@ up_gid(void *ctx, uint32_t index, struct bb_gid *gid)
 }
 
 static int
-up_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint64_t *opening)
+up_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint32_t qpn, uint64_t *opening)
 {
 	struct up_host *h = ctx;
 
 	(void)sgid_index;
 	(void)dgid;
 	h->nreach++;
+	h->reach_qpn = qpn;
 	if (h->reach == 0)
 		*opening = h->opening;
 	return h->reach;
@@ -163,6 +165,7 @@ up_new(uint32_t max_ids)
 			.ctx = h,
 			.node_guid = UINT64_C(0x0123456789abcd00) + i,
 			.gids = 4,
+			.log_qpns = 24,
 			.mtu = 3,
 			.ack_delay = 16,
 			.seed = 5 + i,

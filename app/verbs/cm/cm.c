@@ -118,12 +118,31 @@ node_gid(void *ctx, uint32_t index, struct bb_gid *gid)
 }
 
 static int
-node_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint64_t *opening)
+node_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint32_t qpn, uint64_t *opening)
 {
 	int ret = qp1_reach(qp1, sgid_index, dgid);
 
 	(void)ctx;
-	return ret != 0 ? ret : soft_peer_opening(device, dgid, opening);
+	return ret != 0 ? ret : soft_peer_opening(device, dgid, qpn, opening);
+}
+
+static int
+node_port_take(void *ctx, const uint8_t (*gid)[16], uint32_t n, bool any, uint32_t service_id,
+	       void **port)
+{
+	struct soft_service *service;
+	int ret = soft_service_take(device, gid, n, any, service_id, &service);
+
+	(void)ctx;
+	*port = service;
+	return ret;
+}
+
+static void
+node_port_give(void *ctx, void *port)
+{
+	(void)ctx;
+	soft_service_give(port);
 }
 
 static void
@@ -272,9 +291,15 @@ start_node(struct mlx5_ctx *ctx, uint64_t node_guid)
 		.copy_in = node_copy_in,
 		.copy_out = node_copy_out,
 		.file = node_file,
+		.port_take = node_port_take,
+		.port_give = node_port_give,
 	};
-	struct ucma_attr attr = {
-		.ops = &ops, .node_guid = node_guid, .ack_delay = ACK_DELAY, .max_ids = MAX_IDS};
+	struct ucma_attr attr = {.ops = &ops,
+				 .node_guid = node_guid,
+				 .ack_delay = ACK_DELAY,
+				 .id_prefix = (uint8_t)soft_id_prefix(ctx),
+				 .log_qpns = SOFT_LOG_QPNS,
+				 .max_ids = MAX_IDS};
 	struct mlx5_port port;
 	int ret = ctx->cmd->port_query(ctx, 1, &port);
 

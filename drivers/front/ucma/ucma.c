@@ -49,6 +49,7 @@ ucma_create(const struct ucma_attr *attr, struct ucma **out)
 	cm.max_services = attr->max_ids;
 	cm.max_pending_per_gid = cm.max_pending;
 	cm.ca_guid = attr->node_guid;
+	cm.id_prefix = attr->id_prefix;
 	cm.seed = attr->seed;
 	cm.ops = &ops;
 	cm.ctx = u;
@@ -145,7 +146,7 @@ ucma_find_opening(struct ucma_id *id)
 	uint64_t opening;
 
 	if (id->opening == 0 &&
-	    attr->ops->reach(attr->ctx, id->sgid_index, id->dgid, &opening) == 0)
+	    attr->ops->reach(attr->ctx, id->sgid_index, id->dgid, id->qp.remote_qpn, &opening) == 0)
 		id->opening = opening;
 }
 
@@ -174,6 +175,8 @@ ucma_id_free(struct ucma_id *id)
 		u->queries--;
 	ucma_cm_release(id, false);
 	ucma_events_drop(id);
+	if (id->port != NULL)
+		u->attr.ops->port_give(u->attr.ctx, id->port);
 	u->ids[id->number] = NULL;
 	u->nids--;
 	free(id);

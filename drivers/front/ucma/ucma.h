@@ -36,12 +36,14 @@ struct ucma_ops {
 	/* Reads entry @index of the port's GID table. Returns 0 or a negative errno. */
 	int (*gid)(void *ctx, uint32_t index, struct bb_gid *gid);
 	/*
-	 * Finds the way to a GID. Returns 0; -EAGAIN if the answer is not known yet; -EHOSTUNREACH
-	 * if no host has the GID; or another negative errno. With 0 sets *opening to a number that
-	 * changes when another host takes the GID, or the host starts anew; to 0 if the link has no
-	 * such number.
+	 * Finds the way to a GID, and to the process that has @qpn there if @qpn is not 0. Returns
+	 * 0; -EAGAIN if the answer is not known yet; -EHOSTUNREACH if no host has the GID, or no
+	 * process the QPN; or another negative errno. With 0 sets *opening to a number that changes
+	 * when another host or process takes the GID or QPN, or it starts anew; to 0 if the link
+	 * has no such number, or @qpn is 0 and several processes have the GID.
 	 */
-	int (*reach)(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint64_t *opening);
+	int (*reach)(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint32_t qpn,
+		     uint64_t *opening);
 	/* Reports that the event queue of a file got its first event, or lost its last one. */
 	void (*readable)(void *ctx, void *file_arg, bool readable);
 	/* Copy from and to memory of the program. Return 0 or -EFAULT. */
@@ -52,6 +54,15 @@ struct ucma_ops {
 	 * not open; -EINVAL if it is not an opening of the node.
 	 */
 	int (*file)(void *ctx, uint32_t fd, struct ucma_file **f);
+	/*
+	 * Takes a port for this process, at @n addresses of a host that other processes share.
+	 * @any: these are all addresses of the host. @service_id: port space and port. Returns 0,
+	 * -EADDRINUSE, -EADDRNOTAVAIL, or another negative errno. The node gives *port back by
+	 * port_give(); it may be NULL. Both functions are NULL if no process shares the address.
+	 */
+	int (*port_take)(void *ctx, const uint8_t (*gid)[16], uint32_t n, bool any,
+			 uint32_t service_id, void **port);
+	void (*port_give)(void *ctx, void *port);
 };
 
 struct ucma_attr {
@@ -63,7 +74,10 @@ struct ucma_attr {
 	uint8_t ack_delay; /* code of the device's ACK delay (ibv_device_attr.local_ca_ack_delay) */
 	uint64_t seed;     /* secret random number from which communication IDs, PSNs and ports are
 			      derived */
-	uint32_t max_ids;  /* 1 to 65535, the largest number that librdmacm accepts as an ID */
+	uint8_t id_prefix; /* as in struct bb_ibcm_attr */
+	/* log2 of the QPNs that a process of a peer's host has; 24 if it has all */
+	uint8_t log_qpns;
+	uint32_t max_ids; /* 1 to 65535, the largest number that librdmacm accepts as an ID */
 };
 
 /* Returns 0, -EINVAL for an attribute out of range, or -ENOMEM. */

@@ -14,6 +14,8 @@
 /* Ports for binds to port 0 (Linux: default of net.ipv4.ip_local_port_range). */
 #define FIRST_PORT 32768u
 #define PORTS      (60999u - FIRST_PORT + 1)
+/* Addresses of a host at which an ID may have a port. */
+#define MAX_GIDS 16u
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -157,8 +159,8 @@ conflict(const struct ucma_id *id, const union ucma_addr *a, bool reuse, const s
 	return memcmp(x, y, 16) == 0 ? -EADDRINUSE : 0;
 }
 
-int
-ucma_port_check(const struct ucma_id *id, const union ucma_addr *a, bool reuse)
+static int
+port_check(const struct ucma_id *id, const union ucma_addr *a, bool reuse)
 {
 	const struct ucma *u = id->u;
 	int ret = 0;
@@ -170,24 +172,88 @@ ucma_port_check(const struct ucma_id *id, const union ucma_addr *a, bool reuse)
 	return ret;
 }
 
+/* Returns true if an ID that is bound to all addresses of a family has the GID. */
+static bool
+any_has(const struct ucma_id *id, const union ucma_addr *a, const uint8_t gid[16])
+{
+	const bool v4 = memcmp(gid, mapped, sizeof(mapped)) == 0;
+
+	return a->sa.sa_family == AF_INET ? v4 : !v4 || !id->afonly;
+}
+
+/* Takes the port of @a from the other processes of the host, at each of its addresses. */
 static int
-choose_port(const struct ucma_id *id, union ucma_addr *a)
+take_port(struct ucma_id *id, const union ucma_addr *a)
+{
+	const struct ucma_attr *attr = &id->u->attr;
+	const bool any = ucma_addr_is_any(a);
+	uint8_t gids[MAX_GIDS][16];
+	struct bb_gid g;
+	uint32_t i, n = 0;
+
+	if (attr->ops->port_take == NULL || id->port != NULL)
+		return 0;
+	if (!any)
+		ucma_addr_gid(a, gids[n++]);
+	for (i = 0; any && i < attr->gids && n < MAX_GIDS; i++)
+		if (attr->ops->gid(attr->ctx, i, &g) == 0 && g.type == BB_GID_ROCE_V2 &&
+		    any_has(id, a, g.raw))
+			memcpy(gids[n++], g.raw, 16);
+	return attr->ops->port_take(attr->ctx, gids, n, any, (uint32_t)ucma_service_id(id, a),
+				    &id->port);
+}
+
+static void
+give_port(struct ucma_id *id)
+{
+	if (id->port != NULL)
+		id->u->attr.ops->port_give(id->u->attr.ctx, id->port);
+	id->port = NULL;
+}
+
+int
+ucma_listen_port(struct ucma_id *id)
+{
+	/* A listener has its port alone (Linux: rdma_listen() of core/cma.c). */
+	int ret = id->reuseaddr ? port_check(id, &id->src, false) : 0;
+
+	return ret != 0 ? ret : take_port(id, &id->src);
+}
+
+/*
+ * Checks that an ID may have a port. Takes the port if @take is true. An ID that allows others to
+ * share its port takes it when it listens, so that processes may share it, too.
+ */
+static int
+get_port(struct ucma_id *id, const union ucma_addr *a, bool take)
+{
+	int ret = port_check(id, a, id->reuseaddr);
+
+	if (ret == 0 && take)
+		ret = take_port(id, a);
+	if (ret == 0 && id->reuseaddr)
+		give_port(id);
+	return ret;
+}
+
+static int
+choose_port(struct ucma_id *id, union ucma_addr *a, bool take)
 {
 	const uint32_t start = (uint32_t)(ucma_random(id->u) % PORTS);
+	int ret = -EADDRNOTAVAIL;
 	uint32_t i;
 
-	for (i = 0; i < PORTS; i++) {
+	for (i = 0; i < PORTS && (ret == -EADDRNOTAVAIL || ret == -EADDRINUSE); i++) {
 		set_port(a, (uint16_t)(FIRST_PORT + (start + i) % PORTS));
-		if (ucma_port_check(id, a, id->reuseaddr) == 0)
-			return 0;
+		ret = get_port(id, a, take);
 	}
-	return -EADDRNOTAVAIL;
+	return ret == -EADDRINUSE ? -EADDRNOTAVAIL : ret;
 }
 
 /* ---- Bind */
 
 int
-ucma_bind_to(struct ucma_id *id, const union ucma_addr *asked)
+ucma_bind_to(struct ucma_id *id, const union ucma_addr *asked, bool take)
 {
 	union ucma_addr a = *asked;
 	bool has_dev = false;
@@ -211,8 +277,7 @@ ucma_bind_to(struct ucma_id *id, const union ucma_addr *asked)
 	/* Linux's rdma_bind_addr() sets the option by the family, unless the program has set it. */
 	if (!id->afonly_set)
 		id->afonly = a.sa.sa_family == AF_INET;
-	ret = ucma_addr_port(&a) == 0 ? choose_port(id, &a)
-				      : ucma_port_check(id, &a, id->reuseaddr);
+	ret = ucma_addr_port(&a) == 0 ? choose_port(id, &a, take) : get_port(id, &a, take);
 	if (ret != 0)
 		return ret;
 	id->src = a;
@@ -233,7 +298,7 @@ ucma_bind_ip(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	int ret = ucma_id_find(f, c->bind_ip.id, &id);
 
 	(void)out;
-	return ret != 0 ? ret : ucma_bind_to(id, &a);
+	return ret != 0 ? ret : ucma_bind_to(id, &a, true);
 }
 
 /* Copies an address from a command that also gives the address's length. Returns 0, or -EINVAL if
@@ -256,7 +321,7 @@ ucma_bind(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	(void)out;
 	if (ret == 0)
 		ret = ucma_id_find(f, c->bind.id, &id);
-	return ret != 0 ? ret : ucma_bind_to(id, &a);
+	return ret != 0 ? ret : ucma_bind_to(id, &a, true);
 }
 
 /* ---- The way to a destination */
@@ -267,7 +332,7 @@ query(struct ucma_id *id)
 {
 	struct ucma *u = id->u;
 	uint64_t opening;
-	int ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid, &opening);
+	int ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid, 0, &opening);
 
 	if (ret == -EAGAIN) {
 		if (u->now < id->deadline)
@@ -312,7 +377,8 @@ resolve(struct ucma_id *id, const union ucma_addr *src, const union ucma_addr *t
 	int ret = no_loopback(u, &dst);
 
 	if (ret == 0 && id->state == UCMA_IDLE)
-		ret = ucma_bind_to(id, ucma_addr_len(&src->sa) != 0 ? src : &from);
+		ret = ucma_bind_to(id, ucma_addr_len(&src->sa) != 0 ? src : &from,
+				   ucma_addr_len(&src->sa) != 0 && ucma_addr_port(src) != 0);
 	if (ret != 0)
 		return ret;
 	if (id->state != UCMA_BOUND || id->src.sa.sa_family != dst.sa.sa_family)

@@ -263,6 +263,7 @@ ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 /* An answer of ucma_ops.reach() in a pass of ucma_peers_check(). */
 struct answer {
 	uint8_t gid[16];
+	uint32_t qpns; /* QPN without its lowest log_qpns bits, which stands for a process */
 	uint64_t opening;
 	int ret;
 };
@@ -272,16 +273,19 @@ struct answer {
 static const struct answer *
 ask(const struct ucma *u, const struct ucma_id *id, struct answer *table, uint32_t *n)
 {
+	const uint32_t qpn = id->qp.remote_qpn, qpns = qpn >> u->attr.log_qpns;
 	struct answer *to;
 	uint32_t i;
 
 	for (i = 0; i < *n; i++)
-		if (memcmp(table[i].gid, id->dgid, sizeof(table[i].gid)) == 0)
+		if (table[i].qpns == qpns &&
+		    memcmp(table[i].gid, id->dgid, sizeof(table[i].gid)) == 0)
 			return &table[i];
 	to = &table[*n < ASKED ? (*n)++ : ASKED - 1];
 	memcpy(to->gid, id->dgid, sizeof(to->gid));
+	to->qpns = qpns;
 	to->opening = 0;
-	to->ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid, &to->opening);
+	to->ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid, qpn, &to->opening);
 	return to;
 }
 

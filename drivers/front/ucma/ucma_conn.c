@@ -78,12 +78,11 @@ ucma_listen(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 
 	(void)out;
 	if (ret == 0 && id->state == UCMA_IDLE)
-		ret = ucma_bind_to(id, &any);
+		ret = ucma_bind_to(id, &any, true);
 	if (ret == 0 && id->state != UCMA_BOUND)
 		ret = -EINVAL;
-	/* A listener has its port alone (Linux: rdma_listen() of core/cma.c). */
-	if (ret == 0 && id->reuseaddr)
-		ret = ucma_port_check(id, &id->src, false);
+	if (ret == 0)
+		ret = ucma_listen_port(id);
 	if (ret != 0)
 		return ret;
 	id->reuseaddr = false;

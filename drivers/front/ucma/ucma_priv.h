@@ -78,6 +78,7 @@ struct ucma_id {
 	union ucma_addr src, dst;
 	uint8_t sgid[16], dgid[16];
 	uint32_t sgid_index;
+	void *port;   /* port that the process has taken for the ID, NULL if none */
 	bool has_dev; /* sgid and sgid_index are valid: the ID has a device */
 	uint32_t events_reported;
 	int backlog;                    /* requests that a listener may still queue */
@@ -178,14 +179,16 @@ void ucma_addr_from_gid(union ucma_addr *a, const uint8_t gid[16], uint16_t port
 bool ucma_addr_is_any(const union ucma_addr *a);
 /* Finds a RoCE v2 entry of the GID table. Returns false if there is none. */
 bool ucma_gid_find(struct ucma *u, const uint8_t gid[16], uint32_t *index);
-/* Binds an ID in state IDLE. Returns 0 or a negative errno. */
-int ucma_bind_to(struct ucma_id *id, const union ucma_addr *a);
 /*
- * Returns 0 if no other ID has the port of @a; -EADDRNOTAVAIL if one of the two is at all
- * addresses; -EADDRINUSE if both are at one address. @reuse: IDs may share the port if they allow
- * it.
+ * Binds an ID in state IDLE. @take: other processes of the host cannot have the port then. Without
+ * it the port is the source port of a connection. Returns 0 or a negative errno.
  */
-int ucma_port_check(const struct ucma_id *id, const union ucma_addr *a, bool reuse);
+int ucma_bind_to(struct ucma_id *id, const union ucma_addr *a, bool take);
+/*
+ * Takes the port of an ID that begins to listen. Returns -EADDRINUSE or -EADDRNOTAVAIL if another
+ * ID, or another process of the host, has the port.
+ */
+int ucma_listen_port(struct ucma_id *id);
 /* Looks again at IDs that wait for the way to their destination. */
 void ucma_addr_tick(struct ucma *u);
 ucma_fn ucma_bind_ip, ucma_bind, ucma_resolve_ip, ucma_resolve_addr, ucma_resolve_route;

@@ -125,7 +125,7 @@ fill_device(struct uverbs_file *f, struct ib_uverbs_query_device_resp *to)
 		.vendor_part_id = VENDOR_PART_ID,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = ~(uint64_t)4095,
-		.max_qp = 1 << 17,
+		.max_qp = 1 << bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_QP),
 		.max_qp_wr = 1 << 15,
 		.max_sge = 30,
 		.max_sge_rd = 30,

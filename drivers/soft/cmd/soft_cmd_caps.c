@@ -25,7 +25,8 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_MAX_RMP, opts->no_srq ? 0 : SOFT_LOG_MAX_RMP);
 	set(caps, BB_PRM_HCA_BASIC_CYCLIC, !opts->no_srq);
 	set(caps, BB_PRM_HCA_LOG_MAX_QP_SZ, SOFT_LOG_MAX_QP_SZ);
-	set(caps, BB_PRM_HCA_LOG_MAX_QP, SOFT_LOG_MAX_QP);
+	set(caps, BB_PRM_HCA_LOG_MAX_QP,
+	    opts->port.host[0] != '\0' ? SOFT_LOG_QPNS : SOFT_LOG_MAX_QP);
 	set(caps, BB_PRM_HCA_EVENT_CAP, 1);
 	set(caps, BB_PRM_HCA_LOG_MAX_CQ_SZ, SOFT_LOG_MAX_CQ_SZ);
 	set(caps, BB_PRM_HCA_LOG_MAX_CQ, SOFT_LOG_MAX_CQ);

@@ -403,8 +403,10 @@ next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_q
 	if (ret == 0 && t->op == BB_PRM_OP_RTR2RTS_QP)
 		ret = check_rts(cmd, image);
 	if (ret == 0 && t->op == BB_PRM_OP_INIT2RTR_QP)
-		*peer = qp->st == BB_PRM_QP_ST_UD ? NULL
-						  : soft_cmd_find_peer(cmd, qp, image + ADS_IN_QPC);
+		*peer = qp->st == BB_PRM_QP_ST_UD
+				? NULL
+				: soft_cmd_find_peer(cmd, qp, image + ADS_IN_QPC,
+						     bb_prm_get(image, BB_PRM_QPC_REMOTE_QPN));
 	return ret;
 }
 

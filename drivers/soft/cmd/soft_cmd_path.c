@@ -87,7 +87,8 @@ soft_cmd_check_path(struct soft_cmd *cmd, const uint8_t *ads)
 }
 
 struct soft_dev *
-soft_cmd_find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *ads)
+soft_cmd_find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *ads,
+		   uint32_t remote_qpn)
 {
 	const uint8_t *gid = bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP);
 	char text[INET6_ADDRSTRLEN];
@@ -105,7 +106,7 @@ soft_cmd_find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t
 	}
 	if (cmd->dev->shm != NULL) {
 		/* The process of the peer may start later. */
-		int ret = soft_shm_reach(cmd->dev, gid, true);
+		int ret = soft_shm_reach(cmd->dev, gid, soft_shm_slot_of(remote_qpn), true);
 
 		if (ret != 0 && ret != -EAGAIN)
 			SOFT_LOG(NOTICE, "%s: QP 0x%x: cannot reach the peer's GID %s yet: %s",

@@ -50,6 +50,7 @@
 #include "soft_opts.h"
 
 #define SOFT_LOG_MAX_QP     17
+#define SOFT_FIRST_QPN      0x100 /* lower QPNs are reserved, as QP0 and QP1 */
 #define SOFT_LOG_MAX_CQ     16
 #define SOFT_LOG_MAX_MKEY   20
 #define SOFT_LOG_MAX_CQ_SZ  22

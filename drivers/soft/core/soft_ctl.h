@@ -254,10 +254,10 @@ int soft_random(struct soft_random *r, uint64_t *value);
  * below @start. Returns 0 or -ENOMEM.
  */
 int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t start, uint32_t size);
-/*
- * Frees all numbers and sets new limits. @size must not exceed the size given to soft_draw_init().
- */
+/* Frees all numbers and sets new limits. There are never more than after soft_draw_init(). */
 void soft_draw_resize(struct soft_draw *d, uint32_t start, uint32_t size);
+/* Does the same with another first number. */
+void soft_draw_move(struct soft_draw *d, uint32_t first, uint32_t size);
 /*
  * Allocates a random free number. Returns 0, -ENOSPC if no number is free, or -EIO if there are no
  * random bits.
@@ -590,7 +590,7 @@ int soft_cmd_check_path(struct soft_cmd *cmd, const uint8_t *ads);
  * logs it and returns NULL: the transition succeeds, and messages to the peer are lost.
  */
 struct soft_dev *soft_cmd_find_peer(struct soft_cmd *cmd, const struct soft_qp *qp,
-				    const uint8_t *ads);
+				    const uint8_t *ads, uint32_t remote_qpn);
 
 /* Offsets of the QP context and of its address path in a mailbox. */
 #define SOFT_QPC_AT 0x18

@@ -38,12 +38,13 @@ uint32_t soft_dm_page(const struct mlx5_dm *dm);
 uint32_t soft_clock_khz(void);
 
 /*
- * Finds out which opening of its device a peer in shared memory has now: *opening differs between
- * two openings of an address. It is 0 for an address of the device itself and without option shm.
- * Never waits. Any thread. Returns 0; -EAGAIN while the answer is not known; -EHOSTUNREACH if no
- * process has the address; or another negative errno.
+ * Finds out which opening of its device the peer with a QPN of an address has now, in shared
+ * memory: *opening differs between two openings. It is 0 for the device itself, for QPN 0 of an
+ * address that processes share, and without option shm. Never waits. Any thread. Returns 0; -EAGAIN
+ * while the answer is not known; -EHOSTUNREACH if no process has the address or the QPN; or another
+ * negative errno.
  */
-int soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint64_t *opening);
+int soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint32_t qpn, uint64_t *opening);
 
 /*
  * Writes the packets that the option capture has collected. For a process that exits with the
@@ -97,6 +98,28 @@ void soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn);
 void soft_share_pause(struct mlx5_ctx *ctx);
 void soft_share_resume(struct mlx5_ctx *ctx);
 
+/* log2 of the QPNs of a process that shares its address with others of its host (option host). */
+#define SOFT_LOG_QPNS 10
+/* Bits at the top of a communication ID that say which process of a host has the connection. */
+#define SOFT_ID_PREFIX_BITS 8
+/*
+ * Returns the prefix of the communication IDs of the process, 0 if the device shares no address
+ * (option host): its IDs may have any value.
+ */
+uint32_t soft_id_prefix(const struct mlx5_ctx *ctx);
+/* A service ID of rdma_cm that a process of a host has: a port. */
+struct soft_service;
+/*
+ * Takes a service ID for the process, at @n addresses of its host. REQs and SIDR_REQs for it then
+ * arrive in this process. @any: the addresses are all that the host has. Returns 0;
+ * -EADDRINUSE if another process of the host has it at one of the addresses; -EADDRNOTAVAIL if
+ * one of the two processes has it at all addresses, as Linux's rdma_cm; or another negative errno.
+ * Sets *service to NULL if the device shares no address. Any thread.
+ */
+int soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n, bool any,
+		      uint32_t service_id, struct soft_service **service);
+/* Gives a service ID back. @service may be NULL. */
+void soft_service_give(struct soft_service *service);
 /* Functions with which an idle device's thread waits for a doorbell (option mmap). */
 struct soft_doorbell_ops {
 	/*

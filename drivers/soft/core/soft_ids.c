@@ -102,6 +102,14 @@ soft_draw_resize(struct soft_draw *d, uint32_t start, uint32_t size)
 	d->head = 0;
 }
 
+void
+soft_draw_move(struct soft_draw *d, uint32_t first, uint32_t size)
+{
+	memset(d->order, 0, d->n * sizeof(*d->order));
+	d->first = first;
+	soft_draw_resize(d, size, size);
+}
+
 /* Returns the ring index of the @i-th free number. */
 static uint32_t
 ring_index(const struct soft_draw *d, uint32_t i)

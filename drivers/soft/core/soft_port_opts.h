@@ -84,13 +84,15 @@ struct soft_port_opts {
 	char shm[SOFT_PORT_FABRIC]; /* fabric (devices that share memory) to join, "" for none */
 	uint32_t shm_uid;           /* another trusted uid, besides the process's own */
 	bool shm_uid_given;
+	/* host, whose devices share their addresses with the option host; "" for none */
+	char host[SOFT_PORT_FABRIC];
 	bool shm_packets; /* requests always go as packets, never by access to peers' memory */
 };
 
 #define SOFT_PORT_OPTS_KNOWN                                                                       \
 	"port=ETHDEV, ip=ADDRESS/PREFIX (again for more), vlan=1..4094, "                          \
 	"mtu=256|512|1024|2048|4096, framesz=358..9728, neigh=ADDRESS@MAC (again for more), "      \
-	"shm=FABRIC, shm_uid=UID, shm_packets"
+	"shm=FABRIC, shm_uid=UID, shm_packets, host=NAME"
 
 /* Returns true if @key names an option of SOFT_PORT_OPTS_KNOWN. */
 bool soft_port_opt_known(const char *key);

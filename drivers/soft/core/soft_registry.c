@@ -58,8 +58,8 @@ ctl_create(void)
 	    ctl->rmps != NULL &&
 	    /* Index 1 is never used, because key 0x100 ends a scatter list. */
 	    soft_draw_init(&ctl->mkey_draw, 0x10, SOFT_FEW_MKEYS, 1u << SOFT_LOG_MAX_MKEY) == 0 &&
-	    soft_draw_init(&ctl->qp_draw, 0x100, 1u << SOFT_LOG_MAX_QP, 1u << SOFT_LOG_MAX_QP) ==
-		    0 &&
+	    soft_draw_init(&ctl->qp_draw, SOFT_FIRST_QPN, 1u << SOFT_LOG_MAX_QP,
+			   1u << SOFT_LOG_MAX_QP) == 0 &&
 	    soft_ids_init(&ctl->cq_ids, 0x400, 1u << SOFT_LOG_MAX_CQ) == 0 &&
 	    soft_ids_init(&ctl->pd_ids, 0x20, 1u << SOFT_LOG_MAX_PD) == 0 &&
 	    soft_ids_init(&ctl->umem_ids, 0x1000, 1u << SOFT_LOG_MAX_UMEM) == 0 &&

@@ -13,6 +13,7 @@
 #include "soft_capture.h"
 #include "soft_ctl.h"
 #include "soft_dm.h"
+#include "soft_hooks.h"
 #include "soft_link.h"
 #include "soft_netif.h"
 #include "soft_shm.h"
@@ -130,6 +131,8 @@ numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
 			 " lets peers predict QP numbers and keys: give seed= in tests only",
 			 dev->name, opts->seed);
 	ctl->random = (struct soft_random){.seeded = opts->seeded, .state = opts->seed};
+	if (opts->port.host[0] != '\0' || ctl->qp_draw.first != SOFT_FIRST_QPN)
+		soft_draw_move(&ctl->qp_draw, SOFT_FIRST_QPN, 1u << SOFT_LOG_MAX_QP);
 	if (opts->seeded) {
 		/*
 		 * Clear the whole table, because the ring of mkey_draw may have been larger before.
@@ -207,6 +210,10 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 		ret = soft_shm_start(dev);
 		if (ret != 0)
 			goto close_capture;
+		/* Processes that share an address have QPNs of their own. */
+		if (dev->shm->slot != SOFT_SHM_ALL)
+			soft_draw_move(&dev->ctl->qp_draw, dev->shm->slot << SOFT_LOG_QPNS,
+				       (dev->shm->slot + 1) << SOFT_LOG_QPNS);
 	}
 	if (opts->progress == SOFT_PROGRESS_INLINE)
 		return 0;

@@ -140,7 +140,7 @@ soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const ui
 		return 0;
 	if (dev->netif != NULL)
 		return soft_netif_ready(dev, dgid);
-	return dev->shm != NULL ? soft_shm_reach(dev, dgid, false) : 0;
+	return dev->shm != NULL ? soft_shm_reach(dev, dgid, SOFT_SHM_ANY, false) : 0;
 }
 
 void
@@ -150,14 +150,19 @@ soft_flush(struct mlx5_ctx *ctx)
 }
 
 int
-soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint64_t *opening)
+soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint32_t qpn, uint64_t *opening)
 {
+	const uint32_t slot = soft_shm_slot_of(qpn);
 	struct soft_dev *dev = soft_ctx(ctx)->dev;
 
 	*opening = 0;
-	if (dev->shm == NULL || soft_dev_has_gid(dev, gid))
+	if (dev->shm == NULL)
 		return 0;
-	return soft_shm_opening(dev, gid, opening);
+	/* An address of the device may also be that of another process of its host. */
+	if (soft_dev_has_gid(dev, gid) &&
+	    (dev->shm->slot == SOFT_SHM_ALL || slot == SOFT_SHM_ANY || slot == dev->shm->slot))
+		return 0;
+	return soft_shm_opening(dev, gid, slot, opening);
 }
 
 /*

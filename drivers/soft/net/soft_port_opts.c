@@ -14,8 +14,8 @@
 #include "soft.h"
 #include "soft_port_opts.h"
 
-static const char *const keys[] = {"port",  "ip",  "vlan",    "mtu",        "framesz",
-				   "neigh", "shm", "shm_uid", "shm_packets"};
+static const char *const keys[] = {"port",  "ip",  "vlan",    "mtu",         "framesz",
+				   "neigh", "shm", "shm_uid", "shm_packets", "host"};
 
 bool
 soft_port_opt_known(const char *key)
@@ -250,6 +250,8 @@ soft_port_opt(const char *dev, const char *key, const char *value, struct soft_p
 		ret = parse_number(value, 1, 4094, &o->vlan);
 	} else if (strcmp(key, "shm") == 0) {
 		ret = parse_fabric(value, o->shm);
+	} else if (strcmp(key, "host") == 0) {
+		ret = parse_fabric(value, o->host);
 	} else if (strcmp(key, "shm_uid") == 0) {
 		ret = parse_number(value, 0, UINT32_MAX - 1, &o->shm_uid);
 		o->shm_uid_given = true;
@@ -274,8 +276,8 @@ soft_port_opts_check(const char *dev, const struct soft_port_opts *o)
 {
 	uint32_t l3;
 
-	if (o->shm[0] == '\0' && (o->shm_uid_given || o->shm_packets)) {
-		SOFT_LOG(ERR, "%s: shm_uid and shm_packets need the option shm=FABRIC", dev);
+	if (o->shm[0] == '\0' && (o->shm_uid_given || o->shm_packets || o->host[0] != '\0')) {
+		SOFT_LOG(ERR, "%s: shm_uid, shm_packets and host need the option shm=FABRIC", dev);
 		return -EINVAL;
 	}
 	if (o->shm[0] != '\0') {
@@ -316,9 +318,10 @@ soft_port_opts_equal(const struct soft_port_opts *a, const struct soft_port_opts
 	uint32_t i;
 
 	if (strcmp(a->name, b->name) != 0 || strcmp(a->shm, b->shm) != 0 ||
-	    a->shm_packets != b->shm_packets || a->shm_uid_given != b->shm_uid_given ||
-	    a->shm_uid != b->shm_uid || a->n_ip != b->n_ip || a->vlan != b->vlan ||
-	    a->mtu != b->mtu || a->framesz != b->framesz || a->n_neigh != b->n_neigh)
+	    strcmp(a->host, b->host) != 0 || a->shm_packets != b->shm_packets ||
+	    a->shm_uid_given != b->shm_uid_given || a->shm_uid != b->shm_uid ||
+	    a->n_ip != b->n_ip || a->vlan != b->vlan || a->mtu != b->mtu ||
+	    a->framesz != b->framesz || a->n_neigh != b->n_neigh)
 		return false;
 	for (i = 0; i < a->n_ip; i++)
 		if (memcmp(a->ip[i].addr, b->ip[i].addr, 16) != 0 ||

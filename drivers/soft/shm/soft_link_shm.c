@@ -20,8 +20,9 @@
 #include "soft_shm.h"
 #include "soft_wire.h"
 
-#define BURST   32u
-#define UDP_LEN 8u
+#define BURST    32u
+#define UDP_LEN  8u
+#define DETH_LEN 8u
 /* If an engine is polled without a pause, one of this number of polls reads the clock. */
 #define CLOCK_POLLS 16u
 #define CLOCK_NS    (SOFT_SHM_CHORES_NS / 4)
@@ -30,51 +31,87 @@ static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets
 
 /* ---- Sending */
 
-/* Retries a connection at intervals, because a process may now own the address. */
-static enum soft_link_sent
-link_shm_reconnect(struct soft_shm *shm, struct soft_shm_tx *tx)
+/*
+ * Connects to a slot of an address for the first time, or again, because a process may now own the
+ * address. @tx: idle connection to it, NULL if there is none. Attempts have intervals.
+ */
+static __rte_noinline enum soft_link_sent
+link_shm_reconnect(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot,
+		   const struct soft_shm_tx *tx)
 {
-	uint64_t now = rte_rdtsc();
-	uint32_t i, n;
-
-	if (now < __atomic_load_n(&tx->next_attempt, __ATOMIC_RELAXED) ||
+	if ((tx != NULL && rte_rdtsc() < __atomic_load_n(&tx->next_attempt, __ATOMIC_RELAXED)) ||
 	    pthread_mutex_trylock(&shm->lock) != 0)
 		return SOFT_LINK_LOST;
-	n = shm->n_tx;
-	for (i = 0; i < n; i++)
-		if (shm->tx[i] == tx)
-			(void)soft_shm_tx_connect(shm, i, now);
+	(void)soft_shm_tx_reach(shm, gid, slot);
 	pthread_mutex_unlock(&shm->lock);
-	return tx->state == SOFT_SHM_IDLE ? SOFT_LINK_LOST : SOFT_LINK_FULL;
+	tx = soft_shm_find(shm, gid, slot);
+	return tx == NULL || tx->state == SOFT_SHM_IDLE ? SOFT_LINK_LOST : SOFT_LINK_FULL;
 }
 
 /*
- * Finds the connection to an address. Returns SOFT_LINK_SENT if the ring takes a packet with this
- * opcode. During the handshake it takes packets of unreliable transports, because the sender need
- * not wait for their arrival: it may close. Other packets wait, so that the time in which the peer
- * does not accept the connection does not count as their retries.
+ * Finds the connection to a slot of an address. Returns SOFT_LINK_SENT if the ring takes a packet
+ * with this opcode. During the handshake it takes packets of unreliable transports, because the
+ * sender need not wait for their arrival: it may close. Other packets wait, so that the time in
+ * which the peer does not accept the connection does not count as their retries.
  */
 static enum soft_link_sent
-link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
-	    uint8_t opcode, struct soft_shm_tx **out)
+link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, uint32_t slot,
+	    const uint8_t mac[6], uint8_t opcode, struct soft_shm_tx **out)
 {
 	struct soft_shm *shm = e->dev->shm;
-	struct soft_shm_tx *tx = soft_shm_find(shm, net->dst);
+	struct soft_shm_tx *tx = soft_shm_find(shm, net->dst, slot);
+	const struct soft_shm_tx *known = tx;
 
-	if (unlikely(tx == NULL || net->hop_limit == 0 ||
+	/* An address that was resolved has at least one connection. */
+	if (unlikely(tx == NULL))
+		known = soft_shm_find(shm, net->dst, SOFT_SHM_ANY);
+	if (unlikely(known == NULL || net->hop_limit == 0 ||
 		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
 		return SOFT_LINK_LOST;
-	if (unlikely(memcmp(mac, tx->mac, sizeof(tx->mac)) != 0))
+	if (unlikely(memcmp(mac, known->mac, sizeof(known->mac)) != 0))
 		return SOFT_LINK_LOST;
 	*out = tx;
+	if (unlikely(tx == NULL))
+		return link_shm_reconnect(shm, net->dst, slot, NULL);
 	switch (__atomic_load_n(&tx->state, __ATOMIC_ACQUIRE)) {
 	case SOFT_SHM_UP:
 		return SOFT_LINK_SENT;
 	case SOFT_SHM_HANDSHAKE:
 		return BB_ROCE_TYPE(opcode) == BB_ROCE_RC ? SOFT_LINK_FULL : SOFT_LINK_SENT;
 	default:
-		return link_shm_reconnect(shm, tx);
+		return link_shm_reconnect(shm, net->dst, slot, tx);
 	}
+}
+
+/*
+ * Returns the slot of a MAD's destination: see soft_shm_mad_slot(). Skips the lookup if one device
+ * has all QPNs of the address. @mad: first @len bytes of the MAD.
+ */
+static __rte_noinline uint32_t
+link_shm_mad_slot(const struct soft_shm *shm, const uint8_t gid[16], const uint8_t *mad,
+		  uint32_t len)
+{
+	const struct soft_shm_tx *tx = soft_shm_find(shm, gid, SOFT_SHM_ANY);
+
+	return tx == NULL || tx->slot == SOFT_SHM_ALL ? SOFT_SHM_ANY
+						      : soft_shm_mad_slot(shm, gid, mad, len);
+}
+
+/* Returns the slot of a packet's destination. */
+static inline uint32_t
+link_shm_slot(const struct soft_shm *shm, const struct soft_link_pkt *p)
+{
+	uint8_t mad[SOFT_SHM_MAD_HEAD];
+	uint32_t i, n, len = 0;
+
+	if (likely(p->pkt->dqpn != 1))
+		return soft_shm_slot_of(p->pkt->dqpn);
+	for (i = 0; i < p->n; i++) {
+		n = RTE_MIN((uint32_t)p->iov[i].len, (uint32_t)sizeof(mad) - len);
+		memcpy(mad + len, p->iov[i].p, n);
+		len += n;
+	}
+	return link_shm_mad_slot(shm, p->to->net.dst, mad, len);
 }
 
 /*
@@ -100,14 +137,15 @@ link_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *inde
  * On failure returns NULL, and *sent is the packet's result.
  */
 static struct soft_ring_rec *
-link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
-	       uint8_t opcode, uint32_t len, struct soft_shm_tx **out, enum soft_link_sent *sent)
+link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, uint32_t slot,
+	       const uint8_t mac[6], uint8_t opcode, uint32_t len, struct soft_shm_tx **out,
+	       enum soft_link_sent *sent)
 {
 	struct soft_ring_rec *rec = NULL;
-	struct soft_shm_tx *tx;
+	struct soft_shm_tx *tx = NULL;
 	uint8_t sgid = 0;
 
-	*sent = link_shm_to(e, net, mac, opcode, &tx);
+	*sent = link_shm_to(e, net, slot, mac, opcode, &tx);
 	if (unlikely(*sent != SOFT_LINK_SENT))
 		return NULL;
 	if (unlikely(!link_shm_source(e->dev, net->src, &sgid) || len > SOFT_RING_MAX)) {
@@ -174,7 +212,8 @@ link_shm_send(struct soft_engine *e, const struct soft_link_pkt *p)
 
 	hdr_len = bb_roce_build(hdr, p->pkt);
 	len = hdr_len + p->pkt->len + pad;
-	rec = link_shm_begin(e, &p->to->net, p->to->mac, p->pkt->opcode, len, &tx, &sent);
+	rec = link_shm_begin(e, &p->to->net, link_shm_slot(e->dev->shm, p), p->to->mac,
+			     p->pkt->opcode, len, &tx, &sent);
 	if (unlikely(rec == NULL))
 		return sent;
 	at = (uint8_t *)(rec + 1);
@@ -194,6 +233,9 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 {
 	const uint8_t *udp = m->data + m->ip_len, *bth = udp + UDP_LEN;
 	uint32_t len = m->len - m->ip_len - UDP_LEN - BB_ROCE_ICRC_LEN;
+	const uint32_t dqpn = soft_be32(bth + 4) & BB_ROCE_QPN_MASK;
+	const uint32_t head = BB_ROCE_BTH_LEN + DETH_LEN;
+	uint32_t slot = soft_shm_slot_of(dqpn);
 	struct soft_ring_rec *rec;
 	enum soft_link_sent sent;
 	uint8_t icrc[BB_ROCE_ICRC_LEN];
@@ -208,7 +250,9 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 		free(m);
 		return SOFT_LINK_LOST;
 	}
-	rec = link_shm_begin(e, &m->net, m->mac, bth[0], len, &tx, &sent);
+	if (dqpn == 1 && len > head)
+		slot = link_shm_mad_slot(e->dev->shm, m->net.dst, bth + head, len - head);
+	rec = link_shm_begin(e, &m->net, slot, m->mac, bth[0], len, &tx, &sent);
 	if (rec != NULL) {
 		memcpy(rec + 1, bth, len);
 		link_shm_end(tx, rec, len);
@@ -358,7 +402,7 @@ link_shm_connected(struct soft_wire *w)
 			     w->qp->engine->shm_epoch != NULL;
 	if (w->qp->st == BB_PRM_QP_ST_UD)
 		return;
-	w->shm_tx = soft_shm_find(shm, w->path.net.dst);
+	w->shm_tx = soft_shm_find(shm, w->path.net.dst, soft_shm_slot_of(w->qp->remote_qpn));
 	if (w->shm_tx != NULL)
 		sw->deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
 	w->epsn_out = &shm->dir->epsn[w->qp->qpn];

@@ -123,7 +123,7 @@ listen_all(struct soft_shm *shm)
 	for (; soft_shm_gid(o, shm->n_listeners, gid); shm->n_listeners++) {
 		int *sock = &shm->listener[shm->n_listeners];
 
-		ret = soft_shm_listen(o->shm, gid, sock, &pid);
+		ret = soft_shm_listen(o->shm, gid, shm->slot, sock, &pid);
 		if (ret == -EADDRINUSE) {
 			SOFT_LOG(ERR,
 				 "%s: shm=%s: process %d already uses the address of this device's "
@@ -165,6 +165,7 @@ destroy(struct soft_shm *shm)
 	}
 	for (i = 0; i < shm->n_listeners; i++)
 		close(shm->listener[i]);
+	soft_shm_slot_give(shm);
 	for (i = 0; i < SOFT_SHM_SEGS; i++)
 		if (shm->seg[i].refs != 0)
 			close(shm->seg[i].fd);
@@ -218,7 +219,15 @@ soft_shm_start(struct soft_dev *dev)
 	shm->dir->version = SOFT_SHM_VERSION;
 	shm->dir->fences = soft_shm_fenced();
 	shm->dir->opening = rte_rdtsc();
-	ret = listen_all(shm);
+	/*
+	 * A device that does not share its addresses listens first, so that the log names the
+	 * process that has an address.
+	 */
+	ret = dev->opts.port.host[0] != '\0' ? soft_shm_slot_take(shm) : 0;
+	if (ret == 0)
+		ret = listen_all(shm);
+	if (ret == 0 && dev->opts.port.host[0] == '\0')
+		ret = soft_shm_slot_take(shm);
 	if (ret != 0)
 		goto fail;
 	dev->shm = shm;

@@ -24,6 +24,7 @@
 #include "soft_shm_mem.h"
 #include "soft_shm_msg.h"
 #include "soft_shm_ring.h"
+#include "soft_shm_slot.h"
 #include "soft_wire.h"
 
 #define SOFT_SHM_CHORES_NS 1000000u  /* Interval of socket checks, ns. */
@@ -75,9 +76,9 @@ struct soft_shm_window {
 #define SOFT_SHM_LAST_NS UINT64_C(1000000000)
 
 /*
- * A connection that this device made, to send to one address. The connection lives until the device
- * is closed, because the device does not learn when the last address vector with that address is
- * destroyed.
+ * A connection that this device made, to send to one address, or to one slot of an address that
+ * several processes share (soft_shm_slot.h). The connection lives until the device is closed,
+ * because the device does not learn when the last address vector with that address is destroyed.
  */
 struct soft_shm_tx {
 	rte_ticketlock_t lock;
@@ -85,6 +86,7 @@ struct soft_shm_tx {
 	uint32_t state;
 	uint32_t deaths; /* Number of times the peer disconnected or died. __atomic */
 	uint8_t dst[16];
+	uint32_t slot;  /* Slot of dst, or SOFT_SHM_ALL. */
 	uint8_t mac[6]; /* MAC that belongs to dst. */
 	/* Protected by the connection's lock. */
 	struct soft_ring_tx ring;
@@ -151,6 +153,9 @@ struct soft_shm {
 	int epoll;
 	int listener[SOFT_SHM_GIDS];
 	uint32_t n_listeners;
+	uint32_t slot; /* Slot of the addresses that the device has, or SOFT_SHM_ALL. */
+	int mark[2 * SOFT_SHM_GIDS]; /* Sockets that mark the slot as used. */
+	uint32_t n_marks;
 	int dir_fd;
 	struct soft_shm_dir *dir;
 	bool slot_used[SOFT_SHM_ENGINES];
@@ -324,26 +329,30 @@ soft_shm_rouse(struct soft_shm_tx *tx)
 /* ---- soft_shm_tx.c */
 
 /*
- * Connects to an address, unless a connection exists or is being made. Returns 0 if packets can be
- * sent: those of unreliable transports arrive even if this device closes at once, others wait for
- * the end of the handshake. Never waits and does not log that the address has no owner: returns
- * -EAGAIN if the peer's queue of connections is full, else the errors of soft_shm_resolve(). If no
- * process owns the address now and @keep is true, retains the entry for the connection, so that a
- * later owner of the address can be reached. Takes soft_shm.lock.
+ * Connects to the device with the QPNs of @slot of an address, unless a connection exists or is
+ * being made. Returns 0 if packets can be sent: those of unreliable transports arrive even if this
+ * device closes at once, others wait for the end of the handshake. Never waits and does not log
+ * that the address has no owner: returns -EAGAIN if the peer's queue of connections is full, else
+ * the errors of soft_shm_resolve(). If no process owns the address now and @keep is true, retains
+ * an entry for the connection, so that a later owner of the address can be reached. Takes
+ * soft_shm.lock.
  */
-int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep);
+int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], uint32_t slot, bool keep);
+/* Does the same with @keep. Under soft_shm.lock. */
+int soft_shm_tx_reach(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot);
 /*
- * Connects as soft_shm_reach() does, and sets *opening to soft_shm_dir.opening of the peer. Returns
- * -EAGAIN also while the handshake is in progress.
+ * Connects as soft_shm_reach() does, and sets *opening to soft_shm_dir.opening of the peer; to 0 if
+ * @slot is SOFT_SHM_ANY and processes share the address. Returns -EAGAIN also while the handshake
+ * is in progress.
  */
-int soft_shm_opening(struct soft_dev *dev, const uint8_t gid[16], uint64_t *opening);
+int soft_shm_opening(struct soft_dev *dev, const uint8_t gid[16], uint32_t slot, uint64_t *opening);
 /* Returns the text for an error of soft_shm_reach(), and what to do. */
 const char *soft_shm_reach_error(int ret);
 /*
- * Returns the connection to an address, or NULL if soft_shm_reach() was never called for it. Takes
- * no lock.
+ * Returns the connection to the device with the QPNs of @slot of an address, an idle one only if
+ * there is no other. Returns NULL if soft_shm_reach() was never called for it. Takes no lock.
  */
-struct soft_shm_tx *soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16]);
+struct soft_shm_tx *soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot);
 /*
  * Starts a connection if it is idle. Returns 0 if the connection is up or in progress, or a
  * negative errno. Under soft_shm.lock.

@@ -13,6 +13,9 @@
 #include "soft_shm_msg.h"
 
 static_assert(sizeof(struct soft_shm_msg) == 256, "all messages have one size");
+static_assert(1 + 9 + SOFT_SHM_NAME + 32 + SOFT_SHM_SUFFIX <=
+		      sizeof(((struct sockaddr_un *)NULL)->sun_path),
+	      "all names fit");
 
 /*
  * Length of the listen queue: room for a burst of connections from untrusted users. The kernel
@@ -23,7 +26,8 @@ static_assert(sizeof(struct soft_shm_msg) == 256, "all messages have one size");
 /* ---- Addresses */
 
 socklen_t
-soft_shm_address(const char *fabric, const uint8_t gid[16], struct sockaddr_un *sun)
+soft_shm_address(const char *fabric, const uint8_t gid[16], const char *suffix,
+		 struct sockaddr_un *sun)
 {
 	size_t at = 1, i;
 
@@ -38,6 +42,8 @@ soft_shm_address(const char *fabric, const uint8_t gid[16], struct sockaddr_un *
 	for (i = 0; i < 16; i++)
 		at += (size_t)snprintf(sun->sun_path + at, sizeof(sun->sun_path) - at, "%02x",
 				       gid[i]);
+	at += (size_t)snprintf(sun->sun_path + at, sizeof(sun->sun_path) - at, "%.*s",
+			       SOFT_SHM_SUFFIX - 1, suffix);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + at);
 }
 
@@ -224,11 +230,22 @@ soft_shm_peer(int sock, pid_t *pid, uid_t *uid)
 	return 0;
 }
 
+/* Builds the address at which the device with the QPNs of a slot listens. */
+static socklen_t
+slot_address(const char *fabric, const uint8_t gid[16], uint32_t slot, struct sockaddr_un *sun)
+{
+	char suffix[SOFT_SHM_SUFFIX] = "";
+
+	if (slot != 0)
+		snprintf(suffix, sizeof(suffix), "/%u", slot);
+	return soft_shm_address(fabric, gid, suffix, sun);
+}
+
 int
-soft_shm_connect(const char *fabric, const uint8_t gid[16], int *out)
+soft_shm_connect(const char *fabric, const uint8_t gid[16], uint32_t slot, int *out)
 {
 	struct sockaddr_un sun;
-	socklen_t len = soft_shm_address(fabric, gid, &sun);
+	socklen_t len = slot_address(fabric, gid, slot, &sun);
 	int sock, ret = new_socket(&sock);
 
 	if (ret != 0)
@@ -243,10 +260,10 @@ soft_shm_connect(const char *fabric, const uint8_t gid[16], int *out)
 }
 
 int
-soft_shm_listen(const char *fabric, const uint8_t gid[16], int *out, pid_t *pid)
+soft_shm_listen(const char *fabric, const uint8_t gid[16], uint32_t slot, int *out, pid_t *pid)
 {
 	struct sockaddr_un sun;
-	socklen_t len = soft_shm_address(fabric, gid, &sun);
+	socklen_t len = slot_address(fabric, gid, slot, &sun);
 	int sock, other, ret = new_socket(&sock);
 	uid_t uid;
 
@@ -256,7 +273,7 @@ soft_shm_listen(const char *fabric, const uint8_t gid[16], int *out, pid_t *pid)
 		ret = -errno;
 		close(sock);
 		*pid = 0;
-		if (ret == -EADDRINUSE && soft_shm_connect(fabric, gid, &other) == 0) {
+		if (ret == -EADDRINUSE && soft_shm_connect(fabric, gid, slot, &other) == 0) {
 			soft_shm_peer(other, pid, &uid);
 			close(other);
 		}

@@ -72,8 +72,15 @@ struct soft_shm_msg {
 	} u;
 };
 
-/* Builds the socket address of a GID on a fabric. Returns its length. */
-socklen_t soft_shm_address(const char *fabric, const uint8_t gid[16], struct sockaddr_un *sun);
+/* Bytes of the end of a socket address, including the final zero. */
+#define SOFT_SHM_SUFFIX 32
+
+/*
+ * Builds a socket address: that of a GID on a fabric, followed by @suffix. Returns its length. See
+ * soft_shm_slot.h for the suffixes.
+ */
+socklen_t soft_shm_address(const char *fabric, const uint8_t gid[16], const char *suffix,
+			   struct sockaddr_un *sun);
 
 /*
  * Checks a received message of @len bytes with @n_fds descriptors. @from_listener: the listener
@@ -96,15 +103,16 @@ int soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[
 		  const char **why);
 
 /*
- * Listens at a GID's address. Returns 0 or a negative errno. -EADDRINUSE: another process owns the
- * address. *pid identifies that process, 0 if unknown.
+ * Listens at a GID's address for the QPNs of a slot. Returns 0 or a negative errno. -EADDRINUSE:
+ * another process owns the address. *pid identifies that process, 0 if unknown.
  */
-int soft_shm_listen(const char *fabric, const uint8_t gid[16], int *sock, pid_t *pid);
+int soft_shm_listen(const char *fabric, const uint8_t gid[16], uint32_t slot, int *sock,
+		    pid_t *pid);
 /*
- * Connects to a GID's address. Returns 0 or a negative errno. -ECONNREFUSED: the GID has no owner;
- * -EAGAIN: the owner's queue is full.
+ * Connects to a GID's address, to the device with the QPNs of a slot. Returns 0 or a negative
+ * errno. -ECONNREFUSED: the address has no owner; -EAGAIN: the owner's queue is full.
  */
-int soft_shm_connect(const char *fabric, const uint8_t gid[16], int *sock);
+int soft_shm_connect(const char *fabric, const uint8_t gid[16], uint32_t slot, int *sock);
 /* Accepts a connection. Returns 0, -EAGAIN if no peer connects, or another negative errno. */
 int soft_shm_accept(int listener, int *sock);
 int soft_shm_peer(int sock, pid_t *pid, uid_t *uid);

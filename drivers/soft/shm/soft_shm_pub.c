@@ -295,22 +295,6 @@ soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn)
 	soft_shm_wait(dev);
 }
 
-/* Returns the connection that a QP's peer made, or NULL if there is none. */
-static const struct soft_shm_rx *
-rx_of(const struct soft_shm *shm, const uint8_t gid[16])
-{
-	uint32_t i, k;
-
-	for (i = 0; i < shm->n_rx; i++) {
-		const struct soft_shm_rx *rx = shm->rx[i];
-
-		for (k = 0; rx->state == SOFT_SHM_UP && k < rx->n_gids; k++)
-			if (memcmp(rx->gids[k], gid, 16) == 0)
-				return rx;
-	}
-	return NULL;
-}
-
 /*
  * Returns true if the peer's entry names this QP as its remote QP. The QPN alone is not enough,
  * because another QP could have had that number.
@@ -320,6 +304,26 @@ is_twin(const struct soft_shm_qp *p, const struct soft_qp *qp)
 {
 	return __atomic_load_n(&p->remote_qpn, __ATOMIC_RELAXED) == qp->qpn &&
 	       memcmp(p->dgid, qp->wire->path.net.src, sizeof(p->dgid)) == 0;
+}
+
+/*
+ * Returns the connection that the process of a QP's peer made, or NULL if there is none. Several
+ * processes may have the peer's address.
+ */
+static const struct soft_shm_rx *
+rx_of(const struct soft_shm *shm, const struct soft_qp *qp)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < shm->n_rx; i++) {
+		const struct soft_shm_rx *rx = shm->rx[i];
+
+		for (k = 0; rx->state == SOFT_SHM_UP && k < rx->n_gids; k++)
+			if (memcmp(rx->gids[k], qp->wire->path.net.dst, 16) == 0 &&
+			    is_twin(&rx->dir->qps[qp->remote_qpn], qp))
+				return rx;
+	}
+	return NULL;
 }
 
 /*
@@ -361,9 +365,8 @@ new_accesses(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_s
 	if (qp->wire == NULL || qp->st != BB_PRM_QP_ST_RC ||
 	    qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP)
 		return false;
-	rx = rx_of(shm, w->w.path.net.dst);
-	if (rx == NULL || !is_twin(&rx->dir->qps[qp->remote_qpn], qp) ||
-	    !read_count(&rx->dir->count[qp->remote_qpn], &now))
+	rx = rx_of(shm, qp);
+	if (rx == NULL || !read_count(&rx->dir->count[qp->remote_qpn], &now))
 		return false;
 	if (now.since != w->served.since)
 		memset(&w->served, 0, sizeof(w->served));

@@ -16,19 +16,28 @@
 static const uint64_t unread;
 
 struct soft_shm_tx *
-soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])
+soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 {
 	uint32_t i, n = __atomic_load_n(&shm->n_tx, __ATOMIC_ACQUIRE);
+	struct soft_shm_tx *idle = NULL;
 
-	for (i = 0; i < n; i++)
-		if (memcmp(shm->tx[i]->dst, gid, 16) == 0)
-			return shm->tx[i];
-	return NULL;
+	for (i = 0; i < n; i++) {
+		struct soft_shm_tx *tx = shm->tx[i];
+
+		if (memcmp(tx->dst, gid, 16) != 0 ||
+		    (tx->slot != SOFT_SHM_ALL && tx->slot != slot && slot != SOFT_SHM_ANY))
+			continue;
+		if (__atomic_load_n(&tx->state, __ATOMIC_RELAXED) != SOFT_SHM_IDLE)
+			return tx;
+		if (idle == NULL)
+			idle = tx;
+	}
+	return idle;
 }
 
 /* Creates a connection. soft_shm_find() finds it only after n_tx was increased. */
 static struct soft_shm_tx *
-tx_create(struct soft_shm *shm, const uint8_t gid[16])
+tx_create(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 {
 	struct soft_shm_tx *tx;
 
@@ -50,6 +59,7 @@ tx_create(struct soft_shm *shm, const uint8_t gid[16])
 	}
 	rte_ticketlock_init(&tx->lock);
 	memcpy(tx->dst, gid, 16);
+	tx->slot = slot;
 	soft_shm_mac(gid, tx->mac);
 	shm->tx[shm->n_tx] = tx;
 	return tx;
@@ -107,7 +117,7 @@ connect_peer(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
 {
 	char hint[SOFT_SHM_HINT];
 	uid_t uid = 0;
-	int ret = soft_shm_connect(shm->dev->opts.port.shm, tx->dst, sock);
+	int ret = soft_shm_connect(shm->dev->opts.port.shm, tx->dst, tx->slot, sock);
 
 	if (ret != 0)
 		return ret;
@@ -174,26 +184,26 @@ close_sock:
 	return ret;
 }
 
+/* Returns the index of the connection to a slot of an address, n_tx if there is none. */
 static uint32_t
-tx_index(const struct soft_shm *shm, const struct soft_shm_tx *tx)
+tx_index(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 {
 	uint32_t i = 0;
 
-	while (shm->tx[i] != tx)
+	while (i < shm->n_tx && (shm->tx[i]->slot != slot || memcmp(shm->tx[i]->dst, gid, 16) != 0))
 		i++;
 	return i;
 }
 
-/* Does the work of soft_shm_reach(). Under soft_shm.lock. */
+/* Connects to a slot of an address. Retains a new connection that fails only if @keep is true. */
 static int
-reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
+reach_slot(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, bool keep)
 {
-	struct soft_shm_tx *tx = soft_shm_find(shm, gid);
-	uint32_t i;
+	const uint32_t i = tx_index(shm, gid, slot);
+	struct soft_shm_tx *tx;
 	int ret;
 
-	if (tx != NULL) {
-		i = tx_index(shm, tx);
+	if (i < shm->n_tx) {
 		/*
 		 * First reads pending events of the connection, because the process that owned the
 		 * address may be gone. Another process may own the address now.
@@ -201,7 +211,7 @@ reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 		soft_shm_tx_event(shm, i);
 		return soft_shm_tx_connect(shm, i, rte_rdtsc());
 	}
-	tx = tx_create(shm, gid);
+	tx = tx_create(shm, gid, slot);
 	if (tx == NULL)
 		return -ENOMEM;
 	ret = soft_shm_tx_connect(shm, shm->n_tx, rte_rdtsc());
@@ -215,31 +225,71 @@ reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 	return ret;
 }
 
+/* Connects to the first process that shares an address. */
+static int
+reach_any(struct soft_shm *shm, const uint8_t gid[16])
+{
+	int ret = -ECONNREFUSED;
+	uint32_t slot;
+
+	for (slot = 1; slot < SOFT_SHM_SLOTS && ret == -ECONNREFUSED; slot++)
+		if (soft_shm_slot_used(shm, gid, slot))
+			ret = reach_slot(shm, gid, slot, false);
+	return ret;
+}
+
+/* Does the work of soft_shm_reach(). Under soft_shm.lock. */
+static int
+reach(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, bool keep)
+{
+	const struct soft_shm_tx *tx = soft_shm_find(shm, gid, slot);
+	int ret = -ECONNREFUSED;
+
+	if (tx != NULL && tx->slot != SOFT_SHM_ALL)
+		ret = reach_slot(shm, gid, tx->slot, true);
+	if (ret == -ECONNREFUSED)
+		ret = reach_slot(shm, gid, SOFT_SHM_ALL, false);
+	if (ret == -ECONNREFUSED)
+		ret = slot == SOFT_SHM_ANY ? reach_any(shm, gid)
+					   : reach_slot(shm, gid, slot, false);
+	if (ret != 0 && keep && soft_shm_find(shm, gid, slot) == NULL)
+		ret = reach_slot(shm, gid, SOFT_SHM_ALL, true);
+	return ret;
+}
+
 int
-soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep)
+soft_shm_tx_reach(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
+{
+	return reach(shm, gid, slot, true);
+}
+
+int
+soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], uint32_t slot, bool keep)
 {
 	int ret;
 
 	pthread_mutex_lock(&dev->shm->lock);
-	ret = reach(dev->shm, gid, keep);
+	ret = reach(dev->shm, gid, slot, keep);
 	pthread_mutex_unlock(&dev->shm->lock);
 	return ret == -ECONNREFUSED ? -EHOSTUNREACH : ret;
 }
 
 int
-soft_shm_opening(struct soft_dev *dev, const uint8_t gid[16], uint64_t *opening)
+soft_shm_opening(struct soft_dev *dev, const uint8_t gid[16], uint32_t slot, uint64_t *opening)
 {
 	const struct soft_shm_tx *tx;
 	int ret;
 
 	pthread_mutex_lock(&dev->shm->lock);
-	ret = reach(dev->shm, gid, false);
+	ret = reach(dev->shm, gid, slot, false);
 	if (ret == 0) {
-		tx = soft_shm_find(dev->shm, gid);
-		if (tx->state == SOFT_SHM_UP)
-			*opening = tx->opening;
-		else
+		tx = soft_shm_find(dev->shm, gid, slot);
+		if (tx->state != SOFT_SHM_UP)
 			ret = -EAGAIN;
+		else if (slot == SOFT_SHM_ANY && tx->slot != SOFT_SHM_ALL)
+			*opening = 0;
+		else
+			*opening = tx->opening;
 	}
 	pthread_mutex_unlock(&dev->shm->lock);
 	return ret == -ECONNREFUSED ? -EHOSTUNREACH : ret;
@@ -262,7 +312,8 @@ soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
 	char text[INET6_ADDRSTRLEN];
 	int ret;
 
-	while ((ret = soft_shm_reach(dev, gid, false)) == -EAGAIN && rte_rdtsc() < end)
+	while ((ret = soft_shm_reach(dev, gid, SOFT_SHM_ANY, false)) == -EAGAIN &&
+	       rte_rdtsc() < end)
 		usleep(RETRY_US);
 	if (ret == 0)
 		soft_shm_mac(gid, mac);

@@ -154,7 +154,9 @@ reaches(struct soft_dev *dev, const uint8_t *gid)
 		return soft_netif_ready(dev, gid) == 0;
 	if (dev->shm == NULL)
 		return true;
-	tx = soft_shm_reach(dev, gid, false) == 0 ? soft_shm_find(dev->shm, gid) : NULL;
+	tx = soft_shm_reach(dev, gid, SOFT_SHM_ANY, false) == 0
+		     ? soft_shm_find(dev->shm, gid, SOFT_SHM_ANY)
+		     : NULL;
 	return tx != NULL && tx->state == SOFT_SHM_UP;
 }
 

@@ -87,7 +87,7 @@ call(void)
 {
 	int sock;
 
-	assert_int_equal(soft_shm_connect(fabric, ours, &sock), 0);
+	assert_int_equal(soft_shm_connect(fabric, ours, 0, &sock), 0);
 	return sock;
 }
 

@@ -41,13 +41,13 @@ called(int *sock)
 	struct soft_shm_msg m;
 	struct soft_shm_tx *tx;
 
-	assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, false), 0);
+	assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, SOFT_SHM_ANY, false), 0);
 	assert_int_equal(soft_shm_accept(listener, sock), 0);
 	assert_int_equal(heard(*sock, false, &m), 1);
 	assert_int_equal(m.type, SOFT_SHM_HELLO);
 	assert_int_equal(m.u.hello.n_gids, 2); /* the link-local GID and this device's address */
 	assert_memory_equal(m.u.hello.gids[1], ours, 16);
-	tx = soft_shm_find(shm, theirs);
+	tx = soft_shm_find(shm, theirs, SOFT_SHM_ANY);
 	assert_non_null(tx);
 	assert_int_equal(tx->state, SOFT_SHM_HANDSHAKE);
 	return tx;
@@ -93,13 +93,14 @@ T(test_refused_device_learns_the_reason)
 	pid_t pid;
 
 	for (hangs_up = BEFORE; hangs_up <= UNREAD; hangs_up++) {
-		assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
+		assert_int_equal(soft_shm_listen(fabric, theirs, 0, &listener, &pid), 0);
 		log = log_begin(&text, &len);
-		assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, true), 0);
+		assert_int_equal(
+			soft_shm_reach(soft_dev_peek_gid(ours), theirs, SOFT_SHM_ANY, true), 0);
 		chores(0);
 		log_end(log);
 		assert_non_null(strstr(text, "it does not trust the user of this process"));
-		assert_int_equal(soft_shm_find(shm, theirs)->state, SOFT_SHM_IDLE);
+		assert_int_equal(soft_shm_find(shm, theirs, SOFT_SHM_ANY)->state, SOFT_SHM_IDLE);
 		free(text);
 		close(listener);
 	}
@@ -140,7 +141,7 @@ T(test_answer_with_a_bad_slot_is_dropped)
 	int sock, before;
 	pid_t pid;
 
-	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric, theirs, 0, &listener, &pid), 0);
 	before = descriptors();
 	/* The epoch's slot is past the end of the directory. */
 	tx = called(&sock);
@@ -196,7 +197,7 @@ T(test_shared_memory_is_dropped_with_its_process)
 	pid_t pid;
 	void *base;
 
-	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric, theirs, 0, &listener, &pid), 0);
 	for (round = 0; round < 2; round++) {
 		tx = called(&sock);
 		answer(sock, 0);
@@ -239,8 +240,8 @@ visitor(int step, bool hang_up_first)
 	char c = 0;
 
 	share(fds);
-	if (soft_shm_listen(fabric, theirs, &listener, &pid) != 0 ||
-	    soft_shm_connect(fabric, ours, &caller) != 0 ||
+	if (soft_shm_listen(fabric, theirs, 0, &listener, &pid) != 0 ||
+	    soft_shm_connect(fabric, ours, 0, &caller) != 0 ||
 	    soft_shm_send(caller, &m, fds, 2) != 0 || write(step, &c, 1) != 1)
 		_exit(1);
 	while (soft_shm_accept(listener, &callee) != 0)
@@ -275,10 +276,11 @@ T(test_death_of_a_peer_is_logged_once)
 		close(step[1]);
 		log = log_begin(&text, &len);
 		assert_int_equal(read(step[0], &c, 1), 1);
-		assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, false), 0);
+		assert_int_equal(
+			soft_shm_reach(soft_dev_peek_gid(ours), theirs, SOFT_SHM_ANY, false), 0);
 		assert_int_equal(read(step[0], &c, 1), 1);
 		chores(0);
-		tx = soft_shm_find(shm, theirs);
+		tx = soft_shm_find(shm, theirs, SOFT_SHM_ANY);
 		assert_int_equal(tx->state, SOFT_SHM_UP);
 		assert_int_equal(shm->rx[0]->state, SOFT_SHM_UP);
 		assert_int_equal(shm->rx[0]->pid, pid);
@@ -316,7 +318,7 @@ fill_queue(const uint8_t gid[16], uint32_t max)
 	uint32_t n = 0;
 	int sock;
 
-	for (; n < max && soft_shm_connect(fabric, gid, &sock) == 0; n++)
+	for (; n < max && soft_shm_connect(fabric, gid, 0, &sock) == 0; n++)
 		close(sock);
 	return n;
 }
@@ -334,16 +336,16 @@ T(test_full_queue_is_asked_again)
 	uint32_t i, n;
 	pid_t pid;
 
-	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric, theirs, 0, &listener, &pid), 0);
 	n = fill_queue(theirs, MAX);
 	/* The queue has room for a burst of processes that start together. */
 	assert_in_range(n, 256, MAX - 1);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(soft_shm_reach(dev_of, theirs, false), -EAGAIN);
-	assert_null(soft_shm_find(shm, theirs));
+		assert_int_equal(soft_shm_reach(dev_of, theirs, SOFT_SHM_ANY, false), -EAGAIN);
+	assert_null(soft_shm_find(shm, theirs, SOFT_SHM_ANY));
 	/* A QP in RTR refers to the address, and connects again soon. */
-	assert_int_equal(soft_shm_reach(dev_of, theirs, true), -EAGAIN);
-	tx = soft_shm_find(shm, theirs);
+	assert_int_equal(soft_shm_reach(dev_of, theirs, SOFT_SHM_ANY, true), -EAGAIN);
+	tx = soft_shm_find(shm, theirs, SOFT_SHM_ANY);
 	assert_int_equal(tx->state, SOFT_SHM_IDLE);
 	assert_true(tx->next_attempt < rte_rdtsc() + SECOND / 200);
 	/* The peer accepts one connection a while after the call has begun to wait. */

@@ -95,7 +95,7 @@ meet(const char *fabric)
 	m.u.welcome.slot = SLOT;
 	assert_int_equal(soft_shm_send(peer.callee, &m, &dir_fd, 1), 0);
 
-	assert_int_equal(soft_shm_connect(fabric, ours, &peer.caller), 0);
+	assert_int_equal(soft_shm_connect(fabric, ours, 0, &peer.caller), 0);
 	soft_shm_msg_init(&m, SOFT_SHM_HELLO);
 	m.u.hello.n_gids = BEHIND;
 	memcpy(m.u.hello.gids[THEIRS], theirs, 16);
@@ -118,7 +118,7 @@ begin_with(const char *more)
 
 	snprintf(fabric, sizeof(fabric), "pkt%d", (int)getpid());
 	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=192.0.2.1/24%s", fabric, more);
-	assert_int_equal(soft_shm_listen(fabric, theirs, &peer.listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric, theirs, 0, &peer.listener, &pid), 0);
 	env_open_two(&e, spec, NULL);
 	side_qp(&e, &e.a);
 	e.attr.path.sgid_index = 1;

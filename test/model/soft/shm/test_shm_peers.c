@@ -343,7 +343,7 @@ TEST(test_other_user_is_refused_unless_named)
 			void *map;
 
 			if (setresuid(65534, 65534, 65534) != 0 ||
-			    soft_shm_connect(fabric, ours, &sock) != 0 ||
+			    soft_shm_connect(fabric, ours, 0, &sock) != 0 ||
 			    soft_shm_create("d", sizeof(struct soft_shm_dir), &mem[0], &map) != 0 ||
 			    soft_shm_create("r", SOFT_RING_SIZE, &mem[1], &map) != 0)
 				_exit(1);
@@ -387,7 +387,7 @@ flood(const char *fabric, uint32_t times)
 	head->cmsg_len = CMSG_LEN(sizeof(fds));
 	memcpy(CMSG_DATA(head), fds, sizeof(fds));
 	for (left = ACTOR_WAIT_S * 1000; times != 0 && left != 0; left--) {
-		if (soft_shm_connect(fabric, ours, &sock) != 0) {
+		if (soft_shm_connect(fabric, ours, 0, &sock) != 0) {
 			usleep(1000); /* the connections wait to be accepted */
 			continue;
 		}

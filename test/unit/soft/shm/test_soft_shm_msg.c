@@ -100,17 +100,17 @@ TEST(test_address_names_fabric_and_gid)
 	uint8_t other[16];
 	socklen_t len, len_b;
 
-	len = soft_shm_address("x", gid, &a);
+	len = soft_shm_address("x", gid, "", &a);
 	assert_int_equal(a.sun_path[0], 0);
 	assert_string_equal(a.sun_path + 1, "bluebell/x/00000000000000000000ffffc0000201");
 	assert_int_equal(len, offsetof(struct sockaddr_un, sun_path) + 1 + strlen(a.sun_path + 1));
 	memcpy(other, gid, 16);
 	other[15]++;
-	len_b = soft_shm_address("x", other, &b);
+	len_b = soft_shm_address("x", other, "", &b);
 	assert_int_equal(len, len_b);
 	assert_memory_not_equal(&a, &b, sizeof(a));
 	/* The longest name fits. */
-	assert_in_range(soft_shm_address("0123456789012345678901234567890", gid, &b), len + 30,
+	assert_in_range(soft_shm_address("0123456789012345678901234567890", gid, "", &b), len + 30,
 			sizeof(b));
 }
 
@@ -119,9 +119,9 @@ pair(int *listener, int *out, int *in)
 {
 	pid_t pid;
 
-	assert_int_equal(soft_shm_listen(fabric(), gid, listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric(), gid, 0, listener, &pid), 0);
 	assert_int_equal(soft_shm_accept(*listener, in), -EAGAIN);
-	assert_int_equal(soft_shm_connect(fabric(), gid, out), 0);
+	assert_int_equal(soft_shm_connect(fabric(), gid, 0, out), 0);
 	assert_int_equal(soft_shm_accept(*listener, in), 0);
 }
 
@@ -131,9 +131,9 @@ TEST(test_address_in_use_is_refused)
 	pid_t pid = -1, child;
 	char c = 0;
 
-	assert_int_equal(soft_shm_connect(fabric(), gid, &other), -ECONNREFUSED);
-	assert_int_equal(soft_shm_listen(fabric(), gid, &listener, &pid), 0);
-	assert_int_equal(soft_shm_listen(fabric(), gid, &other, &pid), -EADDRINUSE);
+	assert_int_equal(soft_shm_connect(fabric(), gid, 0, &other), -ECONNREFUSED);
+	assert_int_equal(soft_shm_listen(fabric(), gid, 0, &listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric(), gid, 0, &other, &pid), -EADDRINUSE);
 	assert_int_equal(pid, getpid());
 	close(listener);
 	/* Another process owns the name until it exits. */
@@ -144,7 +144,7 @@ TEST(test_address_in_use_is_refused)
 		char name[SOFT_SHM_NAME];
 
 		snprintf(name, sizeof(name), "test%d", (int)getppid());
-		c = soft_shm_listen(name, gid, &other, &pid) == 0;
+		c = soft_shm_listen(name, gid, 0, &other, &pid) == 0;
 		if (write(ready[1], &c, 1) != 1)
 			_exit(1);
 		pause();
@@ -152,11 +152,11 @@ TEST(test_address_in_use_is_refused)
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	assert_int_equal(c, 1);
-	assert_int_equal(soft_shm_listen(fabric(), gid, &listener, &pid), -EADDRINUSE);
+	assert_int_equal(soft_shm_listen(fabric(), gid, 0, &listener, &pid), -EADDRINUSE);
 	assert_int_equal(pid, child);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	assert_int_equal(soft_shm_listen(fabric(), gid, &listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric(), gid, 0, &listener, &pid), 0);
 	close(listener);
 	close(ready[0]);
 	close(ready[1]);
@@ -263,7 +263,7 @@ TEST(test_send_does_not_block)
 	close(out);
 	/* Connecting does not block when the listener does not accept. */
 	for (n = 0; n < 8192; n++) {
-		ret = soft_shm_connect(fabric(), gid, &out);
+		ret = soft_shm_connect(fabric(), gid, 0, &out);
 		if (ret != 0)
 			break;
 		close(out);
