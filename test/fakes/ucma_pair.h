@@ -40,6 +40,11 @@ struct up_host {
 	uint32_t nreach;    /* calls of ucma_ops.reach() */
 	uint32_t reach_qpn; /* QPN of the last of them */
 	uint64_t opening;   /* of the peer, as ucma_ops.reach() reports it */
+	int take;           /* result of ucma_ops.port_take() */
+	uint32_t ports;     /* ports that the node has taken */
+	/* arguments of the last call of ucma_ops.port_take(), and the number of calls */
+	uint32_t service_id, addresses, ntake;
+	bool any;
 };
 
 struct up_mad {
@@ -141,6 +146,32 @@ up_find(void *ctx, uint32_t fd, struct ucma_file **f)
 	return *f != NULL ? 0 : fd == UP_FILES ? -EINVAL : -ENOENT;
 }
 
+static int
+up_port_take(void *ctx, const uint8_t (*gid)[16], uint32_t n, bool any, uint32_t service_id,
+	     void **port)
+{
+	struct up_host *h = ctx;
+
+	(void)gid;
+	h->service_id = service_id;
+	h->addresses = n;
+	h->any = any;
+	h->ntake++;
+	*port = h->take == 0 ? h : NULL;
+	h->ports += h->take == 0;
+	return h->take;
+}
+
+static void
+up_port_give(void *ctx, void *port)
+{
+	struct up_host *h = ctx;
+
+	if (port != h || h->ports == 0)
+		abort();
+	h->ports--;
+}
+
 static inline struct up *
 up_new(uint32_t max_ids)
 {
@@ -152,6 +183,8 @@ up_new(uint32_t max_ids)
 		.copy_in = up_copy_in,
 		.copy_out = up_copy_out,
 		.file = up_find,
+		.port_take = up_port_take,
+		.port_give = up_port_give,
 	};
 	struct up *up = calloc(1, sizeof(*up));
 

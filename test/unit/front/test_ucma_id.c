@@ -49,6 +49,59 @@ TEST(test_binds_conflict_as_ports_of_a_host_do)
 }
 
 /* As rdma_set_reuseaddr() of Linux 5.10 and later. */
+/* The ports are those of a host that other processes share. */
+TEST(test_port_is_taken_from_the_other_processes_of_the_host)
+{
+	struct up *up = up_new(32);
+	struct up_host *h = &up->host[0];
+	const int on = 1;
+	uint32_t id = create(h, 0, 1, RDMA_PS_TCP), calls;
+
+	OK(bind_rc(h, 0, id, HOST(1), PORT));
+	assert_int_equal(h->service_id, RDMA_PS_TCP << 16 | PORT);
+	assert_int_equal(h->addresses, 1);
+	assert_false(h->any);
+	OK(listen_rc(h, 0, id, 0));
+	assert_int_equal(h->ports, 1);
+	destroy(h, 0, id);
+	assert_int_equal(h->ports, 0);
+	/* All addresses of the family. */
+	id = create(h, 0, 1, RDMA_PS_UDP);
+	OK(bind_rc(h, 0, id, INADDR_ANY, PORT));
+	assert_int_equal(h->service_id, RDMA_PS_UDP << 16 | PORT);
+	assert_true(h->any && h->addresses != 0 && h->addresses < 4);
+	destroy(h, 0, id);
+	/* An ID that shares its port takes the port when it listens. */
+	id = create(h, 0, 1, RDMA_PS_TCP);
+	OK(option_rc(h, id, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
+	OK(bind_rc(h, 0, id, HOST(1), PORT));
+	assert_int_equal(h->ports, 0);
+	h->take = -EADDRINUSE;
+	assert_int_equal(listen_rc(h, 0, id, 0), -EADDRINUSE);
+	h->take = 0;
+	OK(listen_rc(h, 0, id, 0));
+	assert_int_equal(h->ports, 1);
+	destroy(h, 0, id);
+	/* Another process has the port. The ID may have another one. */
+	id = create(h, 0, 1, RDMA_PS_TCP);
+	h->take = -EADDRNOTAVAIL;
+	assert_int_equal(bind_rc(h, 0, id, HOST(1), PORT), -EADDRNOTAVAIL);
+	calls = h->ntake;
+	h->take = -EMFILE;
+	assert_int_equal(bind_rc(h, 0, id, HOST(1), 0), -EMFILE);
+	assert_int_equal(h->ntake, calls + 1);
+	h->take = 0;
+	OK(bind_rc(h, 0, id, HOST(1), 0));
+	assert_int_equal(h->ports, 1);
+	/* The source port of a connection stays free for others. */
+	calls = h->ntake;
+	(void)routed(up, 1, RDMA_PS_TCP, PORT);
+	assert_int_equal(h->ntake, calls);
+	destroy(h, 0, id);
+	assert_int_equal(h->ports, 0);
+	up_free(up);
+}
+
 TEST(test_reuseaddr_is_set_before_listen_and_cleared_before_bind)
 {
 	struct up *up = up_new(32);
