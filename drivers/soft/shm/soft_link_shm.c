@@ -33,13 +33,15 @@ static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets
 
 /*
  * Connects to a slot of an address for the first time, or again, because a process may now own the
- * address. @tx: idle connection to it, NULL if there is none. Attempts have intervals.
+ * address. @tx: idle connection to it, NULL if there is none. Attempts have intervals, except to a
+ * slot that is in use now: its process has started since the last attempt.
  */
 static __rte_noinline enum soft_link_sent
 link_shm_reconnect(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot,
 		   const struct soft_shm_tx *tx)
 {
-	if ((tx != NULL && rte_rdtsc() < __atomic_load_n(&tx->next_attempt, __ATOMIC_RELAXED)) ||
+	if ((tx != NULL && rte_rdtsc() < __atomic_load_n(&tx->next_attempt, __ATOMIC_RELAXED) &&
+	     (tx->slot == slot || !soft_shm_slot_used(shm, gid, slot))) ||
 	    pthread_mutex_trylock(&shm->lock) != 0)
 		return SOFT_LINK_LOST;
 	(void)soft_shm_tx_reach(shm, gid, slot);
