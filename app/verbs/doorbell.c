@@ -34,6 +34,8 @@ doorbell_file(int node_fd)
 
 	if (fstat(node_fd, &st) != 0)
 		return;
+	/* A child of fork() has the list of its parent. */
+	n_pages = 0;
 	node = (struct share_file){.fd = node_fd, .dev = st.st_dev, .ino = st.st_ino};
 }
 

@@ -60,18 +60,28 @@ in_parent(void)
 	soft_share_resume(base);
 }
 
-/* Runs in the child, which has a copy of the lock. The device stays with the parent. */
+/*
+ * Runs in the child, which has copies of the locks. The device stays with the parent. The child
+ * may open a device of its own.
+ */
 static void
 in_child(void)
 {
-	if (base != NULL && getppid() == owner)
-		share_unlock();
+	if (base == NULL)
+		return;
+	share_unlock();
+	soft_fork_child(base);
+	cm_forget();
+	pthread_mutex_init(&lock, NULL);
+	base = NULL;
+	node_guid = 0;
 }
 
 /* Opens the device with the options of the environment. Returns 0 or a negative errno. */
 static int
 open_base(void)
 {
+	static bool registered;
 	const char *spec = getenv(VERBS_ENV_DEVICE);
 	const bool next = getenv(VERBS_ENV_AUTO) != NULL;
 	int ret;
@@ -92,7 +102,9 @@ open_base(void)
 		soft_share_by(base, share_memory);
 		doorbell_file(soft_node_fd(base));
 		soft_sleep_by(base, &doorbell_ops);
-		(void)pthread_atfork(before_fork, in_parent, in_child);
+		if (!registered)
+			(void)pthread_atfork(before_fork, in_parent, in_child);
+		registered = true;
 	}
 	return ret;
 }
@@ -116,8 +128,8 @@ need_base(void)
 	if (getpid() == owner)
 		return 0;
 	fprintf(stderr,
-		"bb_verbs: process %d was forked while process %d had the device open: open "
-		"devices after fork()\n",
+		"bb_verbs: process %d shares the memory of process %d, which has the device: open "
+		"devices after vfork() and clone() only in a program that is executed\n",
 		(int)getpid(), (int)owner);
 	return -ENODEV;
 }
@@ -218,19 +230,20 @@ node_open_cm(void)
 bool
 node_assist(void)
 {
-	return soft_assist(base);
+	return base != NULL && soft_assist(base);
 }
 
 void
 node_posted(void)
 {
-	soft_posted(base);
+	if (base != NULL)
+		soft_posted(base);
 }
 
 bool
 node_assist_posted(void)
 {
-	return soft_assist_posted(base);
+	return base != NULL && soft_assist_posted(base);
 }
 
 int

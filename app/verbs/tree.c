@@ -3,6 +3,7 @@
  */
 /* Files that libibverbs, perftest, UCX and others read in /sys: Documentation/ABI of Linux. */
 #define _GNU_SOURCE /* nftw() */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -192,8 +193,45 @@ tree_remove(const char *root)
 	(void)nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Returns true if a process was started with these files: its environment names them. */
+static bool
+used_by(const char *pid, const char *root)
+{
+	char path[64], *line = NULL, want[PATH_MAX];
+	bool used = false;
+	size_t size = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+	snprintf(want, sizeof(want), "%s=%s", VERBS_ENV_TREE, root);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false; /* it has ended, or belongs to another user */
+	while (!used && getdelim(&line, &size, 0, f) > 0)
+		used = strcmp(line, want) == 0;
+	free(line);
+	fclose(f);
+	return used;
+}
+
+/* Returns true if any process uses the files, such as a daemon whose parent has ended. */
+static bool
+used(const char *root)
+{
+	const struct dirent *e;
+	bool found = false;
+	DIR *dir = opendir("/proc");
+
+	while (dir != NULL && !found && (e = readdir(dir)) != NULL)
+		found = e->d_name[0] >= '1' && e->d_name[0] <= '9' && used_by(e->d_name, root);
+	if (dir != NULL)
+		closedir(dir);
+	return found;
+}
+
 /*
- * Waits until the process of @pidfd has ended, then removes the files. Runs in a separate process.
+ * Waits until the process of @pidfd and those that it has left behind have ended, then removes the
+ * files. Runs in a separate process.
  */
 static void __attribute__((noreturn)) sweep(int pidfd, const char *root)
 {
@@ -205,6 +243,8 @@ static void __attribute__((noreturn)) sweep(int pidfd, const char *root)
 		(void)dup2(null, i);
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
+	while (used(root))
+		sleep(1);
 	tree_remove(root);
 	_exit(0);
 }

@@ -93,11 +93,58 @@ replaced(void)
 	(void)ibv_alloc_pd(ctx);
 }
 
-/* A child of fork() has no device: its calls fail, and the parent's continue. */
+/* Makes a queue pair. Returns its number, 0 if that fails. */
+static uint32_t
+qpn_of(struct ibv_context *ctx)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.send_cq = cq,
+		.recv_cq = cq,
+	};
+	struct ibv_qp *qp = pd != NULL && cq != NULL ? ibv_create_qp(pd, &attr) : NULL;
+	const uint32_t qpn = qp != NULL ? qp->qp_num : 0;
+
+	CHECK(qp == NULL || ibv_destroy_qp(qp) == 0);
+	CHECK(cq == NULL || ibv_destroy_cq(cq) == 0);
+	CHECK(pd == NULL || ibv_dealloc_pd(pd) == 0);
+	return qpn;
+}
+
+/*
+ * The parent of a daemon has opened the device and ends. Its child opens the device, and prints the
+ * number of a queue pair.
+ */
+static void
+daemonized(void)
+{
+	struct ibv_context *ctx = open_device();
+	int end[2];
+	char byte;
+
+	CHECK(ctx != NULL && qpn_of(ctx) != 0 && pipe(end) == 0);
+	fflush(stdout);
+	if (fork() != 0)
+		_exit(0);
+	close(end[1]);
+	CHECK(setsid() > 0 && read(end[0], &byte, 1) == 0);
+	ctx = open_device();
+	CHECK(ctx != NULL);
+	printf("daemon has QPN 0x%x\n", qpn_of(ctx));
+	CHECK(ibv_close_device(ctx) == 0);
+}
+
+/*
+ * A context of the parent fails in a child of fork(), which has a device of its own. The parent's
+ * calls continue.
+ */
 static void
 forked(void)
 {
-	struct ibv_context *ctx = open_device();
+	struct ibv_context *ctx = open_device(), *own;
 	struct ibv_pd *pd;
 	int status;
 	pid_t pid;
@@ -107,7 +154,9 @@ forked(void)
 	pid = fork();
 	if (pid == 0) {
 		CHECK(ibv_alloc_pd(ctx) == NULL && errno == ENODEV);
-		CHECK(open_device() == NULL);
+		own = open_device();
+		CHECK(own != NULL && qpn_of(own) != 0);
+		CHECK(ibv_close_device(own) == 0);
 		CHECK(close(ctx->cmd_fd) == 0);
 		_exit(0);
 	}
@@ -273,9 +322,11 @@ main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} cases[] = {{"closed", closed},         {"lengths", lengths}, {"replaced", replaced},
-		     {"forked", forked},         {"vforked", vforked}, {"range", range},
-		     {"duplicated", duplicated}, {"rdma_cm", rdma_cm}, {"hold", hold}};
+	} cases[] = {{"closed", closed},         {"lengths", lengths},
+		     {"replaced", replaced},     {"forked", forked},
+		     {"vforked", vforked},       {"range", range},
+		     {"daemonized", daemonized}, {"duplicated", duplicated},
+		     {"rdma_cm", rdma_cm},       {"hold", hold}};
 	unsigned int i;
 
 	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -144,6 +144,17 @@ class Qps(Host):
             del self.command
 
 
+class Forks(Host):
+    def test_daemon_opens_the_device_that_its_parent_had_open(self):
+        for options in ('--host', 'a'), ():
+            with self.subTest(options=options):
+                rc, out = self.run_one(self.command(self.hostile, 'daemonized', options=options))
+                self.assertEqual(rc, 0, out)
+                self.assertRegex(out, r'daemon has QPN 0x[1-9a-f]')
+                self.assertIn('daemonized: right', out)
+                self.until_removed()
+
+
 class Names(Host):
     def test_address_follows_from_the_name(self):
         self.need('ibv_devices', 'ibverbs-utils')

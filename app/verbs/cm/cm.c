@@ -484,3 +484,17 @@ cm_stop(void)
 	pthread_join(thread, NULL);
 	qp1_close(qp1);
 }
+
+void
+cm_forget(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	if (wake >= 0)
+		close(wake);
+	wake = -1;
+	node = NULL;
+	qp1 = NULL;
+	files = NULL;
+	named.kind = FD_NONE;
+	stopping = false;
+}

@@ -41,4 +41,7 @@ void cm_put(struct cm_file *file);
  */
 void cm_stop(void);
 
+/* Forgets all openings in a child of fork(). They stay with the parent. */
+void cm_forget(void);
+
 #endif

@@ -540,6 +540,10 @@ struct soft_reader {
 };
 void soft_reader_add(struct soft_reader *r);
 void soft_reader_del(struct soft_reader *r);
+/* Forgets all readers in a child of fork(), which has no threads of its parent. */
+void soft_readers_forget(void);
+/* Forgets a device in a child of fork(). soft_dev_get() then makes another one. */
+void soft_dev_forget(uint32_t index);
 
 /* Allocates the state of a CQ that compresses CQEs. Returns 0 or -ENOMEM. */
 int soft_zip_init(struct soft_cq *cq);

@@ -120,6 +120,14 @@ int soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n
 		      uint32_t service_id, struct soft_service **service);
 /* Gives a service ID back. @service may be NULL. */
 void soft_service_give(struct soft_service *service);
+/*
+ * Forgets the device of a context in a child of fork(), which must have called soft_share_pause()
+ * before fork(). The child's copies of sockets are closed, so that peers and the table of the host
+ * see the parent's end. The child may open the device anew, and must not use the context. Its
+ * memory stays allocated.
+ */
+void soft_fork_child(struct mlx5_ctx *ctx);
+
 /* Functions with which an idle device's thread waits for a doorbell (option mmap). */
 struct soft_doorbell_ops {
 	/*

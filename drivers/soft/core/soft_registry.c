@@ -122,6 +122,13 @@ soft_dev_get(uint32_t index)
 	return dev;
 }
 
+void
+soft_dev_forget(uint32_t index)
+{
+	pthread_mutex_init(&registry_lock, NULL);
+	registry[index] = NULL;
+}
+
 struct soft_dev *
 soft_dev_peek(uint32_t index)
 {

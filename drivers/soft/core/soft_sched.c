@@ -58,6 +58,13 @@ soft_reader_del(struct soft_reader *r)
 }
 
 void
+soft_readers_forget(void)
+{
+	pthread_mutex_init(&readers_lock, NULL);
+	LIST_INIT(&readers);
+}
+
+void
 soft_quiesce(void)
 {
 	struct soft_reader *r;

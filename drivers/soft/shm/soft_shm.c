@@ -248,6 +248,24 @@ soft_shm_stop(struct soft_dev *dev)
 	dev->share = NULL;
 }
 
+void
+soft_shm_forget(struct soft_shm *shm)
+{
+	uint32_t i;
+
+	for (i = 0; i < shm->n_tx; i++)
+		if (shm->tx[i]->state != SOFT_SHM_IDLE)
+			close(shm->tx[i]->sock);
+	for (i = 0; i < shm->n_rx; i++)
+		if (shm->rx[i]->state != SOFT_SHM_IDLE)
+			close(shm->rx[i]->sock);
+	for (i = 0; i < shm->n_listeners; i++)
+		close(shm->listener[i]);
+	soft_shm_slot_give(shm);
+	soft_shm_services_forget();
+	close(shm->epoll);
+}
+
 bool
 soft_shm_sleep(struct soft_dev *dev, bool asleep)
 {

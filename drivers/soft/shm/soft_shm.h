@@ -233,6 +233,8 @@ void soft_shm_mac(const uint8_t gid[16], uint8_t mac[6]);
 int soft_shm_start(struct soft_dev *dev);
 /* Leaves the fabric. The caller has destroyed all engines of the device. */
 void soft_shm_stop(struct soft_dev *dev);
+/* Closes the sockets in a child of fork(). Takes no lock: the parent's threads may hold them. */
+void soft_shm_forget(struct soft_shm *shm);
 /*
  * Resolves an address for an address vector: connects to the process that owns the address. Waits
  * up to SOFT_SHM_PATIENCE_S for room in the owner's queue. Returns 0, -EHOSTUNREACH (no owner yet),

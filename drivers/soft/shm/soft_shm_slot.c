@@ -306,9 +306,14 @@ soft_shm_mad_slot(const struct soft_shm *shm, const uint8_t gid[16], const uint8
 
 /* A service ID that the process has at addresses of its host. */
 struct soft_service {
+	LIST_ENTRY(soft_service) link;
 	uint32_t n;
 	int mark[];
 };
+
+/* Services of the process, so that a child of fork() can give them back. */
+static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, soft_service) services = LIST_HEAD_INITIALIZER(services);
 
 uint32_t
 soft_id_prefix(const struct mlx5_ctx *ctx)
@@ -361,6 +366,9 @@ soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n, bo
 	s = calloc(1, sizeof(*s) + 3 * n * sizeof(s->mark[0]));
 	if (s == NULL)
 		return -ENOMEM;
+	pthread_mutex_lock(&services_lock);
+	LIST_INSERT_HEAD(&services, s, link);
+	pthread_mutex_unlock(&services_lock);
 	for (i = 0; i < n && ret == 0; i++) {
 		/* The slot's mark comes first: a service in use has it. */
 		len = name_of(shm, gid[i], &sun, "/p/%08x/%u", service_id, shm->slot);
@@ -386,7 +394,22 @@ soft_service_give(struct soft_service *s)
 {
 	if (s == NULL)
 		return;
+	pthread_mutex_lock(&services_lock);
+	LIST_REMOVE(s, link);
+	pthread_mutex_unlock(&services_lock);
 	while (s->n != 0)
 		close(s->mark[--s->n]);
 	free(s);
+}
+
+void
+soft_shm_services_forget(void)
+{
+	struct soft_service *s;
+
+	pthread_mutex_init(&services_lock, NULL);
+	LIST_FOREACH(s, &services, link)
+		while (s->n != 0)
+			close(s->mark[--s->n]);
+	LIST_INIT(&services);
 }

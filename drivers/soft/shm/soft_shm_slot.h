@@ -59,6 +59,9 @@ soft_shm_slot_of(uint32_t qpn)
 int soft_shm_slot_take(struct soft_shm *shm);
 void soft_shm_slot_give(struct soft_shm *shm);
 
+/* Gives back all services in a child of fork(). */
+void soft_shm_services_forget(void);
+
 /* Returns true if the slot of an address is in use. */
 bool soft_shm_slot_used(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot);
 

@@ -154,6 +154,48 @@ TEST(test_killed_process_gives_back_its_slot_and_services)
 	close(ready[1]);
 }
 
+/*
+ * A child of fork() that does not execute another program closes its copies of the parent's
+ * sockets. So it holds neither the slot nor the services of its parent, and has a slot of its own.
+ */
+TEST(test_forked_child_does_not_hold_what_its_parent_has)
+{
+	struct mlx5_ctx *a = opened(0, ",host=h"), *own;
+	struct soft_service *s, *t;
+	char c = 0;
+	int ready[2];
+	pid_t child;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(soft_service_take(a, gids, 2, true, SERVICE, &s), 0);
+	child = fork();
+	if (child == 0) {
+		char args[128];
+
+		soft_fork_child(a);
+		snprintf(args, sizeof(args), "shm=slot%d,ip=192.0.2.1/24,host=h", (int)getppid());
+		c = soft_cmd_if.open("soft0", args, &own) == 0 && soft_id_prefix(own) == 2 &&
+		    soft_service_take(own, gids, 1, false, SERVICE, &t) == -EADDRNOTAVAIL;
+		if (write(ready[1], &c, 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_int_equal(c, 1);
+	soft_service_give(s);
+	shut(a);
+	a = opened(0, ",host=h");
+	assert_int_equal(soft_id_prefix(a), 1);
+	assert_int_equal(soft_service_take(a, gids, 2, true, SERVICE, &s), 0);
+	soft_service_give(s);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	shut(a);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 /* ---- Services */
 
 TEST(test_service_belongs_to_one_process_of_a_host)
