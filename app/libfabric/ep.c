@@ -10,6 +10,8 @@
 
 /* Maximum number of polls of flush(). One poll takes up to FAB_POLL completions. */
 #define MAX_FLUSH 4096
+/* Number of polls that run a software device before an endpoint closes. */
+#define LAST_POLLS 4
 
 /* Makes room in the CQs for the completions of an endpoint. */
 static int
@@ -242,6 +244,9 @@ ep_close(struct fid *fid)
 	unsigned int i;
 
 	fab_lock(dev);
+	/* Sends ACKs of messages that the application has read: the peer waits for them. */
+	for (i = 0; i < LAST_POLLS && ep->qp != NULL; i++)
+		bb_cq_poll(dev->idle, NULL, 0);
 	if (ep->conn != NULL) {
 		if (ep->connected && !ep->shut)
 			bb_conn_disconnect(ep->conn, NULL, 0);
