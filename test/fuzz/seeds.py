@@ -586,10 +586,8 @@ def frame_seeds():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for target, seeds in (('cqe', cqe_seeds()), ('mailbox', mailbox_seeds()),
-                          ('roce', roce_seeds()), ('wqe', wqe_seeds()),
-                          ('frame', frame_seeds()), ('roce_resp', roce_resp_seeds()),
-                          ('wire', wire_seeds())):
+    for target, seeds in (('cqe', cqe_seeds()), ('mailbox', mailbox_seeds()), ('roce', roce_seeds()), ('wqe', wqe_seeds()),
+                          ('frame', frame_seeds()), ('roce_resp', roce_resp_seeds()), ('wire', wire_seeds())):
         folder = os.path.join(sys.argv[1], target)
         os.makedirs(folder, exist_ok=True)
         for name, text in seeds:
