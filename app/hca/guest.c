@@ -99,6 +99,20 @@ run_length(struct guest *g, const struct guest_window *w, uint32_t i, struct gue
 	return run;
 }
 
+/* Returns the number of pages, from page @i of the window on, that are not writable RAM. */
+static uint32_t
+hole_length(struct guest *g, const struct guest_window *w, uint32_t i)
+{
+	struct guest_map *m;
+	uint32_t n = 0;
+
+	if (g->blocked)
+		return w->n - i;
+	while (i + n < w->n && run_length(g, w, i + n, &m) == 0)
+		n++;
+	return n;
+}
+
 /* Maps @bytes of zeros, which are private to this process. */
 static bool
 map_zeros(uint8_t *at, uint64_t bytes)
@@ -108,8 +122,9 @@ map_zeros(uint8_t *at, uint64_t bytes)
 }
 
 /*
- * Maps the guest pages of a window into its range of this process. If a page has no RAM: fails if
- * @all is true, otherwise maps a page of zeros. Returns false on a failure.
+ * Maps the guest pages of a window into its range of this process, with one call for each run of
+ * pages that are contiguous RAM, or that are no RAM. If a page has no RAM: fails if @all is true,
+ * otherwise maps zeros. Returns false on a failure.
  */
 static bool
 window_fill(struct guest *g, struct guest_window *w, bool all)
@@ -128,20 +143,22 @@ window_fill(struct guest *g, struct guest_window *w, bool all)
 				w->pa[i], w->log_sz);
 			return false;
 		}
-		if (all && runs > g->max_runs - g->runs) {
+		if (all && (uint64_t)g->runs + runs > g->max_runs) {
 			HCA_LOG(ERR,
 				"the guest's memory regions need more than %u mappings of this "
 				"process; raise vm.max_map_count, or use hugepages in the guest",
 				g->max_runs);
 			return false;
 		}
-		bytes = (uint64_t)(run == 0 ? 1 : run) << w->log_sz;
 		if (run == 0) {
-			run = 1;
-			if (!map_zeros(at, bytes))
+			run = hole_length(g, w, i);
+			if (!map_zeros(at, (uint64_t)run << w->log_sz))
 				return false;
-		} else if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, m->fd,
-				(off_t)(m->offset + (w->pa[i] - m->addr))) == MAP_FAILED) {
+			continue;
+		}
+		bytes = (uint64_t)run << w->log_sz;
+		if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, m->fd,
+			 (off_t)(m->offset + (w->pa[i] - m->addr))) == MAP_FAILED) {
 			HCA_LOG(ERR, "cannot map guest page 0x%" PRIx64 ": %s", w->pa[i],
 				strerror(errno));
 			return false;
@@ -238,9 +255,11 @@ refill(struct guest *g, uint64_t addr, uint64_t size)
 			 * The software device may access the window, a range of guest pages, at any
 			 * time. So if the pages cannot be mapped, map zeros.
 			 */
-			if (!window_fill(g, w, false) &&
-			    !map_zeros(w->at, (uint64_t)w->n << w->log_sz))
-				abort();
+			if (!window_fill(g, w, false)) {
+				if (!map_zeros(w->at, (uint64_t)w->n << w->log_sz))
+					abort();
+				w->runs = 1;
+			}
 			g->runs += w->runs;
 		}
 }

@@ -148,6 +148,53 @@ WORLD(test_blocked_memory_is_not_accessible)
 	assert_int_equal(w->g.runs, 0);
 }
 
+WORLD(test_blocked_window_is_one_mapping)
+{
+	uint64_t pa[64];
+	unsigned int i;
+	uint8_t *at;
+
+	for (i = 0; i < 64; i++)
+		pa[i] = BASE + (63 - i) * 4096;
+	at = guest_window(&w->g, pa, 64, 12);
+	assert_int_equal(w->g.runs, 64);
+	guest_block(&w->g, true);
+	assert_int_equal(w->g.runs, 1);
+	guest_block(&w->g, false);
+	assert_int_equal(w->g.runs, 64);
+	/* Pages 8 to 15 stay: a run of zeros, 8 pages, a run of zeros. */
+	assert_int_equal(guest_unmap(&w->g, BASE, SIZE), 0);
+	assert_int_equal(w->g.runs, 1);
+	assert_int_equal(guest_map(&w->g, BASE + 8 * 4096, 8 * 4096, w->fd, 0, true), 0);
+	assert_int_equal(w->g.runs, 10);
+	w->ram[0] = 3;
+	assert_int_equal(at[55 * 4096], 3);
+	assert_int_equal(at[54 * 4096] | at[56 * 4096], 0);
+	guest_window_free(&w->g, at);
+	assert_int_equal(w->g.runs, 0);
+}
+
+/* The monitor maps RAM again in pieces, so that a window needs more mappings than before. */
+WORLD(test_limit_of_mappings_is_held_after_ram_changed)
+{
+	const uint64_t pa[] = {BASE, BASE + 4096, BASE + 8192}, other = BASE + 4096;
+	uint8_t *at;
+	unsigned int i;
+
+	w->g.max_runs = 2;
+	at = guest_window(&w->g, pa, 3, 12);
+	assert_int_equal(w->g.runs, 1);
+	assert_int_equal(guest_unmap(&w->g, BASE, SIZE), 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(guest_map(&w->g, pa[i], 4096, w->fd, i * 8192, true), 0);
+	assert_int_equal(w->g.runs, 3);
+	assert_null(guest_window(&w->g, &other, 1, 12));
+	guest_window_free(&w->g, at);
+	at = guest_window(&w->g, &other, 1, 12);
+	assert_non_null(at);
+	guest_window_free(&w->g, at);
+}
+
 /* QEMU unmaps RAM and maps it again, at another offset or in pieces, while windows exist. */
 WORLD(test_window_follows_its_ram)
 {
