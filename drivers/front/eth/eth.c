@@ -15,7 +15,10 @@
 #define NUMBER     BB_PRM_F(0x008, 8, 24) /* number of an object in most commands */
 #define MAX_NUMBER 0xfffffeu
 
-/* The device has the same options as before, so it has a port= if it had one. */
+/*
+ * Opens the port= again, which the device still has if it had one. After a failure the next reset
+ * calls this function again.
+ */
 static int
 reopen(struct front_eth *e)
 {
@@ -36,6 +39,7 @@ front_ethernet(struct front *f)
 		free(e);
 		return ret;
 	}
+	e->on_port = ret == 0;
 	TAILQ_INIT(&e->pending);
 	f->eth = e;
 	f->eth_command = eth_command;

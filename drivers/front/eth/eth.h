@@ -119,7 +119,7 @@ struct front_eth {
 	 */
 	TAILQ_HEAD(, eth_queue) pending;
 	uint64_t spent; /* ns that SQs ran in this turn, doorbells included */
-	bool on_port;   /* frames pass through the port= of the device */
+	bool on_port;   /* frames pass through the port= of the device; constant */
 	struct eth_stats stats;
 	uint8_t message[ETH_MAX_SEND];  /* message of the WQE in execution, or a received frame */
 	uint8_t segment[ETH_MAX_FRAME]; /* frame of that message */

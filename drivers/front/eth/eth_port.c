@@ -14,10 +14,8 @@ int
 eth_port_open(struct front_eth *e)
 {
 	struct mlx5_ctx *ctx = front_ctx(e->f);
-	int ret = ctx != NULL ? soft_frames_open(ctx) : -ENODEV;
 
-	e->on_port = ret == 0;
-	return ret;
+	return ctx != NULL ? soft_frames_open(ctx) : -ENODEV;
 }
 
 bool

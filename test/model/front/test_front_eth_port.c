@@ -424,6 +424,36 @@ test_port_is_there_again_after_a_failure(void **state)
 	set_address(1, true);
 }
 
+/* Another context keeps the device open, with the port in its old state. */
+static void
+test_port_is_opened_by_the_next_reset_if_a_reset_cannot(void **state)
+{
+	struct front *f = ports[1]->g.f;
+	struct mlx5_ctx *other;
+	uint32_t frame = 0;
+	uint8_t mac[6];
+
+	(void)state;
+	OK(soft_open_host(f->device, f->opts, &f->memory, SOFT_ROLE_KERNEL, &other));
+	f->dead = true;
+	front_reset(f);
+	assert_true(f->dead);
+	g_poll(&ports[1]->g);
+	front_reset(f);
+	assert_true(f->dead);
+	soft_cmd_if.close(other);
+	front_reset(f);
+	assert_false(f->dead);
+	assert_true(front_ethernet_port(f, mac, &frame));
+	assert_int_equal(frame, 4096 + 84 + 18);
+	/* The port is closed while it could not be opened. */
+	OK(soft_open_host(f->device, f->opts, &f->memory, SOFT_ROLE_KERNEL, &other));
+	f->dead = true;
+	front_reset(f);
+	assert_true(f->dead);
+	soft_cmd_if.close(other);
+}
+
 static void
 test_options_with_addresses_are_refused(void **state)
 {
@@ -494,6 +524,7 @@ main(void)
 		T(test_only_roce_to_the_guests_addresses_goes_to_the_device),
 		T(test_write_between_two_guests_needs_no_resolution),
 		T(test_port_is_there_again_after_a_failure),
+		T(test_port_is_opened_by_the_next_reset_if_a_reset_cannot),
 		cmocka_unit_test(test_options_with_addresses_are_refused),
 	};
 
