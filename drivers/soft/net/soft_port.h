@@ -196,11 +196,8 @@ enum soft_port_sent {
 	SOFT_PORT_UNREACHABLE, /* No host replies, or the address is in none of the port's networks.
 				*/
 	SOFT_PORT_DOWN,        /* The link is down. */
-	/*
-	 * The packet is longer than a frame, its headers are too long, or its source is not an
-	 * address of the port.
-	 */
-	SOFT_PORT_REFUSED,
+	SOFT_PORT_REFUSED,     /* The packet is longer than a frame, or its headers are too long. */
+	SOFT_PORT_NO_SOURCE,   /* The packet's source is not an address of the port. */
 };
 
 /*

@@ -318,7 +318,7 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, const uint8_t *to,
 
 	path->len = 0;
 	if (!soft_port_is_own_addr(&p->stack, net->src) || soft_ip_is_v4(net->src) != v4)
-		return SOFT_PORT_REFUSED;
+		return SOFT_PORT_NO_SOURCE;
 	sent = reach(p, net->dst, to, now, &path->hint, mac);
 	if (sent != SOFT_PORT_SENT)
 		return sent;

@@ -162,6 +162,12 @@ link_sent(struct soft_engine *e, enum soft_port_sent sent)
 		SOFT_LOG(ERR, "%s: dropped a packet that is too long for port=%s", e->dev->name,
 			 e->dev->opts.port.name);
 		return SOFT_LINK_LOST;
+	case SOFT_PORT_NO_SOURCE:
+		SOFT_LOG(
+			ERR,
+			"%s: dropped a packet whose source is not an address of port=%s (any more)",
+			e->dev->name, e->dev->opts.port.name);
+		return SOFT_LINK_LOST;
 	default:
 		return SOFT_LINK_LOST;
 	}

@@ -245,9 +245,9 @@ T(test_unsendable_packets_are_refused)
 	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
 	/* A foreign source address, and one of the other family. */
 	out_init(&o, "192.0.2.3", PEER4, 8, NULL);
-	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	assert_int_equal(send_one(&o), SOFT_PORT_NO_SOURCE);
 	out_init(&o, US6, PEER4, 8, NULL);
-	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	assert_int_equal(send_one(&o), SOFT_PORT_NO_SOURCE);
 	assert_true(rig_take(r, &f));
 	assert_false(rig_take(r, &f));
 }
