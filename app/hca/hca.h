@@ -178,9 +178,8 @@ uint64_t hca_clock(struct hca *h);
 /* pci.c: configuration space. */
 void hca_config_init(struct hca *h);
 /*
- * Stops the device, and blocks the guest's memory, while the function is not a bus master. Starts
- * it again, with the doorbells that waited, when the function is. A device in the fatal state stays
- * stopped.
+ * Stops the device, and blocks the guest's memory, while the function is not a bus master or the
+ * device is in the fatal state. Otherwise starts it again, with the doorbells that waited.
  */
 void hca_update_dma(struct hca *h);
 /* Returns true if the function is a bus master: it may access the guest's memory. */

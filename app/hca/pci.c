@@ -101,12 +101,12 @@ hca_is_master(const struct hca *h)
 void
 hca_update_dma(struct hca *h)
 {
-	bool master = hca_is_master(h);
+	bool stop = h->health != HCA_HEALTH_OK || !hca_is_master(h);
 	uint32_t waiting = h->cmdq.waiting;
 
-	guest_block(&h->guest, !master);
-	front_stop(h->front, h->health != HCA_HEALTH_OK || !master);
-	if (!master || waiting == 0)
+	guest_block(&h->guest, stop);
+	front_stop(h->front, stop);
+	if (stop || waiting == 0)
 		return;
 	h->cmdq.waiting = 0;
 	hca_cmdq_doorbell(h, waiting);

@@ -183,6 +183,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	__atomic_store_n(&dev->dead, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->fault_requests, 0, __ATOMIC_RELAXED);
 	memset(&dev->cong, 0, sizeof(dev->cong));
+	dev->memory = NULL;
 	/* Starts the clock at a value above 0, because a deadline of 0 means "no deadline". */
 	soft_time_init();
 	dev->virtual_tsc = soft_time_cycles(0);

@@ -205,6 +205,12 @@ key_add(struct soft_dev *dev, const struct soft_mkey *m)
 	    m->detour != SOFT_DETOUR_NONE || m->len == 0 || !(m->rr || m->rw || m->atomic))
 		return;
 	found = find_memory(dev, m, &p, &start, &len);
+	/*
+	 * The program of a guest (soft_host.h) may block the guest's memory at any time. So peers
+	 * access guest memory, and device memory of guests, only by packets.
+	 */
+	if (!found && (m->window.at != NULL || m->dm != NULL))
+		return;
 	pthread_mutex_lock(&shm->lock);
 	if (found)
 		slot = seg_take(shm, &p, len);

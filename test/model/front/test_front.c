@@ -402,6 +402,27 @@ TEST(test_published_key_grants_no_right_that_a_umr_has_taken)
 	g_close(&g);
 }
 
+/* bb_hca blocks guest memory while the function may not use DMA, and could not stop such peers. */
+TEST(test_key_over_guest_memory_is_not_published)
+{
+	const struct soft_shm_dir *dir;
+	struct g_guest g;
+	struct pages p;
+	char spec[64];
+	uint32_t pd;
+
+	snprintf(spec, sizeof(spec), "soft0,shm=guest%d,ip=192.0.2.1/24", (int)getpid());
+	g_open(&g, spec);
+	dir = soft_dev_peek(0)->shm->dir;
+	pd = g_alloc(&g, BB_PRM_OP_ALLOC_PD, 0);
+	p = g_pages(&g, 4);
+	g_mkey_box(&g, 0, pd, G_VA_FROM, G_BYTES, &p);
+	bb_prm_set(g.in + BB_PRM_CREATE_MKEY_MKC.byte, BB_PRM_MKC_UMR_EN, 0);
+	assert_status(&g, OK);
+	assert_int_equal(dir->keys[bb_prm_get(g.out, BB_PRM_CREATE_MKEY_OUT_INDEX)].seq & 1, 0);
+	g_close(&g);
+}
+
 /* The kernel's CQs are on a UAR page of their own: mlx5_core_dev.priv.uar. */
 T(test_each_register_rings_and_a_cq_on_another_page_raises_its_event)
 {

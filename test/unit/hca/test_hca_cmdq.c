@@ -342,8 +342,13 @@ LIVE(test_eq_overrun_is_fatal)
 	for (i = 0; i < 4; i++)
 		fake_front.host->eqe(fake_front.host->arg, eqn, 0, 0, "", 0);
 	assert_int_equal(r->h.health, HCA_HEALTH_OK);
+	assert_non_null(guest_at(&r->h.guest, EQ_ADDR, 1, false));
 	fake_front.host->eqe(fake_front.host->arg, eqn, 0, 0, "", 0);
 	assert_int_equal(rig_reg(r, 0x1010) >> 24, HCA_HEALTH_EQ_OVERRUN);
+	/* The guest's memory is blocked until the driver resets the device. */
+	assert_null(guest_at(&r->h.guest, EQ_ADDR, 1, false));
+	rig_init_hca(r);
+	assert_non_null(guest_at(&r->h.guest, EQ_ADDR, 1, false));
 }
 
 LIVE(test_eq_doorbells_that_make_no_sense_are_ignored)
