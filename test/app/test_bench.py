@@ -282,7 +282,7 @@ class Bench(Base):
         name = '{http://www.w3.org/2000/svg}'
         self.assertEqual(len(tree.findall('.//%spolyline' % name)), 3)
         texts = [t.text for t in tree.iter(name + 'text')]
-        for text in ('queue pairs', 'writes/s', 'all active, one write each', '20'):
+        for text in ('queue pairs', 'writes/s', 'Bluebell, all active, one write each', '20'):
             self.assertIn(text, texts)
         self.assertRegex(texts[-1], r'\d CPUs, Linux .*, 20\d\d-\d\d-\d\d')
 
