@@ -292,8 +292,9 @@ read_ends(struct responder *responder)
 	 */
 	flow_extend(back, end);
 	/*
-	 * This process sends back a message only after the peer has sent it. The peer posts the
-	 * receive for the returned message before that. So count all these receives as posted.
+	 * The peer posts the receive for a returned message before it sends the message. This
+	 * process returns the message only after it has arrived. So all receives for returned
+	 * messages count as posted.
 	 */
 	back->recv_posted = end;
 }

@@ -14,10 +14,10 @@
 
 /* Environment in which bb_verbs starts a program. */
 #define VERBS_ENV_DEVICE   "BB_VERBS_DEVICE"   /* NAME,OPTIONS of the software device */
-#define VERBS_ENV_AUTO     "BB_VERBS_AUTO"     /* if set, each process chooses a free address */
+#define VERBS_ENV_AUTO     "BB_VERBS_AUTO"     /* if set, each process takes a free IP address */
 #define VERBS_ENV_TREE     "BB_VERBS_TREE"     /* folder with the files for /sys and /dev */
-#define VERBS_ENV_TRACE    "BB_VERBS_TRACE"    /* if set, lists the calls on standard error */
-#define VERBS_ENV_NO_POLL  "BB_VERBS_NO_POLL"  /* if set, polls do not run the device */
+#define VERBS_ENV_TRACE    "BB_VERBS_TRACE"    /* if set, prints each verbs command on stderr */
+#define VERBS_ENV_NO_POLL  "BB_VERBS_NO_POLL"  /* if set, only the device's thread executes WQEs */
 #define VERBS_ENV_NO_SHARE "BB_VERBS_NO_SHARE" /* if set, peers reach memory only by packets */
 
 /*

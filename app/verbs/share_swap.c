@@ -130,7 +130,11 @@ new_pages(size_t len, int fd, uint64_t off)
 	return to;
 }
 
-/* Replaces one block. */
+/*
+ * Replaces the @len bytes of memory at @at, at most BLOCK, by new pages with the same content: the
+ * pages from byte @off of file @fd on, or anonymous pages if @fd is negative. Returns 0 or an
+ * errno.
+ */
 static int
 swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
 {

@@ -17,7 +17,10 @@
 
 BB_STATIC_ASSERT(VERBS_MAX_SGE <= BB_WQE_MAX_DS, "max_sge bounds every list");
 
-/* Returns the number of the newest request that was posted to the provider, up to request @seq. */
+/*
+ * Returns the sequence number of the newest request that was posted to the provider. Considers only
+ * request @seq and requests before it. The requests in own[] were not posted to the provider.
+ */
 static uint32_t
 given_upto(const struct verbs_qp *q, uint32_t seq)
 {

@@ -44,7 +44,7 @@ enum defect {
 struct options {
 	const char *file, *generate, *json, *hgrm;
 	const char *device, *peer_device;
-	const char *listen, *connect;
+	const char *listen, *connect; /* arguments of --listen and --connect, or NULL */
 	uint32_t messages, symbols;
 	uint64_t seed;
 	uint32_t rate; /* ticks per second; 0 for no limit */
@@ -55,8 +55,12 @@ struct options {
 	struct params params;
 	uint8_t worker_of[STAGES]; /* index of the worker that runs a stage */
 	uint32_t workers;
-	uint32_t worker; /* index of the only worker in this process, or ALL_WORKERS: then listen
-			   and connect say which stages run here */
+	/*
+	 * Index of the only worker that this process runs, or ALL_WORKERS. With ALL_WORKERS this
+	 * process runs only the feed's worker if @connect is set, all other workers if @listen is
+	 * set, and all workers if neither is set.
+	 */
+	uint32_t worker;
 	enum defect defect;
 	uint32_t defect_at; /* number of the message or tick with the defect, counted from 1 */
 };

@@ -165,7 +165,7 @@ struct nvmf_target_attr {
  * more, at most its own time.
  */
 struct nvmf_timer {
-	uint64_t deadline, paused; /* paused: nvmf_target.paused at the start */
+	uint64_t deadline, paused; /* paused: nvmf_target.paused when the timer was started */
 	uint32_t ms;               /* 0: the timer does not run */
 	bool extended;
 };
@@ -203,7 +203,11 @@ struct nvmf_target {
 	uint32_t next_ctrl;      /* entry at which the search for a free one starts */
 	uint64_t genctr;         /* generation of the discovery log */
 	uint64_t now;            /* ms */
-	uint64_t paused;         /* ms: sum of all pauses */
+	/*
+	 * Sum of the pauses of this process, in ms. A pause is the time between two calls of
+	 * nvmf_target_time() if it exceeds NVMF_PAUSE_MS.
+	 */
+	uint64_t paused;
 	/* Time for latencies, in any unit. The transport sets it before it calls the engine. */
 	uint64_t ticks;
 	struct {
@@ -346,8 +350,9 @@ bool nvmf_queue_idle(const struct nvmf_queue *q);
 /* Frees a queue that is closed and idle. */
 void nvmf_queue_destroy(struct nvmf_queue *q);
 /*
- * ---- Queues whose controller belongs to another target, which another thread runs. There a queue
- * without requests stands for it: ops->close() of that queue must close the real one.
+ * ---- Queues whose controller belongs to another target, which another thread runs. In that
+ * target a queue without requests stands for the real queue. Its ops->close() must close the real
+ * queue.
  */
 
 /* Creates a queue without requests. nvmf_queue_close() and nvmf_queue_destroy() end it. */
@@ -357,7 +362,10 @@ int nvmf_stub_create(struct nvmf_target *t, uint16_t qid, void *user, struct nvm
  * status of Connect, and sets *@result to its result.
  */
 uint32_t nvmf_attach(struct nvmf_queue *q, const uint8_t *data, uint64_t *result);
-/* Continues after ops->attach(). */
+/*
+ * Ends the Connect command @r that ops->attach() has passed to the other target. @status and
+ * @result are those of nvmf_attach() there.
+ */
 void nvmf_attached(struct nvmf_req *r, uint32_t status, uint64_t result);
 /* Restarts the keep-alive timer of the queue's controller. */
 void nvmf_queue_alive(struct nvmf_queue *q);
@@ -367,7 +375,10 @@ void nvmf_queue_alive(struct nvmf_queue *q);
  * ops->respond() of a request with this index.
  */
 void nvmf_capsule(struct nvmf_queue *q, const void *bytes, uint32_t len, uint32_t index);
-/* Continues after ops->pull(). @ok false: the transfer failed, and the queue still works. */
+/*
+ * Executes the command of @r after ops->pull() has read the command's data from the host. @ok
+ * false: the transfer failed, and the queue still works.
+ */
 void nvmf_req_pulled(struct nvmf_req *r, bool ok);
 /* Frees a request after ops->respond(). */
 void nvmf_req_sent(struct nvmf_req *r);

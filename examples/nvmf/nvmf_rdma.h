@@ -140,18 +140,28 @@ nvmf_rdma_list(struct nvmf_conn *c)
 void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
 void nvmf_rdma_release(struct nvmf_conn *c);
 /* nvmf_rdma_worker.c */
-/* Creates the rings of a worker. Returns 0 or -ENOMEM. */
+/*
+ * Creates the rings for the messages between a worker and the first lcore. Returns 0 or -ENOMEM.
+ */
 int nvmf_rdma_rings(struct nvmf_rdma *worker);
-/* Handles messages. Returns their number. */
+/*
+ * Handles the messages about connections that other lcores have sent to the lcore of @r. Returns
+ * the number of these messages.
+ */
 unsigned int nvmf_rdma_messages(struct nvmf_rdma *r);
 /* Restarts the keep-alive timers of controllers whose queues on workers had capsules. */
 void nvmf_rdma_activity(struct nvmf_rdma *first);
-/* Moves a request for an I/O queue to a worker. Returns false if the first lcore must serve it. */
+/*
+ * Moves a connection request for an I/O queue to a worker. Returns false if the first lcore must
+ * serve the connection.
+ */
 bool nvmf_rdma_delegate(struct nvmf_rdma *first, struct bb_conn *conn);
 void nvmf_rdma_attach(struct nvmf_queue *q, struct nvmf_req *r);
 /* Reports the end of a worker's queue to the first lcore. */
 void nvmf_rdma_detach(struct nvmf_conn *c);
-/* Closes the queue of a worker, in the first lcore's thread. */
+/*
+ * Makes a worker close its queue, on the first lcore's request. Called in the first lcore's thread.
+ */
 void nvmf_rdma_close_stub(struct nvmf_conn *c);
 /* Executes @fn in the thread of each worker, one after another, and waits for them. */
 void nvmf_rdma_run(struct nvmf_rdma *first, void (*fn)(struct nvmf_rdma *worker, void *arg),

@@ -7,7 +7,10 @@
 #include "nvmf_rdma.h"
 #include "program.h"
 
-/* wr_id of a send: one of these values and the index of the request. */
+/*
+ * wr_id of a work request of the send queue: one of these tags in the bits of WR_KIND, which names
+ * the operation, and the index of the NVMe request in the bits of WR_REQ.
+ */
 #define WR_PULL 0x10000u /* RDMA READ */
 #define WR_PUSH 0x20000u /* RDMA WRITE */
 #define WR_DONE 0x30000u /* SEND */

@@ -172,7 +172,7 @@ run(struct end *e, const char *device, const char *port, const char *server)
 	return receive(e, fd, &done, 1); /* the peer may wait for an ACK, which a poll sends */
 }
 
-/* Calls rte_eal_init() with the arguments up to "--", and with hugepages or plain pages. */
+/* Starts EAL with the arguments before "--". Adds --no-huge if too few hugepages are free. */
 int
 main(int argc, char **argv)
 {

@@ -54,7 +54,10 @@ struct field {
 #define LOCAL_ID  F(0, 0, 32, local_id)
 #define REMOTE_ID F(4, 0, 32, remote_id)
 
-/* Table 106, CM_REQ_*. The vendor ID of Linux (byte 5) is reserved in the specification. */
+/*
+ * IBTA vol. 1, table 106, CM_REQ_*. The vendor ID of Linux (byte 5) is reserved in the
+ * specification.
+ */
 static const struct field req[] = {
 	LOCAL_ID,
 	F(8, 0, 64, req.service_id),
@@ -83,7 +86,7 @@ static const struct field req[] = {
 	F(139, 5, 1, req.failover),
 };
 
-/* Table 107, CM_MRA_*. */
+/* IBTA vol. 1, table 107, CM_MRA_*. */
 static const struct field mra[] = {
 	LOCAL_ID,
 	REMOTE_ID,
@@ -91,7 +94,7 @@ static const struct field mra[] = {
 	F(9, 0, 5, mra.timeout),
 };
 
-/* Table 108, CM_REJ_*. */
+/* IBTA vol. 1, table 108, CM_REJ_*. */
 static const struct field rej[] = {
 	LOCAL_ID,
 	REMOTE_ID,
@@ -101,7 +104,9 @@ static const struct field rej[] = {
 	F(12, 0, 8 * BB_IBCM_ARI, rej.ari),
 };
 
-/* Table 110, CM_REP_*. Linux has a vendor ID in the reserved bytes 15, 19 and 23. */
+/*
+ * IBTA vol. 1, table 110, CM_REP_*. Linux has a vendor ID in the reserved bytes 15, 19 and 23.
+ */
 static const struct field rep[] = {
 	LOCAL_ID,
 	REMOTE_ID,
@@ -119,20 +124,20 @@ static const struct field rep[] = {
 	F(28, 0, 64, rep.ca_guid),
 };
 
-/* Tables 111 and 113, CM_RTU_*, CM_DREP_*. */
+/* IBTA vol. 1, tables 111 and 113, CM_RTU_*, CM_DREP_*. */
 static const struct field ids[] = {LOCAL_ID, REMOTE_ID};
 
-/* Table 112, CM_DREQ_*. */
+/* IBTA vol. 1, table 112, CM_DREQ_*. */
 static const struct field dreq[] = {LOCAL_ID, REMOTE_ID, F(8, 0, 24, dreq.remote_qpn)};
 
-/* Table 119, CM_SIDR_REQ_*. */
+/* IBTA vol. 1, table 119, CM_SIDR_REQ_*. */
 static const struct field sidr_req[] = {
 	LOCAL_ID,
 	F(4, 0, 16, sidr_req.pkey),
 	F(8, 0, 64, sidr_req.service_id),
 };
 
-/* Table 120, CM_SIDR_REP_*. */
+/* IBTA vol. 1, table 120, CM_SIDR_REP_*. */
 static const struct field sidr_rep[] = {
 	LOCAL_ID,
 	F(4, 0, 8, sidr_rep.status),
@@ -143,7 +148,7 @@ static const struct field sidr_rep[] = {
 	F(24, 0, 8 * BB_IBCM_ARI, sidr_rep.info),
 };
 
-/* Table 115, CM_LAP_*. */
+/* IBTA vol. 1, table 115, CM_LAP_*. */
 static const struct field lap[] = {
 	LOCAL_ID,
 	REMOTE_ID,
@@ -162,7 +167,7 @@ static const struct field lap[] = {
 	F(63, 0, 5, lap.alternate.ack_timeout),
 };
 
-/* Table 116, CM_APR_*. */
+/* IBTA vol. 1, table 116, CM_APR_*. */
 static const struct field apr[] = {
 	LOCAL_ID,
 	REMOTE_ID,

@@ -86,7 +86,11 @@ bb_ibcm_tables_free(struct bb_ibcm *cm)
 	free(cm->conns);
 }
 
-/* ID 0 stands for "unknown" in a REJ, so no slot gets it. A prefix leaves the bits of the index. */
+/*
+ * Returns a new communication ID for slot @c. Never returns 0, which stands for "unknown" in a REJ.
+ * attr.id_prefix, if not 0, replaces the highest 8 bits of the ID. The index of the slot is in the
+ * lowest 20 bits, so the prefix does not change it.
+ */
 static uint32_t
 next_id(const struct bb_ibcm *cm, struct bb_ibcm_conn *c)
 {

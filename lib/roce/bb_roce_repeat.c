@@ -131,8 +131,9 @@ bb_roce_repeat_lost(struct bb_roce_qp *qp, bool by_nak)
 }
 
 /*
- * Selects the newest packet as the next to send. Does nothing if the newest packet directly follows
- * the oldest, or if the newest packet cannot be sent alone.
+ * Selects the packet with the highest PSN sent so far as the next packet to send again. Called
+ * after the lost packet was sent again. Does nothing if only one packet follows the lost packet, or
+ * if the selected packet would belong to a READ or atomic, which cannot be sent again alone.
  */
 static void
 select_newest(struct bb_roce_req *req)

@@ -21,8 +21,9 @@ void bb_tel_end(struct bb_dev *dev);
  * objects and one that describes an object.
  */
 struct bb_tel_kind {
-	const char *list; /* name of the reply's field that has the list of numbers */
-	const char *none; /* error text for a number that no object has */
+	/* name of the reply's field that has the list of object numbers, such as "cqs" */
+	const char *list;
+	const char *none; /* error text if no object has the requested number */
 	/* Calls bb_tel_page_add() for each object. */
 	void (*each)(const struct bb_dev *dev, struct bb_tel_page *page);
 	/* Returns the object with @number, NULL if there is none. */

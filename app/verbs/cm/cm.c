@@ -23,7 +23,10 @@
 #include "ucma.h"
 #include "uverbs_wait.h"
 
-/* IDs of a process. Each takes two slots of the CM engine, of about 500 bytes. */
+/*
+ * Maximum number of rdma_cm IDs of a process. The CM engine allocates two slots for each ID, of
+ * about 400 bytes each.
+ */
 #define MAX_IDS   8192u
 #define ACK_DELAY 16u /* local_ca_ack_delay that uverbs reports */
 #define MS        UINT64_C(1000000)

@@ -78,8 +78,12 @@ struct eth_queue {
 	uint16_t ci;  /* index of the next block or WQE */
 	struct front_obj *cq;
 	struct front_obj *tis; /* valid for an SQ */
-	uint32_t segment;      /* frames of the WQE at ci that are sent; valid for an SQ */
-	bool pending;          /* an SQ that is in the port's list pending */
+	/*
+	 * Number of frames of the WQE at ci that the SQ has already sent; 0 if none. Greater than 0
+	 * only for a message that LSO cuts into several frames.
+	 */
+	uint32_t segment;
+	bool pending; /* an SQ that is in the port's list pending */
 	TAILQ_ENTRY(eth_queue) wait;
 	uint8_t ctx[ETH_CTX_BYTES];
 	uint32_t n_pages;

@@ -175,7 +175,11 @@ queue_of(struct front_cmd *cmd)
 	return o != NULL ? o->eth : NULL;
 }
 
-/* Any state may follow, except that ERR does not lead to RDY (Linux en/reporter_tx.c). */
+/*
+ * Executes MODIFY_SQ and MODIFY_RQ, which change the state of a queue. Rejects a wrong current
+ * state, an unknown new state, and the change from ERR to RDY. Accepts every other change. Linux
+ * moves a queue from ERR to RST before RDY (en/reporter_tx.c).
+ */
 void
 eth_modify_queue(struct front_cmd *cmd)
 {

@@ -398,11 +398,15 @@ struct soft_dev {
 	 * none
 	 */
 	bool (*memory)(const uint8_t *addr, uint64_t len, struct soft_memory *m);
-	const struct soft_doorbell_ops *doorbells; /* soft_sleep_by(), NULL if none; __atomic */
-	struct soft_netif *netif;                  /* set with option port */
-	struct soft_mcgs *mcgs;                    /* multicast groups: soft_mcg.h; __atomic */
-	struct soft_ctl *ctl;                      /* state of the control path: id allocators and
-						    * others */
+	/*
+	 * functions given to soft_sleep_by(), which let the device's thread sleep until a doorbell;
+	 * NULL if none; __atomic
+	 */
+	const struct soft_doorbell_ops *doorbells;
+	struct soft_netif *netif; /* set with option port */
+	struct soft_mcgs *mcgs;   /* multicast groups: soft_mcg.h; __atomic */
+	struct soft_ctl *ctl;     /* state of the control path: id allocators and
+				   * others */
 };
 
 /* ---- soft_log.c: one line per rejection, limited per second */

@@ -452,11 +452,11 @@ void soft_failures_run(struct soft_engine *e);
 void soft_zip_run(struct soft_engine *e);
 
 /* ---- soft_cq_event.c */
-/* Handles a store to the arm register of the page. */
+/* Handles a store to @reg, the CQ arm register of UAR page @w. */
 void soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg);
-/* Scans the arm records of some of the page's CQs. */
+/* Arms CQs of UAR page @w if cq->dbrec[1] has changed. Checks at most e->scan CQs per call. */
 void soft_arm_scan(struct soft_engine *e, struct soft_watch *w);
-/* Raises the event for CQEs written to an armed CQ. If the CQ is shared, its lock is held. */
+/* Raises the event for CQEs written to an armed CQ. The caller holds the lock of a shared CQ. */
 void soft_cq_notify(struct soft_engine *e, struct soft_cq *cq);
 void soft_cq_moderated_run(struct soft_engine *e);
 

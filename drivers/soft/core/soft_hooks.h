@@ -98,23 +98,28 @@ void soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn);
 void soft_share_pause(struct mlx5_ctx *ctx);
 void soft_share_resume(struct mlx5_ctx *ctx);
 
-/* log2 of the QPNs of a process that shares its address with others of its host (option host). */
+/*
+ * ---- Devices with the option host=NAME: all processes with one NAME share their addresses, as the
+ * processes of one machine do. Below, these processes are called the processes of a host.
+ */
+
+/* log2 of the number of QPNs of a process of a host. */
 #define SOFT_LOG_QPNS 10
-/* Bits at the top of a communication ID that say which process of a host has the connection. */
+/* Number of the highest bits of a communication ID that identify the process of a host. */
 #define SOFT_ID_PREFIX_BITS 8
 /*
- * Returns the prefix of the communication IDs of the process, 0 if the device shares no address
- * (option host): its IDs may have any value.
+ * Returns the value of these bits for all communication IDs of this process. Returns 0 if the
+ * device has no option host; then the bits may have any value.
  */
 uint32_t soft_id_prefix(const struct mlx5_ctx *ctx);
-/* A service ID of rdma_cm that a process of a host has: a port. */
+/* A service ID of rdma_cm, which is a port number, that this process has taken. */
 struct soft_service;
 /*
  * Takes a service ID for the process, at @n addresses of its host. REQs and SIDR_REQs for it then
- * arrive in this process. @any: the addresses are all that the host has. Returns 0;
- * -EADDRINUSE if another process of the host has it at one of the addresses; -EADDRNOTAVAIL if
- * one of the two processes has it at all addresses, as Linux's rdma_cm; or another negative errno.
- * Sets *service to NULL if the device shares no address. Any thread.
+ * arrive in this process. @any: @gid has all addresses of the host. Returns 0, or a negative errno.
+ * If another process of the host has the service ID at one of the addresses, returns the errno of
+ * Linux's rdma_cm: -EADDRNOTAVAIL if either process takes it at all addresses, else -EADDRINUSE.
+ * Sets *service to NULL if the device has no option host. Any thread.
  */
 int soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n, bool any,
 		      uint32_t service_id, struct soft_service **service);

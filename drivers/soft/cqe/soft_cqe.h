@@ -8,9 +8,10 @@
  * index. If a CQE is due and the CQ is full, the CQ overruns: the CQ and the QPs that complete into
  * it go to the error state. A CQ that ignores overruns (cqc.oi) instead loses its oldest CQE.
  *
- * CQE timestamps come from the TSC. A CQE has the time of the engine turn that found its request,
- * or of the first CQE in that turn (assumption [A]). This time lies between the post and the poll
- * that returns the CQE.
+ * CQE timestamps come from the TSC. An engine reads the TSC before it executes new requests. With
+ * option shm it may read the TSC only before it writes their first CQE. A CQE contains the value
+ * that its engine read last (assumption [A]). In both cases this time lies between the post of the
+ * request and the poll that returns the CQE.
  */
 #ifndef SOFT_CQE_H
 #define SOFT_CQE_H

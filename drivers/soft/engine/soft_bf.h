@@ -67,7 +67,11 @@
  */
 #define SOFT_BF_CLEAN(half) (1u << (half))
 #define SOFT_BF_OLDER(half) (0x10u << (half))
-/* Bit of soft_watch.bf: the device has filled a half of a register of this page with SOFT_BF_NONE.
+/*
+ * Bit of soft_watch.bf: since the last soft_bf_reset(), the device has looked for a copy of a WQE
+ * on this page while other threads could store to the page. So halves of its registers may contain
+ * SOFT_BF_NONE or stale copies. soft_bf_reset() must clear them when the page has only one owner
+ * again.
  */
 #define SOFT_BF_SHARED 0x100u
 

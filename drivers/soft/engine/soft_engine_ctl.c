@@ -403,8 +403,9 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 		return;
 	soft_qp_enter_state(qp);
 	/*
-	 * Rejects the requests of other engines for this QP now, because no thread may poll its
-	 * engine again. The peers then see a QP that sends no ACK.
+	 * Handles the requests that other engines have queued for this engine, because it is
+	 * possible that no thread polls this engine again. Requests for this QP are rejected. The
+	 * QPs that sent these requests get no ACK.
 	 */
 	if (qp->state == BB_PRM_QP_RST || qp->state == BB_PRM_QP_ERR)
 		soft_inbox_drain(qp->engine);

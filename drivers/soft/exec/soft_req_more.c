@@ -2,11 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Fast path of RDMA READs and SENDs on the loop port, which copies memory and sends no packets. The
- * WQE is executed from the ring without a copy. A WQE has one block. A READ has one SGE; a SEND has
- * one SGE or inline data, and the first SGE of the next receive has room for it. The fast path
- * makes every check of soft_req.c, soft_resp.c and soft_resp_recv.c. It leaves the first WQE that
- * fails a check to soft_req_decode(), before any state has changed.
+ * Fast path of RDMA READs and SENDs on the loop port, which copies memory and sends no packets. It
+ * executes a WQE from the ring, without a copy of the WQE, if the WQE meets these conditions:
+ *
+ * - The WQE has one block.
+ * - A READ has one SGE.
+ * - A SEND has one SGE or inline data, and fits into the first SGE of the next receive.
+ * - The WQE passes every check of soft_req.c, soft_resp.c and soft_resp_recv.c.
+ *
+ * The fast path leaves the first WQE that does not meet them to soft_req_decode(), before any state
+ * has changed.
  */
 #include "soft_recv_fast.h"
 

@@ -129,7 +129,8 @@ void soft_port_close(struct soft_port *p);
 void soft_port_flap(struct soft_port *p, const struct soft_flap *f);
 
 /*
- * Gives the port a host, such as the kernel of a guest. The host sets the addresses of the port,
+ * Lets another network stack, such as the kernel of a guest, use the port, too. In this file and in
+ * soft_frames.c this stack is called the host of the port. The host sets the addresses of the port,
  * which has none after this call. soft_port_ops.on_host() gets all frames that are no RoCE
  * datagrams for these addresses. Each packet to send must name the MAC of its destination. The port
  * receives frames to all MACs, if the PMD allows that.
@@ -215,8 +216,8 @@ enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_t
 enum soft_port_sent soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len,
 				      const uint8_t dst[16], const uint8_t to[6], uint64_t now);
 /*
- * Queues a copy of a whole frame of the host, without the CRC. Returns SOFT_PORT_SENT, FULL, DOWN
- * or REFUSED (too long).
+ * Queues a copy of a whole frame that the host sends, without the CRC. Returns SOFT_PORT_SENT,
+ * FULL, DOWN or REFUSED (too long).
  */
 enum soft_port_sent soft_port_send_frame(struct soft_port *p, const uint8_t *frame, uint32_t len);
 /* Returns true if the queue has no room, even after a flush. */
@@ -224,10 +225,10 @@ bool soft_port_is_full(struct soft_port *p);
 /* Passes queued packets to the PMD until the PMD accepts no more. */
 void soft_port_flush(struct soft_port *p);
 /*
- * Flushes the queue. Then copies each packet that the PMD has not accepted and whose payload is
- * still in the memory of a message. If there is no mbuf for the copy, the packet is lost.
- * Afterwards each struct soft_port_hold (reference count of a message) is free, unless the PMD
- * retains mbufs (soft_port_info.retains_mbufs).
+ * Ends the use of messages' memory by queued packets. Flushes the queue. Then copies the payload of
+ * each packet that the PMD has not accepted. If there is no mbuf for the copy, the packet is lost.
+ * Afterwards soft_port_hold_busy() is false for each message, unless the PMD retains the mbufs that
+ * it has accepted (soft_port_info.retains_mbufs).
  */
 void soft_port_settle(struct soft_port *p);
 /*

@@ -373,9 +373,11 @@ void soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char 
 const char *soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx,
 			      const struct soft_shm_msg *m, int fd);
 /*
- * Looks up a peer's memory key for a QP that has PD @pdn and @rights at the peer. Returns false if
- * the key's memory is not mapped in this process. The peer controls the content of the entry, but
- * the result always lies inside a mapping of the peer's memory.
+ * Looks up the rkey @key of a request in the peer's table of keys. @pdn: PD of the peer's QP that
+ * the request addresses; the key must have this PD. @rights: access rights of that QP; the result
+ * has only rights that both the QP and the key grant. Returns false if the key is invalid or its
+ * memory is not mapped in this process. The peer controls the content of the table's entry, but the
+ * result always lies inside a mapping of the peer's memory.
  */
 bool soft_shm_key_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
 		       struct soft_shm_cached_key *n);

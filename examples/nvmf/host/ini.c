@@ -129,7 +129,11 @@ ini_lose(struct ini *e, enum ini_cause cause, int error, const char *fmt, ...)
 	e->error = error;
 	e->attr.ops->disconnect(e);
 	e->keep_alive_sent = e->admin_sent = false;
-	/* A connection that has worked for long is no part of an earlier loss. */
+	/*
+	 * reconnect_ms limits the time since @lost. This loss restarts that time if a request has
+	 * completed since the previous loss (@losing is false then), or if the connection was live
+	 * for reconnect_ms.
+	 */
 	if (!e->losing ||
 	    (e->step == INI_LIVE && e->now - e->live_at >= e->attr.nvmf.reconnect_ms)) {
 		e->losing = true;

@@ -25,9 +25,9 @@ extern "C" {
 struct bb_region {
 	/** name by which the peer looks up the region; padded with zeros */
 	char name[BB_REGION_NAME];
-	uint64_t addr; /**< address for bb_send_wr.raddr of the peer's requests */
+	uint64_t addr; /**< first byte; the peer gives this address in bb_send_wr.raddr */
 	uint64_t len;  /**< length in bytes, at least 1 */
-	uint32_t rkey;
+	uint32_t rkey; /**< key that the peer gives in bb_send_wr.rkey */
 	/** access rights that the rkey grants: enum bb_access REMOTE_*; for information only */
 	uint32_t access;
 };

@@ -5,8 +5,9 @@
  * @file
  * Queue pairs: create, connect, change state, query, destroy.
  *
- * The control-path rules of bb_dev.h apply. Only the owner thread changes the state of a QP or
- * destroys it; another thread may do so only while the owner does not post or poll.
+ * The control-path rules of bb_dev.h apply. The owner thread may change the state of a QP or
+ * destroy it at any time. If another thread does this, the program must ensure that the owner
+ * thread does not post or poll meanwhile.
  */
 #ifndef BB_QP_H
 #define BB_QP_H

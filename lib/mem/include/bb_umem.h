@@ -47,9 +47,10 @@ struct bb_umem_attr {
 	size_t len;      /**< bytes */
 	/**
 	 * Page sizes that the device may use, one bit each: bit 12 is 4 KiB. The kernel chooses one
-	 * of these sizes. The device rejects an object whose log_page_size exceeds the chosen size.
-	 * It also rejects an object whose offset is not a multiple of a 64th of that size. So to
-	 * place objects at multiples of N bytes, allow page sizes up to 64 N.
+	 * of these sizes or a smaller size, see bb_umem_reg_ex(). The device rejects an object
+	 * whose log_page_size exceeds the chosen size. It also rejects an object whose offset is
+	 * not a multiple of a 64th of that size. So to place objects at multiples of N bytes, allow
+	 * page sizes up to 64 N.
 	 */
 	uint64_t pgsz_bitmap;
 	int dmabuf_fd; /**< file descriptor of a dma-buf, -1 for process memory. The caller may
@@ -82,10 +83,11 @@ int bb_umem_reg(struct bb_dev *dev, void *addr, size_t len, uint32_t access, str
  * Registers memory for objects of the device by attributes, which can select page sizes or a
  * dma-buf.
  *
- * The kernel takes the largest page size of the bitmap that the physical layout allows. It halves
- * the size, down to 4 KiB, until the memory starts on such a page and the size divides the
- * length. The call fails if all sizes are larger than the length rounded up to a power of two, or
- * larger than the memory's pages.
+ * The kernel starts with the largest page size in pgsz_bitmap that the physical layout of the
+ * memory allows. It halves this page size, down to 4 KiB, until the memory starts at a multiple of
+ * the page size and the length is a multiple of it, too. The call fails if every page size in
+ * pgsz_bitmap is larger than the length rounded up to a power of two, or larger than the pages that
+ * back the memory.
  * @return as bb_umem_reg(). -EINVAL also if no page size fits, if bb_umem_attr_init() of this
  *   version did not set up @p attr, if the file is no dma-buf, or if the dma-buf is too short.
  *   -EBADF if the descriptor is not open; -ENOTSUP if this kernel or libmlx5 does not support

@@ -181,8 +181,9 @@ void bb_sq_reset(struct bb_sq *sq);
 void bb_sq_enable(struct bb_sq *sq, bool on);
 
 /**
- * Records that the QP went to ERR while posts are disabled, so that the owner's next post is
- * accepted and flushed. May be called from any thread.
+ * Records that the QP has gone to ERR. If posts are disabled, the owner's next post then enables
+ * them: the send queue accepts the request, and the device flushes it. May be called from any
+ * thread.
  */
 static inline void
 bb_sq_error(struct bb_sq *sq)
