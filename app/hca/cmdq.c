@@ -245,9 +245,9 @@ hca_cmdq_doorbell(struct hca *h, uint32_t vector)
 	uint32_t i;
 
 	if (h->health != HCA_HEALTH_OK || h->nic_state != HCA_NIC_FULL || h->cmdq.addr == 0) {
-		HCA_LOG(WARNING, "command doorbell 0x%x %s", vector,
-			h->health != HCA_HEALTH_OK ? "of a device in a fatal state: reset it"
-						   : "without a command queue");
+		HCA_LOG(WARNING, "ignored command doorbell 0x%x: %s", vector,
+			h->health != HCA_HEALTH_OK ? "the device is in the fatal state: reset it"
+						   : "the driver has set up no command queue");
 		return;
 	}
 	if (!hca_is_master(h)) {

@@ -100,25 +100,25 @@ bb_event_get_v(struct bb_dev *dev, struct bb_event *event)
 		case BB_EVENT_QP_FATAL:
 		case BB_EVENT_QP_ACCESS:
 		case BB_EVENT_QP_REQUEST:
-			BB_LOG(WARNING, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
-			       bb_event_name(ev.type));
+			BB_LOG(WARNING, "%s: QP 0x%x: asynchronous event: %s", dev->name,
+			       ev.qp->qpn, bb_event_name(ev.type));
 			bb_qp_failed(ev.qp);
 			break;
 		case BB_EVENT_QP_PATH_MIG:
 		case BB_EVENT_QP_PATH_MIG_ERR:
 		case BB_EVENT_QP_COMM_EST:
-			BB_LOG(NOTICE, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
+			BB_LOG(NOTICE, "%s: QP 0x%x: asynchronous event: %s", dev->name, ev.qp->qpn,
 			       bb_event_name(ev.type));
 			break;
 		case BB_EVENT_PORT_ACTIVE:
 		case BB_EVENT_PORT_DOWN:
 		case BB_EVENT_PORT_CHANGE:
-			BB_LOG(NOTICE, "%s: port %u: %s", dev->name, ev.port,
+			BB_LOG(NOTICE, "%s: port %u: asynchronous event: %s", dev->name, ev.port,
 			       bb_event_name(ev.type));
 			break;
 		case BB_EVENT_SRQ_LIMIT:
-			BB_LOG(DEBUG, "%s: SRQ 0x%x: %s", dev->name, ev.srq->srqn,
-			       bb_event_name(ev.type));
+			BB_LOG(DEBUG, "%s: SRQ 0x%x: asynchronous event: %s", dev->name,
+			       ev.srq->srqn, bb_event_name(ev.type));
 			break;
 		case BB_EVENT_SRQ_LAST_WQE:
 			/*
@@ -126,16 +126,17 @@ bb_event_get_v(struct bb_dev *dev, struct bb_event *event)
 			 * init.srq is not NULL.
 			 */
 			ev.srq = ev.qp->ctrl->init.srq;
-			BB_LOG(DEBUG, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
+			BB_LOG(DEBUG, "%s: QP 0x%x: asynchronous event: %s", dev->name, ev.qp->qpn,
 			       bb_event_name(ev.type));
 			break;
 		case BB_EVENT_SRQ_ERROR:
-			BB_LOG(ERR, "%s: SRQ 0x%x: %s", dev->name, ev.srq->srqn,
+			BB_LOG(ERR, "%s: SRQ 0x%x: asynchronous event: %s", dev->name, ev.srq->srqn,
 			       bb_event_name(ev.type));
 			break;
 		case BB_EVENT_CQ_ERROR:
 		case BB_EVENT_DEV_FATAL:
-			BB_LOG(ERR, "%s: %s", dev->name, bb_event_name(ev.type));
+			BB_LOG(ERR, "%s: asynchronous event: %s", dev->name,
+			       bb_event_name(ev.type));
 			break;
 		}
 	}

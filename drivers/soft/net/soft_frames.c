@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Frames and addresses of a port with a host (soft_host.h), which is the kernel of a guest. Frames
- * for the host wait in a ring, because the port receives them in a turn of an engine, in which the
- * host must not be called. The port's lock protects the ring.
+ * Frames and addresses of a port that the kernel of a guest uses, too. This kernel is called the
+ * host of the port (soft_host.h). Frames for the host wait in a ring, because the port receives
+ * them in a turn of an engine, in which the host must not be called. The port's lock protects the
+ * ring.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -73,9 +74,10 @@ soft_frames_close(struct soft_netif *nif)
 		h->n--;
 	}
 	SOFT_LOG(INFO,
-		 "%s: port=%s: the host got %" PRIu64 " frames and sent %" PRIu64
-		 "; dropped %" PRIu64 " received frames and %" PRIu64
-		 " to send, because there was no room",
+		 "%s: port=%s: passed %" PRIu64 " frames to the guest and sent %" PRIu64
+		 " frames of the guest; dropped %" PRIu64
+		 " frames to the guest (its ring was full, or the length was invalid) and %" PRIu64
+		 " frames of the guest (the port was full or down, or the frame was too long)",
 		 nif->dev->name, nif->dev->opts.port.name, h->rx, h->tx, h->rx_dropped,
 		 h->tx_dropped);
 	nif->host = NULL;
