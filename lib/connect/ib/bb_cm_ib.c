@@ -56,11 +56,16 @@ ib_open(struct bb_cm *cm)
 	return 0;
 }
 
+/* Also rejects the requests in the inbox: those that migrated to this CM have no listener. */
 static void
 ib_close(struct bb_cm *cm)
 {
 	struct ib_cm *ib = ib_of(cm);
 
+	bb_qp1_lock(ib->q);
+	while (!TAILQ_EMPTY(&ib->inbox))
+		ib_conn_free(TAILQ_FIRST(&ib->inbox));
+	bb_qp1_unlock(ib->q);
 	bb_qp1_put(ib->q);
 	free(ib);
 }

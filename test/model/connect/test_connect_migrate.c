@@ -216,6 +216,23 @@ TEST_WITH(setup, teardown, test_peer_that_gives_up_before_the_other_cm_polls_lea
 	OK(bb_qp_destroy(qa));
 }
 
+TEST_WITH(setup, teardown, test_migrated_request_is_rejected_when_the_other_cm_is_destroyed)
+{
+	struct bb_conn *a, *b;
+	struct bb_cm_attr attr;
+	struct bb_qp *qa;
+	struct end last;
+
+	attr_init(&attr);
+	end_open(&last, p.b.dev, &attr);
+	b = request(&qa, &a);
+	OK(bb_conn_migrate(b, last.cm));
+	end_close(&last); /* nothing has polled its CM */
+	assert_int_equal(wait_event(&p.a).type, BB_CM_REJECTED);
+	bb_conn_destroy(a);
+	OK(bb_qp_destroy(qa));
+}
+
 /* ---- Another thread */
 
 /* EAL's heap has a lock that ThreadSanitizer does not see. This one orders the uses of the heap. */
@@ -242,7 +259,7 @@ qp_destroy(struct bb_qp *qp)
 	pthread_mutex_unlock(&heap);
 }
 
-/* Accepts all requests that migrate to its CM. */
+/* Accepts the requests that migrate to its CM, until the peer has disconnected all of them. */
 static void *
 work(void *arg)
 {
@@ -259,7 +276,7 @@ work(void *arg)
 	end_open(&e, dev, &attr);
 	pthread_mutex_unlock(&heap);
 	__atomic_store_n(&worker_cm, e.cm, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
+	while (down < CYCLES) {
 		bb_dev_progress(dev);
 		if (bb_cm_poll(e.cm, &ev, 1) == 0)
 			continue;
@@ -276,7 +293,8 @@ work(void *arg)
 			qp_destroy(info.qp);
 		}
 	}
-	CHECK(up == CYCLES && down == CYCLES);
+	CHECK(up == CYCLES);
+	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
 	pthread_mutex_lock(&heap);
 	end_close(&e);
 	pthread_mutex_unlock(&heap);
@@ -291,6 +309,7 @@ TEST_WITH(setup, teardown, test_requests_migrate_to_the_cm_of_another_thread)
 	struct bb_cm *to;
 	pthread_t thread;
 	struct bb_qp *qa;
+	uint64_t end;
 
 	CHECK(pthread_create(&thread, NULL, work, p.b.dev) == 0);
 	do
@@ -308,9 +327,11 @@ TEST_WITH(setup, teardown, test_requests_migrate_to_the_cm_of_another_thread)
 		bb_conn_destroy(a);
 		qp_destroy(qa);
 	}
-	for (uint32_t i = 0; i < 1000; i++)
+	end = wait_end();
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
 		turn(&p);
-	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
+		CHECK(rte_get_tsc_cycles() < end);
+	}
 	CHECK(pthread_join(thread, NULL) == 0);
 }
 
