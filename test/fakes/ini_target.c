@@ -228,7 +228,16 @@ ini_target_time(struct ini_target *t, uint32_t ms)
 	while (t->now < end) {
 		t->now += end - t->now < 10 ? end - t->now : 10;
 		ini_time(t->e, t->now);
+		ini_run(t->e);
 	}
+}
+
+void
+ini_target_jump(struct ini_target *t, uint32_t ms)
+{
+	t->now += ms;
+	ini_time(t->e, t->now);
+	ini_run(t->e);
 }
 
 bool
@@ -236,7 +245,7 @@ ini_target_live(struct ini_target *t)
 {
 	uint32_t i;
 
-	ini_time(t->e, t->now);
+	ini_target_jump(t, 0);
 	for (i = 0; i < 1000 && t->e->step != INI_LIVE && t->e->step != INI_OVER; i++) {
 		ini_target_run(t);
 		ini_target_time(t, 10);

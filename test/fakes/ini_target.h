@@ -55,6 +55,8 @@ void ini_target_close(struct ini_target *t);
 void ini_target_run(struct ini_target *t);
 /* Moves the time on by @ms, in steps of 10 ms. */
 void ini_target_time(struct ini_target *t, uint32_t ms);
+/* Moves the time on by @ms in one step. */
+void ini_target_jump(struct ini_target *t, uint32_t ms);
 /* Runs until the engine is live or over. Returns whether it is live. */
 bool ini_target_live(struct ini_target *t);
 /* Sends a response to command @i of those that wait. */

@@ -198,8 +198,10 @@ act(struct fuzz_in *in)
 		ini_revoked(t.e, fuzz_u8(in) % (uint16_t)t.e->depth);
 		break;
 	case TIME:
-		t.now += high == 0 ? fuzz_u16(in) : high;
-		ini_time(t.e, t.now);
+		if (high == 0)
+			ini_target_time(&t, fuzz_u16(in));
+		else
+			ini_target_jump(&t, high == 15 ? 60000 : high);
 		break;
 	case BREAK:
 		ini_target_break(&t);
@@ -241,7 +243,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if ((flags & 4) != 0)
 		fuzz_check(ini_target_live(&t));
 	else
-		ini_time(t.e, t.now);
+		ini_target_jump(&t, 0);
 	while (in.left > 0) {
 		act(&in);
 		check_engine(t.e);
@@ -251,7 +253,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	ini_target_break(&t);
 	for (uint32_t i = 0; i < 200; i++) {
 		t.now += 500;
-		ini_time(t.e, t.now);
+		ini_target_jump(&t, 0);
 	}
 	fuzz_check(t.e->step == INI_OVER);
 	check_engine(t.e);

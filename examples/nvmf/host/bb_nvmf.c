@@ -12,9 +12,7 @@
 
 #include "bb_nvmf_priv.h"
 
-#define BURST      32u
-#define LOOK_EVERY 64u /* polls between two polls of the CM while the connection works */
-#define TICK_MS    10u
+#define BURST 32u
 
 const struct bb_nvmf_shape *
 bb_nvmf_shape(const struct bb_nvmf *n)
@@ -151,6 +149,7 @@ create(struct bb_dev *dev, const struct bb_nvmf_attr *attr, struct bb_nvmf *n)
 	n->depth = attr->depth < BB_NVMF_MAX_DEPTH ? attr->depth : BB_NVMF_MAX_DEPTH;
 	n->timeout_ms = attr->timeout_ms;
 	n->windows = attr->windows;
+	n->ms = rte_get_tsc_hz() / 1000;
 	if (rc == 0)
 		rc = create_objects(n);
 	if (rc == 0)
@@ -242,34 +241,36 @@ bb_nvmf_ring(struct bb_nvmf *n)
 	n->queue[1].ring_send = false;
 }
 
-/* Passes the time to the engine, and the events of the CM. */
+/* Passes events of the CM to the engine, and with @tick lets the engine check its time limits. */
 static void
-look(struct bb_nvmf *n)
+look(struct bb_nvmf *n, bool tick)
 {
-	uint64_t now = rte_get_tsc_cycles(), ms = rte_get_tsc_hz() / 1000;
-
-	n->polls = 0;
 	if (n->e->step != INI_LIVE)
 		bb_dev_progress(n->dev);
 	nvmf_conn_poll(n);
-	if (now < n->tick)
-		return;
-	n->tick = now + ms * (n->e->step == INI_LIVE ? TICK_MS : 1);
-	ini_time(n->e, now / ms);
+	if (tick)
+		ini_run(n->e);
 }
 
 uint32_t
 bb_nvmf_poll(struct bb_nvmf *n, struct bb_nvmf_done *done, uint32_t max)
 {
 	uint32_t connection = n->connection, i, got;
+	const uint64_t now = rte_get_tsc_cycles();
+	const bool tick = now >= n->tick;
 	struct bb_wc wc[BURST];
 
+	/* Before the events, so that a loss after a pause of the caller has a time after it. */
+	if (tick) {
+		ini_time(n->e, now / n->ms);
+		n->tick = now + n->ms;
+	}
 	got = bb_cq_poll(n->cq, wc, BURST);
 	/* The rest of a burst is of a connection that has ended. */
 	for (i = 0; i < got && n->connection == connection; i++)
 		nvmf_conn_wc(n, &wc[i]);
-	if (++n->polls >= LOOK_EVERY || n->e->step != INI_LIVE)
-		look(n);
+	if (tick || n->e->step != INI_LIVE)
+		look(n, tick);
 	for (i = 0; i < 2; i++) {
 		struct ini_queue *q = &n->queue[i];
 

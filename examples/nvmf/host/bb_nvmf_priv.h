@@ -33,7 +33,7 @@ struct bb_nvmf {
 	struct ini_queue queue[2]; /* admin, I/O */
 	struct bb_mw **window;     /* of each request; NULL without windows */
 	uint32_t depth, regs, timeout_ms;
-	uint32_t polls;
+	uint64_t ms;         /* TSC cycles of a millisecond */
 	uint64_t tick;       /* TSC of the next call of ini_time() */
 	uint64_t failed;     /* TSC at the first flushed request; 0 if there was none */
 	uint32_t connection; /* number of disconnections, to detect one in a call of the engine */

@@ -262,7 +262,8 @@ ini_connect_io(struct ini *e)
 static void
 keep_alive(struct ini *e)
 {
-	if (e->attr.nvmf.keep_alive_ms == 0 || e->step < INI_CONTROLLER || e->now < e->alive)
+	if (e->attr.nvmf.keep_alive_ms == 0 || e->step < INI_CONTROLLER ||
+	    (e->keep_alive_sent ? e->now < e->alive_by : e->clock < e->alive))
 		return;
 	if (e->keep_alive_sent)
 		ini_lose(e, INI_BROKEN, -ETIMEDOUT,
@@ -275,9 +276,18 @@ keep_alive(struct ini *e)
 void
 ini_time(struct ini *e, uint64_t now)
 {
-	bool restoring = e->was_live && e->step != INI_LIVE;
+	uint64_t step = now - e->clock;
 
-	e->now = now;
+	e->clock = now;
+	e->now += step < INI_STEP_MAX ? step : INI_STEP_MAX;
+}
+
+void
+ini_run(struct ini *e)
+{
+	bool restoring = e->was_live && e->step != INI_LIVE;
+	uint64_t now = e->now;
+
 	if (e->step == INI_OVER)
 		return;
 	if (restoring && now - e->lost >= e->attr.nvmf.reconnect_ms) {
@@ -350,7 +360,7 @@ ini_response(struct ini *e, uint16_t qid, const struct ini_response *r)
 		ini_admin_response(e, status, get64(cqe + AT_CQE_RESULT));
 	} else if (qid == 0 && e->keep_alive_sent && cid == e->keep_alive_cid) {
 		e->keep_alive_sent = false;
-		e->alive = e->now + e->attr.nvmf.keep_alive_ms / 2;
+		e->alive = e->clock + e->attr.nvmf.keep_alive_ms / 2;
 		if ((status & SC_CODE) != SC_OK)
 			ini_lose(e, INI_BROKEN, -EIO, "Keep Alive failed: status 0x%x", status);
 	} else {

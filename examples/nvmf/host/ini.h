@@ -30,6 +30,7 @@
 #define INI_WHY       192u
 #define INI_PAUSE_MIN 20u /* ms before the first attempt to restore a connection; doubles */
 #define INI_PAUSE_MAX 1000u
+#define INI_STEP_MAX  100u /* ms that the time between two calls of ini_time() counts at most */
 
 struct ini;
 
@@ -123,11 +124,18 @@ struct ini {
 	uint32_t window; /* commands that may be sent at a time on this connection */
 	uint32_t used, sent;
 	struct ini_list free, queued, done;
+	/*
+	 * Time in ms, as passed to ini_time(), for the target's keep-alive timer. Time limits of
+	 * the target's replies use @now instead, which leaves out pauses of the caller: replies
+	 * that arrive in a pause are read only later.
+	 */
+	uint64_t clock;
 	uint64_t now, deadline; /* ms; the deadline is that of the step */
 	uint64_t lost;          /* time of the loss; valid if @losing */
 	uint64_t ready_by;      /* time at which the controller must be ready */
 	uint64_t checked;       /* time of the last check of the requests' timeouts */
-	uint64_t alive;         /* time of the next Keep Alive, or until it must be answered */
+	uint64_t alive;         /* @clock of the next Keep Alive */
+	uint64_t alive_by;      /* time at which the last Keep Alive must be answered */
 	uint32_t pause;
 	uint64_t live_at; /* time of the last connection */
 	uint64_t poll_at; /* time of the next read of CSTS */
@@ -151,11 +159,16 @@ struct ini_response {
 
 /* Returns 0, or -EINVAL and a text: a value is out of its range. */
 int ini_attr_check(const struct bb_nvmf_attr *attr, const char **why);
-/* Creates an engine that begins to connect at the first ini_time(). Returns 0 or -ENOMEM. */
+/* Creates an engine that begins to connect at the first ini_run(). Returns 0 or -ENOMEM. */
 int ini_create(const struct ini_attr *attr, struct ini **out);
 void ini_destroy(struct ini *e);
-/* Sets the time in ms, which must not go back. Call it at least every 100 ms. */
+/*
+ * Sets the time in ms before events are passed. A longer step than INI_STEP_MAX is a pause of the
+ * caller, of which only INI_STEP_MAX counts for time limits.
+ */
 void ini_time(struct ini *e, uint64_t now);
+/* Checks the time limits and starts what is due. Call it after the events that have arrived. */
+void ini_run(struct ini *e);
 
 /* ---- Events of the transport */
 

@@ -155,7 +155,7 @@ ini_admin_keep_alive(struct ini *e)
 	command(e, cmd, ADM_KEEP_ALIVE, 0);
 	e->keep_alive_cid = (uint16_t)(e->keep_alive_cid + 1) | 0x8000;
 	e->keep_alive_sent = true;
-	e->alive = e->now + e->attr.nvmf.timeout_ms;
+	e->alive_by = e->now + e->attr.nvmf.timeout_ms;
 	send(e, 0, cmd, e->keep_alive_cid);
 }
 
@@ -169,7 +169,7 @@ take_connect(struct ini *e, uint64_t result)
 	if ((result & 0xffff) > CNTLID_MAX)
 		return "has given an invalid controller id";
 	e->cntlid = (uint16_t)result;
-	e->alive = e->now + e->attr.nvmf.keep_alive_ms / 2;
+	e->alive = e->clock + e->attr.nvmf.keep_alive_ms / 2;
 	return NULL;
 }
 
@@ -324,7 +324,7 @@ ini_admin_response(struct ini *e, uint32_t status, uint64_t result)
 		return;
 	}
 	if (e->step == INI_READY && (result & CSTS_RDY) == 0)
-		return; /* ini_time() reads the status again */
+		return; /* ini_run() reads the status again */
 	if (e->step == INI_NAMESPACE) {
 		ini_connect_io(e);
 		return;

@@ -46,7 +46,7 @@ command_of(enum ini_step step)
 {
 	uint32_t i;
 
-	ini_time(t.e, t.now);
+	ini_target_jump(&t, 0);
 	for (i = 0; i < 100 && t.e->step != step; i++) {
 		if (t.connecting[0] || t.connecting[1]) {
 			uint16_t qid = t.connecting[1];
@@ -147,7 +147,7 @@ TEST_WITH(setup, teardown, test_controller_gets_the_time_that_it_asks_for)
 	ini_target_close(&t);
 	ini_target_open(&t, NULL);
 	t.csts = 0;
-	ini_time(t.e, t.now);
+	ini_target_jump(&t, 0);
 	for (uint32_t i = 0; i < 190; i++) {
 		ini_target_run(&t);
 		ini_target_time(&t, 10);
@@ -303,7 +303,7 @@ TEST_WITH(setup, teardown, test_target_without_room_is_asked_again_until_the_tim
 	static const uint8_t rej[4] = {0, 0, NVMF_CM_RESOURCES, 0};
 	uint32_t attempts = 0;
 
-	ini_time(t.e, t.now);
+	ini_target_jump(&t, 0);
 	while (t.e->step != INI_OVER && attempts < 1000) {
 		if (t.connecting[0]) {
 			attempts++;
@@ -322,12 +322,12 @@ TEST_WITH(setup, teardown, test_other_rejections_end_the_first_connection)
 {
 	static const uint8_t rej[4] = {0, 0, NVMF_CM_HSQSIZE, 0};
 
-	ini_time(t.e, t.now);
+	ini_target_jump(&t, 0);
 	ini_rejected(t.e, 0, rej, sizeof(rej), "consumer reject");
 	assert_over(-ECONNREFUSED, "invalid size of the send queue");
 	ini_target_close(&t);
 	ini_target_open(&t, NULL);
-	ini_time(t.e, t.now);
+	ini_target_jump(&t, 0);
 	ini_rejected(t.e, 0, NULL, 0, "no listener");
 	assert_over(-ECONNREFUSED, "no listener");
 }
@@ -336,7 +336,7 @@ TEST_WITH(setup, teardown, test_busy_controllers_are_asked_again)
 {
 	t.refuse = 0x100 | FC_CONNECT;
 	t.status = SC_CONNECT_BUSY | SC_DNR;
-	ini_time(t.e, t.now);
+	ini_target_jump(&t, 0);
 	for (uint32_t i = 0; i < 10; i++) {
 		ini_target_run(&t);
 		ini_target_time(&t, 10);

@@ -182,6 +182,9 @@ void bb_nvmf_ring(struct bb_nvmf *n);
  * Writes up to @p max completed requests to @p done, in any order. Call it in a loop, also without
  * outstanding requests: it sends the keep-alive commands, restores connections, and runs a device
  * with progress=inline.
+ * The target ends a connection without Keep Alive, so the time between two calls must be below half
+ * of keep_alive_ms. For timeout_ms and reconnect_ms, at most 100 ms of it count: a pause of the
+ * caller ends no connection.
  * @return number of completed requests.
  */
 uint32_t bb_nvmf_poll(struct bb_nvmf *n, struct bb_nvmf_done *done, uint32_t max);
