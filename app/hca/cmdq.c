@@ -206,7 +206,9 @@ execute(struct hca *h, uint32_t index)
 	}
 	memcpy(e, at, sizeof(e));
 	if (!bb_prm_get(e, BB_PRM_CMDQ_OWNERSHIP)) {
-		HCA_LOG(WARNING, "command queue: doorbell of entry %u, which the driver owns",
+		HCA_LOG(WARNING,
+			"command queue: ignored the doorbell of entry %u: the driver still owns the "
+			"entry",
 			index);
 		return;
 	}

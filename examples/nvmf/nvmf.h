@@ -9,8 +9,9 @@
  * controller of a subsystem, and may then connect I/O queues to that controller. A queue has one
  * request for each entry. These are the states of a request:
  *
- *   free -> pulling (data of the host) -> I/O (of the namespace) -> sending (data, response) ->
- * free free -> waiting (Asynchronous Event Request) -> sending -> free
+ * - most commands: free, pulling (data of the host), I/O (of the namespace), sending (data and
+ *   response), free;
+ * - Asynchronous Event Request: free, waiting, sending, free.
  *
  * A capsule that arrives while all requests are in use waits: the host may send a command as soon
  * as it has a response, which is before the transport knows that the response was delivered.
@@ -83,7 +84,7 @@ enum nvmf_io_op {
 /* A request to a namespace. The range is inside of the namespace, and is in bytes. */
 struct nvmf_io {
 	enum nvmf_io_op op;
-	bool fua; /* complete when the data is on the medium */
+	bool fua; /* true if the request must not complete before the data is on the medium */
 	void *buf;
 	uint64_t offset, len;
 };
@@ -98,17 +99,17 @@ struct nvmf_ns_ops {
 
 struct nvmf_ns {
 	const struct nvmf_ns_ops *ops;
-	void *ctx; /* of the ops */
+	void *ctx; /* private data of the functions in ops */
 	uint64_t blocks;
 	uint8_t shift; /* block size is 1 << shift, 512 to 4096 bytes */
 	bool read_only;
 	uint8_t id[16];         /* NGUID and UUID; chosen by nvmf_ns_add() if zero */
 	uint32_t nsid;          /* set by nvmf_ns_add() */
-	uint32_t refs;          /* commands that use it */
-	bool removed;           /* starts no more requests */
+	uint32_t refs;          /* number of commands that use the namespace */
+	bool removed;           /* true if the namespace accepts no more requests */
 	struct nvmf_ns *next;   /* the same namespace of another target, for statistics */
-	uint64_t reads, writes; /* commands that succeeded */
-	uint64_t bytes_read, bytes_written; /* of these commands */
+	uint64_t reads, writes; /* number of reads and writes that succeeded */
+	uint64_t bytes_read, bytes_written; /* data of these commands */
 };
 
 /*
@@ -180,7 +181,7 @@ struct nvmf_ctrl {
 	struct nvmf_target *target;
 	struct nvmf_subsys *subsys;
 	struct nvmf_queue *queue[NVMF_MAX_QUEUES + 1]; /* 0: admin queue */
-	bool proxy; /* of a queue whose controller belongs to another target */
+	bool proxy; /* true if the controller stands for one that belongs to another target */
 	char hostnqn[NVMF_NQN];
 	uint8_t hostid[16];
 	uint16_t cntlid;
@@ -191,7 +192,7 @@ struct nvmf_ctrl {
 	uint32_t nasync;
 	uint32_t feature[NVMF_FEATURES];
 	uint32_t changed[NVMF_CHANGED]; /* NSIDs, ascending */
-	uint32_t nchanged;              /* NVMF_CHANGED + 1: too many to list */
+	uint32_t nchanged;              /* entries of changed; NVMF_CHANGED + 1: too many to list */
 	uint64_t errors;                /* number of all errors */
 	struct nvmf_error error[NVMF_ERRORS];
 };
@@ -202,7 +203,7 @@ struct nvmf_target {
 	struct nvmf_ctrl **ctrl; /* entry N has controller id N + 1 */
 	uint32_t next_ctrl;      /* entry at which the search for a free one starts */
 	uint64_t genctr;         /* generation of the discovery log */
-	uint64_t now;            /* ms */
+	uint64_t now;            /* time of the last nvmf_target_time(), ms */
 	/*
 	 * Sum of the pauses of this process, in ms. A pause is the time between two calls of
 	 * nvmf_target_time() if it exceeds NVMF_PAUSE_MS.
@@ -213,7 +214,7 @@ struct nvmf_target {
 	struct {
 		uint32_t status;
 		uint64_t count;
-	} status[NVMF_STATUSES]; /* of commands that failed; unused entries have the count 0 */
+	} status[NVMF_STATUSES]; /* failed commands by status; unused entries have the count 0 */
 	/* List of the Write Zeroes commands that nvmf_target_turn() executes. */
 	struct nvmf_req *zeroing, *last_zeroing;
 };
@@ -275,14 +276,14 @@ struct nvmf_req {
 	bool invalidate;
 	bool in_capsule; /* the host's data is in the capsule */
 	uint16_t cid;
-	uint32_t index;      /* of the request in its queue */
+	uint32_t index;      /* index of the request in q->req */
 	uint32_t capsule;    /* index of the receive that holds the capsule */
-	uint32_t key;        /* of the host's buffer */
+	uint32_t key;        /* rkey of the host's buffer */
 	uint32_t len;        /* bytes of the host's buffer */
 	uint32_t want;       /* bytes of data that the command needs */
 	uint32_t push;       /* bytes of mem to write to the host's buffer */
-	uint64_t addr;       /* of the host's buffer */
-	uint8_t *mem;        /* max_io bytes */
+	uint64_t addr;       /* address of the host's buffer */
+	uint8_t *mem;        /* memory of the request for data, max_io bytes */
 	const uint8_t *data; /* data of the host: in mem or in the capsule */
 	struct nvmf_ns *ns;
 	uint32_t step;    /* ranges, namespaces or bytes that the command has processed */
@@ -290,14 +291,18 @@ struct nvmf_req {
 	uint8_t *zero_at; /* rest of a range of memory that becomes zero */
 	uint64_t zero_left;
 	struct nvmf_req *next_zeroing;
-	int res;             /* of the last request to a namespace that ended at once */
-	bool again, looping; /* such a request has ended; its caller runs */
+	/*
+	 * Result of the last request to a namespace that ended before start() returned. again: this
+	 * result has not been handled yet. looping: nvmf_start() runs and will handle it.
+	 */
+	int res;
+	bool again, looping;
 	void (*pulled)(struct nvmf_req *r);        /* continues when the host's data is there */
 	void (*done)(struct nvmf_req *r, int res); /* continues when the namespace has finished */
 	uint8_t cmd[NVMF_SQE];
 	uint8_t cqe[NVMF_CQE];
 	uint32_t next_free;
-	uint64_t began; /* ticks */
+	uint64_t began; /* value of nvmf_target.ticks when the command arrived */
 };
 
 struct nvmf_capsule {
@@ -308,25 +313,29 @@ struct nvmf_capsule {
 struct nvmf_stats {
 	uint64_t commands, errors;
 	uint64_t bytes_read, bytes_written;
-	/* Entry N: commands that took from 2^N to 2^(N + 1) - 1 units of 256 ticks; 0: and less. */
+	/*
+	 * Entry N: number of commands whose latency was 2^N to 2^(N + 1) - 1 units of 256 ticks.
+	 * Entry 0 also counts shorter latencies, and the last entry longer ones.
+	 */
 	uint64_t latency[NVMF_LATENCIES];
 };
 
 struct nvmf_queue {
 	struct nvmf_target *t;
-	struct nvmf_ctrl *ctrl; /* NULL: no successful Connect */
-	void *user;             /* of the transport */
-	uint16_t qid;           /* of the connection request */
+	struct nvmf_ctrl *ctrl; /* NULL before a successful Connect */
+	void *user;             /* private data of the transport */
+	uint16_t qid;           /* number of the queue in the connection request */
 	uint32_t depth;
 	uint32_t size; /* entries of the submission queue, as Connect says */
 	uint32_t sqhd;
 	bool no_flow; /* the host does not use the submission queue's head */
 	bool closed;
-	uint32_t in_ns;          /* requests that a namespace holds */
-	uint32_t free;           /* index of the first free request; depth if there is none */
-	uint32_t first, waiting; /* capsules that wait for a request: a ring of depth entries */
-	struct nvmf_capsule *ring;
-	uint64_t *cids; /* bitmap of the ids of commands without a response */
+	uint32_t in_ns; /* number of requests that a namespace is executing */
+	uint32_t free;  /* index of the first free request; depth if there is none */
+	/* capsules that wait for a request: index of the first in the ring, number, ring */
+	uint32_t first, waiting;
+	struct nvmf_capsule *ring; /* depth entries */
+	uint64_t *cids;            /* bitmap of the ids of commands without a response */
 	struct nvmf_req *req;
 	struct nvmf_stats stats;
 };
@@ -335,7 +344,7 @@ struct nvmf_queue {
  * Creates a queue for a new connection.
  * @param qid number of the queue that the connection request names
  * @param depth entries, 2 to NVMF_MAX_DEPTH; as many capsules may be outstanding
- * @param mem depth * max_io bytes, the memory of the requests; the transport's
+ * @param mem memory of the requests, depth * max_io bytes; owned by the transport
  * @return 0; -EINVAL: @qid or @depth is out of range; -ENOMEM
  */
 int nvmf_queue_create(struct nvmf_target *t, uint16_t qid, uint32_t depth, void *mem, void *user,

@@ -26,33 +26,37 @@ struct nvmf_conn {
 	struct bb_conn *conn; /* NULL: the connection has ended */
 	struct bb_qp *qp;
 	struct nvmf_queue *queue; /* NULL: the entry is free */
-	uint8_t *mem;             /* of the requests */
+	uint8_t *mem;             /* memory of the queue's requests */
 	uint8_t *capsules;
 	uint32_t depth;
 	bool ending;
 	bool ring_send, ring_recv; /* posts wait for their doorbell */
-	bool listed;               /* in nvmf_rdma.to_ring */
+	bool listed;               /* true if the connection is in nvmf_rdma.to_ring */
 	struct nvmf_conn *next_to_ring;
 	/* The following fields are in use only if a worker has the connection. */
 	uint16_t qid;
 	bool attach_sent;           /* the first lcore may have a queue for this connection */
-	bool detaching;             /* the answer to the last message is missing */
+	bool detaching;             /* the first lcore has not answered MSG_DETACH yet */
 	struct nvmf_req *attaching; /* Connect that waits for its result */
-	uint32_t status;            /* result of Connect, a message to the worker */
+	uint32_t status;            /* status of Connect, which the first lcore sets */
 	uint64_t result;
-	uint64_t active;                 /* capsules; accessed with __atomic */
-	struct nvmf_queue *stub;         /* of the first lcore; stands for the queue */
-	uint64_t seen;                   /* of the first lcore: last value of active */
-	bool close_sent;                 /* of the first lcore */
-	uint8_t data[NVMF_CONNECT_DATA]; /* message to the first lcore */
+	uint64_t active; /* number of capsules received; accessed with __atomic */
+	/*
+	 * Fields that only the first lcore uses: the queue that stands for the worker's queue, the
+	 * last value of active that it has read, and whether it has sent MSG_CLOSE.
+	 */
+	struct nvmf_queue *stub;
+	uint64_t seen;
+	bool close_sent;
+	uint8_t data[NVMF_CONNECT_DATA]; /* data of Connect, for the first lcore */
 	bool releasing;            /* the connection has ended, and a namespace uses its memory */
-	struct nvmf_timer connect; /* until the host's Connect command */
+	struct nvmf_timer connect; /* limits the time before the host's Connect command */
 	char name[64];             /* address of the host */
 };
 
 struct nvmf_rdma_attr {
 	struct bb_dev *dev;
-	uint32_t lcore;            /* of the poll loop, or BB_LCORE_SELF */
+	uint32_t lcore;            /* lcore that runs the poll loop, or BB_LCORE_SELF */
 	struct nvmf_rdma *first;   /* transport of the first lcore; NULL if this is it */
 	const char *const *listen; /* addresses and ports, as bb_cm_addr() takes them */
 	uint32_t listeners;        /* 1 to NVMF_LISTENERS; 0 for a worker */
@@ -65,8 +69,8 @@ struct nvmf_rdma_attr {
 struct nvmf_ring {
 	uintptr_t *slot; /* connection, and the kind of the message in the lowest bits */
 	uint32_t mask;
-	uint32_t head __rte_cache_aligned; /* of the reader */
-	uint32_t tail __rte_cache_aligned; /* of the writer; accessed with __atomic */
+	uint32_t head __rte_cache_aligned; /* written by the reader */
+	uint32_t tail __rte_cache_aligned; /* written by the writer; accessed with __atomic */
 };
 
 /* A function that the thread of a worker executes. */
@@ -93,15 +97,15 @@ struct nvmf_rdma {
 	uint64_t accepted, rejected;
 	struct nvmf_rdma *worker[NVMF_WORKERS];
 	uint32_t workers;
-	struct nvmf_ring to_worker, to_first; /* of a worker */
-	uint32_t used;                        /* connections; accessed with __atomic */
-	const struct nvmf_call *call;         /* of a worker; accessed with __atomic */
+	struct nvmf_ring to_worker, to_first; /* valid for a worker */
+	uint32_t used;                        /* connections in use; accessed with __atomic */
+	/* function that a worker must execute, NULL if none; accessed with __atomic */
+	const struct nvmf_call *call;
 	struct nvmf_conn *to_ring; /* list of connections whose doorbells the turn rings */
-	uint32_t releasing;        /* connections of this state */
-	uint64_t next_line;        /* ms: time of the next line about a refused host */
+	uint32_t releasing;        /* number of connections with nvmf_conn.releasing */
+	uint64_t next_line;        /* earliest time of the next line about a refused host, ms */
 	bool looped;               /* the pollers are attached to the loop */
-	/* Runs in each turn of the loop after all events; NULL if there is none. Returns its work.
-	 */
+	/* Called in each turn of the loop after all events; may be NULL. Returns 0 if idle. */
 	unsigned int (*turn)(void *arg);
 	void *turn_arg;
 };

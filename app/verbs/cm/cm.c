@@ -34,16 +34,16 @@
 #define MAX_MADS 64u
 
 struct cm_file {
-	unsigned int refs;    /* atomic */
-	struct ucma_file *f;  /* NULL after the end; under the lock */
-	struct cm_file *next; /* list of all, under the lock */
+	unsigned int refs;    /* number of references; __atomic */
+	struct ucma_file *f;  /* NULL after end_file(); protected by the lock */
+	struct cm_file *next; /* next in the list "files"; protected by the lock */
 	int fd;               /* duplicate of the program's descriptor, an eventfd */
 	struct uverbs_wait wait;
 };
 
 /*
- * Protects everything below, the node and QP1. A thread that holds the lock must not be cancelled:
- * librdmacm's users cancel threads that wait for events.
+ * Protects the variables below, the node and QP1. A thread that holds the lock must not be
+ * cancelled, because users of librdmacm cancel threads that wait for events.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mlx5_ctx *device;
@@ -383,7 +383,7 @@ cm_get(struct cm_file *file)
 	__atomic_fetch_add(&file->refs, 1, __ATOMIC_RELAXED);
 }
 
-/* Ends the IDs of an opening. */
+/* Destroys the rdma_cm IDs that were created through an open file of the node. */
 static void
 end_file(struct cm_file *file)
 {

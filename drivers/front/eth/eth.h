@@ -10,9 +10,9 @@
  * its destination the flow tables (eth_flow.c) choose a TIR, the TIR an RQ, and the frame is
  * written to the RQ's next WQE (eth_rq.c).
  *
- * Only the kernel has such queues (uid 0). Their WQEs name memory by keys over physical addresses.
- * No offloads, except those that mlx5e uses without a look at the capabilities: checksums, and the
- * segmentation of TCP and UDP messages.
+ * Only the guest's kernel (uid 0) may create such queues. Their WQEs name memory by keys over
+ * physical addresses. The device has only the offloads that mlx5e uses without a look at the
+ * capabilities: checksums, VLAN tags, and the segmentation of TCP and UDP messages.
  *
  * The guest may change its memory at any time. So each WQE is copied before it is read, and each
  * address is looked up at its use.
@@ -83,11 +83,11 @@ struct eth_queue {
 	 * only for a message that LSO cuts into several frames.
 	 */
 	uint32_t segment;
-	bool pending; /* an SQ that is in the port's list pending */
+	bool pending; /* true if the SQ is in the port's list front_eth.pending */
 	TAILQ_ENTRY(eth_queue) wait;
 	uint8_t ctx[ETH_CTX_BYTES];
 	uint32_t n_pages;
-	uint64_t pages[]; /* guest addresses */
+	uint64_t pages[]; /* guest addresses of the ring's pages */
 };
 
 /* An RQT (receive queue table): RQs. */
@@ -103,10 +103,10 @@ struct eth_tir {
 /* Counters of a port. Drops are those of received frames. */
 struct eth_stats {
 	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
-	uint64_t dropped_steering; /* no flow table entry, or one that drops */
+	uint64_t dropped_steering; /* no flow table entry matched, or the entry drops frames */
 	uint64_t dropped_no_wqe;
 	uint64_t dropped_too_long;
-	uint64_t dropped_error; /* the RQ or its CQ is in error, or the port is stopped */
+	uint64_t dropped_error; /* the RQ or its CQ was in error, or the port was stopped */
 };
 
 struct front_eth {
@@ -114,7 +114,7 @@ struct front_eth {
 	LIST_ENTRY(front_eth) link; /* in the list of ports of eth_link.c */
 	uint32_t root;              /* number of the first flow table, 0 if none */
 	uint32_t n_entries, n_groups;
-	uint32_t n_pages;     /* of the rings */
+	uint32_t n_pages;     /* number of pages of the rings of all queues */
 	uint32_t next_queue;  /* counts the numbers given to SQs and RQs */
 	uint32_t next_number; /* counts the numbers given to other objects */
 	/*
@@ -145,7 +145,7 @@ bool eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint3
  * Otherwise returns FRONT_POLL_MS if the device has a port=, else -1.
  */
 int eth_poll(struct front_eth *e);
-/* Copies @len bytes of the guest. Return false if they are not RAM. */
+/* Copies @len bytes of the guest's memory at @pa. Returns false if the range is not RAM. */
 bool eth_read(struct front_eth *e, uint64_t pa, void *to, uint32_t len);
 /*
  * Returns the memory that a segment of a WQE names, NULL if the key does not allow the access.
@@ -153,12 +153,13 @@ bool eth_read(struct front_eth *e, uint64_t pa, void *to, uint32_t len);
  */
 uint8_t *eth_memory(struct front_eth *e, uint32_t pdn, uint32_t key, uint64_t addr, uint32_t len,
 		    bool write);
-/* Gets the counter of a doorbell record, word @word. Returns false if it is not RAM. */
+/* Reads the counter in word @word of a doorbell record. Returns false if the word is not RAM. */
 bool eth_record(struct eth_queue *q, unsigned int word, uint16_t *counter);
 /* Writes a CQE for @q. Moves @q to ERR if the CQ has overrun. */
 bool eth_cqe(struct eth_queue *q, uint8_t cqe[64]);
-/* Adds a reference to @o, and drops it (NULL: does nothing). */
+/* Adds a reference to @o and returns @o. */
 struct front_obj *eth_hold(struct front_obj *o);
+/* Drops a reference to @o. @o may be NULL. */
 void eth_release(struct front_obj *o);
 /* Finds an object of uid 0, or refuses the command and returns NULL. */
 struct front_obj *eth_named(struct front_cmd *cmd, enum front_kind kind, uint32_t id);
@@ -195,7 +196,7 @@ void eth_rq_put(struct eth_queue *q, const uint8_t *frame, uint32_t len, uint32_
  * the @len bytes of the doorbell, which an SQ that waits does not keep.
  */
 void eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len);
-/* Removes an SQ from the list of those that wait. Does nothing if it does not wait. */
+/* Removes an SQ from front_eth.pending. Does nothing if the SQ is not in that list. */
 void eth_sq_dequeue(struct eth_queue *q);
 /* ---- eth_link.c: the link between the functions of this process, a learning bridge. */
 void eth_link_add(struct front_eth *e);
@@ -203,8 +204,8 @@ void eth_link_remove(struct front_eth *e);
 void eth_link_send(struct front_eth *from, const uint8_t *frame, uint32_t len);
 /* ---- eth_port.c: the port= of the device */
 /*
- * Passes the frames through the port= of the device from now on. Returns 0; -ENODEV: there is none;
- * or another negative errno.
+ * Passes the frames through the port= of the device from now on. Returns 0; -ENODEV if the device
+ * has no port=; or another negative errno.
  */
 int eth_port_open(struct front_eth *e);
 /*

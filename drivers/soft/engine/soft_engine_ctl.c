@@ -328,8 +328,8 @@ soft_qp_detach(struct soft_qp *qp)
 		__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 	}
 	/*
-	 * Executes or rejects the requests of other engines for this QP now, because no thread may
-	 * poll its engine again.
+	 * Executes or rejects the requests of other engines for this QP now, because it is possible
+	 * that no thread polls this engine again.
 	 */
 	soft_inbox_drain(e);
 	soft_failures_run(e);
