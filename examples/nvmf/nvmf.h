@@ -195,6 +195,9 @@ struct nvmf_ctrl {
 	uint32_t nchanged;              /* entries of changed; NVMF_CHANGED + 1: too many to list */
 	uint64_t errors;                /* number of all errors */
 	struct nvmf_error error[NVMF_ERRORS];
+	uint32_t held; /* I/O queues that may have requests; see nvmf_queue.held */
+	bool ended;    /* in nvmf_target.ended */
+	struct nvmf_ctrl *next_ended;
 };
 
 struct nvmf_target {
@@ -202,6 +205,7 @@ struct nvmf_target {
 	struct nvmf_subsys discovery;
 	struct nvmf_ctrl **ctrl; /* entry N has controller id N + 1 */
 	uint32_t next_ctrl;      /* entry at which the search for a free one starts */
+	struct nvmf_ctrl *ended; /* list of ended controllers that still have requests */
 	uint64_t genctr;         /* generation of the discovery log */
 	uint64_t now;            /* time of the last nvmf_target_time(), ms */
 	/*
@@ -323,13 +327,19 @@ struct nvmf_stats {
 struct nvmf_queue {
 	struct nvmf_target *t;
 	struct nvmf_ctrl *ctrl; /* NULL before a successful Connect */
-	void *user;             /* private data of the transport */
-	uint16_t qid;           /* number of the queue in the connection request */
+	/*
+	 * Controller of an I/O queue until its last request has ended, also after
+	 * nvmf_queue_close(); of a queue without requests until nvmf_queue_destroy(). NULL: none.
+	 */
+	struct nvmf_ctrl *held;
+	void *user;   /* private data of the transport */
+	uint16_t qid; /* number of the queue in the connection request */
 	uint32_t depth;
 	uint32_t size; /* entries of the submission queue, as Connect says */
 	uint32_t sqhd;
 	bool no_flow; /* the host does not use the submission queue's head */
 	bool closed;
+	bool ended;     /* its controller has ended: it starts no more requests */
 	uint32_t in_ns; /* number of requests that a namespace is executing */
 	uint32_t free;  /* index of the first free request; depth if there is none */
 	/* capsules that wait for a request: index of the first in the ring, number, ring */
@@ -352,6 +362,11 @@ int nvmf_queue_create(struct nvmf_target *t, uint16_t qid, uint32_t depth, void 
 /*
  * Ends the queue after its connection has ended. The engine makes no more calls for it. If it is an
  * admin queue, the controller ends, and its I/O queues are closed by ops->close. Idempotent.
+ *
+ * Requests that a namespace holds continue. Until they have ended, Connect of the same host to the
+ * same subsystem ends with SC_CONNECT_BUSY. Otherwise a write that the host sends again could be
+ * overtaken by its first execution, which would then overwrite newer data. There is an exception: a
+ * host that has shut down its controller sends none of its commands again.
  */
 void nvmf_queue_close(struct nvmf_queue *q);
 /* Returns whether no namespace uses the memory of a closed queue. */

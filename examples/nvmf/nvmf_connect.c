@@ -55,6 +55,8 @@ install(struct nvmf_req *r, struct nvmf_ctrl *c)
 
 	q->ctrl = c;
 	c->queue[q->qid] = q;
+	if (q->qid != 0 && !c->proxy)
+		nvmf_ctrl_hold(q, c);
 	q->size = (uint32_t)get16(r->cmd + AT_CON_SQSIZE) + 1;
 	q->sqhd = 1; /* Connect itself was entry 0 */
 	q->no_flow = (r->cmd[AT_CON_CATTR] & CATTR_NO_FLOW) != 0;
@@ -75,7 +77,8 @@ connect_admin(struct nvmf_req *r, struct nvmf_subsys *s, const char *host)
 		invalid(r, AT_CON_KATO);
 		return;
 	}
-	c = nvmf_ctrl_create(r->q->t, s);
+	/* Without SC_DNR Linux tries again (drivers/nvme/host/fabrics.c). */
+	c = nvmf_host_busy(r->q->t, s, r->data) ? NULL : nvmf_ctrl_create(r->q->t, s);
 	if (c == NULL) {
 		nvmf_end(r, SC_CONNECT_BUSY, 0);
 		return;
@@ -107,8 +110,10 @@ find_ctrl(struct nvmf_target *t, const struct nvmf_subsys *s, uint16_t qid, cons
 		*result = AT_COND_HOSTID | CONNECT_IN_DATA;
 	else if (s->discovery || (c->csts & (CSTS_RDY | CSTS_CFS | CSTS_SHST_DONE)) != CSTS_RDY)
 		*result = AT_CON_QID;
+	else if (c->queue[qid] != NULL)
+		return SC_COMMAND_SEQUENCE | SC_DNR;
 	else
-		return c->queue[qid] != NULL ? SC_COMMAND_SEQUENCE | SC_DNR : SC_OK;
+		return nvmf_ctrl_lingers(c) ? SC_CONNECT_BUSY : SC_OK;
 	return SC_CONNECT_PARAM | SC_DNR;
 }
 
@@ -160,7 +165,7 @@ connect(struct nvmf_req *r)
 {
 	uint32_t sqsize = get16(r->cmd + AT_CON_SQSIZE);
 
-	if (r->q->ctrl != NULL)
+	if (r->q->ctrl != NULL || r->q->ended)
 		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
 	else if (get16(r->cmd + AT_CON_RECFMT) != 0)
 		nvmf_refuse(r, SC_CONNECT_FORMAT);
@@ -193,6 +198,7 @@ nvmf_attach(struct nvmf_queue *q, const uint8_t *data, uint64_t *result)
 		return status;
 	q->ctrl = c;
 	c->queue[q->qid] = q;
+	nvmf_ctrl_hold(q, c);
 	nvmf_ctrl_alive(c);
 	*result = c->cntlid;
 	return SC_OK;

@@ -90,22 +90,31 @@ nvmf_target_destroy(struct nvmf_target *t)
 	free(t);
 }
 
-/* Closes the queues from number @first on. */
+/* Closes the I/O queues, which have no controller from now on. */
 static void
-close_queues(struct nvmf_ctrl *c, uint32_t first, const char *why)
+end_io_queues(struct nvmf_ctrl *c, const char *why)
 {
 	uint32_t i;
 
-	for (i = first; i <= NVMF_MAX_QUEUES; i++)
-		if (c->queue[i] != NULL)
-			c->target->attr.ops->close(c->queue[i], why);
+	for (i = 1; i <= NVMF_MAX_QUEUES; i++) {
+		struct nvmf_queue *q = c->queue[i];
+
+		if (q == NULL)
+			continue;
+		c->target->attr.ops->close(q, why);
+		c->queue[i] = NULL;
+		q->ctrl = NULL;
+		q->ended = true;
+		nvmf_ctrl_unhold_idle(q);
+	}
 }
 
 void
 nvmf_ctrl_fail(struct nvmf_ctrl *c, const char *why)
 {
 	c->csts |= CSTS_CFS;
-	close_queues(c, 0, why);
+	end_io_queues(c, why);
+	c->target->attr.ops->close(c->queue[0], why);
 }
 
 void
@@ -171,27 +180,84 @@ nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s)
 	return c;
 }
 
-/* Closes the I/O queues, which have no controller from now on. */
-static void
-end_io_queues(struct nvmf_ctrl *c, const char *why)
-{
-	uint32_t i;
-
-	close_queues(c, 1, why);
-	for (i = 1; i <= NVMF_MAX_QUEUES; i++) {
-		if (c->queue[i] != NULL)
-			c->queue[i]->ctrl = NULL;
-		c->queue[i] = NULL;
-	}
-}
-
 /* Ends a controller whose admin queue is gone. */
 void
 nvmf_ctrl_end(struct nvmf_ctrl *c)
 {
 	end_io_queues(c, "the admin queue of its controller is gone");
 	c->target->ctrl[c->cntlid - 1] = NULL;
+	if (c->held == 0) {
+		free(c);
+		return;
+	}
+	c->ended = true;
+	c->next_ended = c->target->ended;
+	c->target->ended = c;
+}
+
+/* ---- Requests that outlive their controller */
+
+void
+nvmf_ctrl_hold(struct nvmf_queue *q, struct nvmf_ctrl *c)
+{
+	q->held = c;
+	c->held++;
+}
+
+void
+nvmf_ctrl_unhold(struct nvmf_queue *q)
+{
+	struct nvmf_ctrl *c = q->held, **at;
+
+	q->held = NULL;
+	if (c == NULL || --c->held != 0 || !c->ended)
+		return;
+	for (at = &c->target->ended; *at != c; at = &(*at)->next_ended)
+		;
+	*at = c->next_ended;
 	free(c);
+}
+
+void
+nvmf_ctrl_unhold_idle(struct nvmf_queue *q)
+{
+	/* Another thread executes the requests of a queue that has none of its own. */
+	if (q->depth != 0 && q->in_ns == 0 && (q->closed || q->ended))
+		nvmf_ctrl_unhold(q);
+}
+
+bool
+nvmf_ctrl_lingers(const struct nvmf_ctrl *c)
+{
+	uint32_t i, queues = 0;
+
+	for (i = 1; i <= NVMF_MAX_QUEUES; i++)
+		queues += c->queue[i] != NULL;
+	return c->held > queues && (c->csts & CSTS_SHST_DONE) == 0;
+}
+
+/* Returns whether @c lingers, is of subsystem @s, and is of the host of Connect's @data. */
+static bool
+blocks_host(const struct nvmf_ctrl *c, const struct nvmf_subsys *s, const uint8_t *data)
+{
+	return c != NULL && c->subsys == s &&
+	       strcmp(c->hostnqn, (const char *)data + AT_COND_HOSTNQN) == 0 &&
+	       memcmp(c->hostid, data + AT_COND_HOSTID, sizeof(c->hostid)) == 0 &&
+	       nvmf_ctrl_lingers(c);
+}
+
+bool
+nvmf_host_busy(const struct nvmf_target *t, const struct nvmf_subsys *s, const uint8_t *data)
+{
+	const struct nvmf_ctrl *c;
+	bool busy = false;
+	uint32_t i;
+
+	for (i = 0; i < t->attr.ctrls && !busy; i++)
+		busy = blocks_host(t->ctrl[i], s, data);
+	for (c = t->ended; c != NULL && !busy; c = c->next_ended)
+		busy = blocks_host(c, s, data);
+	return busy;
 }
 
 void

@@ -52,6 +52,16 @@ void nvmf_ctrl_fail(struct nvmf_ctrl *c, const char *why);
  * its I/O queues.
  */
 void nvmf_ctrl_disable(struct nvmf_ctrl *c);
+/* Makes a queue hold its controller. */
+void nvmf_ctrl_hold(struct nvmf_queue *q, struct nvmf_ctrl *c);
+/* Releases the controller that a queue holds, if any, and frees it if it has ended. */
+void nvmf_ctrl_unhold(struct nvmf_queue *q);
+/* Calls nvmf_ctrl_unhold() if no request of a queue is left, and none can start. */
+void nvmf_ctrl_unhold_idle(struct nvmf_queue *q);
+/* Returns whether closed I/O queues of a controller still have requests; false after a shutdown. */
+bool nvmf_ctrl_lingers(const struct nvmf_ctrl *c);
+/* Returns whether a controller lingers of the host of Connect's @data. */
+bool nvmf_host_busy(const struct nvmf_target *t, const struct nvmf_subsys *s, const uint8_t *data);
 void nvmf_ctrl_alive(struct nvmf_ctrl *c);
 void nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms);
 /* Returns whether a host of subsystem @s may have the keep-alive time @ms. */

@@ -58,6 +58,7 @@ nvmf_queue_close(struct nvmf_queue *q)
 	for (i = 0; i < q->depth; i++)
 		if (q->req[i].state == REQ_PULLING)
 			nvmf_req_ns(&q->req[i], NULL);
+	nvmf_ctrl_unhold_idle(q);
 	if (c == NULL)
 		return;
 	c->queue[q->qid] = NULL;
@@ -97,6 +98,7 @@ nvmf_queue_idle(const struct nvmf_queue *q)
 void
 nvmf_queue_destroy(struct nvmf_queue *q)
 {
+	nvmf_ctrl_unhold(q);
 	free(q->req);
 	free(q->ring);
 	free(q->cids);

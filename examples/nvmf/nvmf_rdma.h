@@ -143,6 +143,9 @@ nvmf_rdma_list(struct nvmf_conn *c)
 /* nvmf_rdma_conn.c */
 void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
 void nvmf_rdma_release(struct nvmf_conn *c);
+/* Destroys and releases a connection, without waiting for the peer. Call bb_conn_disconnect()
+ * before. */
+void nvmf_rdma_end_conn(struct nvmf_conn *c);
 /* nvmf_rdma_worker.c */
 /*
  * Creates the rings for the messages between a worker and the first lcore. Returns 0 or -ENOMEM.

@@ -65,6 +65,15 @@ nvmf_rdma_release(struct nvmf_conn *c)
 	nvmf_rdma_detach(c);
 }
 
+void
+nvmf_rdma_end_conn(struct nvmf_conn *c)
+{
+	c->ending = true;
+	bb_conn_destroy(c->conn);
+	c->conn = NULL;
+	nvmf_rdma_release(c);
+}
+
 /* ---- Requests for connections */
 
 static void
@@ -140,9 +149,7 @@ free_entry(struct nvmf_rdma *r)
 	    oldest->connect.deadline + PATIENCE_MS > r->target->now + r->attr.connect_ms)
 		return NULL;
 	nvmf_rdma_drop(oldest, "it has sent no Connect command, and another host needs its place");
-	bb_conn_destroy(oldest->conn);
-	oldest->conn = NULL;
-	nvmf_rdma_release(oldest);
+	nvmf_rdma_end_conn(oldest);
 	return oldest->queue == NULL && !oldest->detaching ? oldest : NULL;
 }
 
@@ -445,11 +452,8 @@ nvmf_rdma_end(struct nvmf_rdma *r)
 
 		if (c->conn == NULL)
 			continue;
-		c->ending = true;
 		(void)bb_conn_disconnect(c->conn, NULL, 0);
-		bb_conn_destroy(c->conn);
-		c->conn = NULL;
-		nvmf_rdma_release(c);
+		nvmf_rdma_end_conn(c);
 	}
 }
 

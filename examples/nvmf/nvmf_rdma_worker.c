@@ -103,10 +103,10 @@ worker_message(struct nvmf_conn *c, uintptr_t kind)
 		/* After a refusal the host may try again. */
 		c->attach_sent = c->status == SC_OK;
 		nvmf_attached(r, c->status, c->result);
-	} else if (kind == MSG_CLOSE && c->queue != NULL && !c->ending) {
-		if (c->queue->ctrl != NULL)
-			c->queue->ctrl->csts = CSTS_CFS;
-		c->rdma->target->attr.ops->close(c->queue, "its controller has ended");
+	} else if (kind == MSG_CLOSE && c->queue != NULL && c->conn != NULL) {
+		/* At once: the host gets no new controller before MSG_DETACH. */
+		nvmf_rdma_drop(c, "its controller has ended");
+		nvmf_rdma_end_conn(c);
 	}
 }
 

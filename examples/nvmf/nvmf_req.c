@@ -125,7 +125,9 @@ nvmf_req_pulled(struct nvmf_req *r, bool ok)
 {
 	if (r->q->closed)
 		return;
-	if (ok)
+	if (r->q->ended)
+		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
+	else if (ok)
 		r->pulled(r);
 	else
 		nvmf_end(r, SC_DATA_TRANSFER, 0);
@@ -165,11 +167,14 @@ nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struct nvm
 void
 nvmf_req_done(struct nvmf_req *r, int res)
 {
-	r->q->in_ns--;
-	if (r->q->closed)
+	struct nvmf_queue *q = r->q;
+
+	q->in_ns--;
+	if (q->closed)
 		nvmf_req_ns(r, NULL);
 	else
 		r->done(r, res);
+	nvmf_ctrl_unhold_idle(q);
 }
 
 void

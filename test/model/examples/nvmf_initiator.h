@@ -344,12 +344,18 @@ command_rw(uint8_t *cmd, uint16_t cid, uint8_t op, uint64_t slba, const void *at
 	put16(cmd + AT_NLB, len / 512 - 1);
 }
 
-/* Connects queue @qid to the controller @cntlid, by both protocols. */
-static inline void
-hq_connect(struct hq *q, uint16_t qid, uint16_t cntlid, uint32_t kato)
+static inline uint32_t
+depth_of_queue(uint16_t qid)
 {
-	uint32_t depth = qid == 0 ? MAX_DEPTH : DEPTH;
-	uint8_t req[NVMF_CM_REQ] = {0}, cmd[NVMF_SQE];
+	return qid == 0 ? MAX_DEPTH : DEPTH;
+}
+
+/* Connects queue @qid by the CM only. */
+static inline void
+hq_open(struct hq *q, uint16_t qid)
+{
+	uint32_t depth = depth_of_queue(qid);
+	uint8_t req[NVMF_CM_REQ] = {0};
 
 	put16(req + 2, qid);
 	put16(req + 4, depth);
@@ -358,6 +364,14 @@ hq_connect(struct hq *q, uint16_t qid, uint16_t cntlid, uint32_t kato)
 	assert_int_equal(q->ev.type, BB_CM_ESTABLISHED);
 	assert_int_equal(get16(q->private_data), 0);
 	assert_int_equal(get16(q->private_data + 2), depth);
+}
+
+/* Executes Connect of queue @qid to the controller @cntlid. Returns its status. */
+static inline uint32_t
+hq_connect_cmd(struct hq *q, uint16_t qid, uint16_t cntlid, uint32_t kato)
+{
+	uint8_t cmd[NVMF_SQE];
+
 	memset(host.data, 0, NVMF_CONNECT_DATA);
 	memset(host.data + AT_COND_HOSTID, 7, 16);
 	put16(host.data + AT_COND_CNTLID, cntlid);
@@ -365,9 +379,17 @@ hq_connect(struct hq *q, uint16_t qid, uint16_t cntlid, uint32_t kato)
 	strcpy((char *)host.data + AT_COND_HOSTNQN, "nqn.2026-01.org.example:host");
 	command(cmd, 0, OPC_FABRICS, FC_CONNECT, host.data, NVMF_CONNECT_DATA);
 	put16(cmd + AT_CON_QID, qid);
-	put16(cmd + AT_CON_SQSIZE, depth - 1);
+	put16(cmd + AT_CON_SQSIZE, depth_of_queue(qid) - 1);
 	put32(cmd + AT_CON_KATO, kato);
-	assert_int_equal(hq_exec(q, cmd), SC_OK);
+	return hq_exec(q, cmd);
+}
+
+/* Connects queue @qid to the controller @cntlid, by both protocols. */
+static inline void
+hq_connect(struct hq *q, uint16_t qid, uint16_t cntlid, uint32_t kato)
+{
+	hq_open(q, qid);
+	assert_int_equal(hq_connect_cmd(q, qid, cntlid, kato), SC_OK);
 }
 
 /* Connects an admin queue and enables the controller. */

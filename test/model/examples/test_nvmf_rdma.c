@@ -260,7 +260,7 @@ hold_reads(struct hq *q, uint16_t n)
 
 TEST_WITH(setup, teardown, test_memory_of_a_lost_host_stays_until_the_namespace_has_ended)
 {
-	struct hq admin, io, other;
+	struct hq admin, io, other, again;
 	uint16_t id = hq_admin(&admin, 0);
 	struct nvmf_conn *entry;
 	uint32_t i;
@@ -271,15 +271,21 @@ TEST_WITH(setup, teardown, test_memory_of_a_lost_host_stays_until_the_namespace_
 	hq_disconnect(&io);
 	WAIT_FOR(entry->conn == NULL);
 	/* The entry is not free: a new queue gets another one. */
-	hq_connect(&other, 1, id, 0);
+	hq_open(&other, 1);
 	assert_non_null(entry->queue);
 	assert_int_equal(entry->queue->in_ns, 8);
-	assert_ptr_not_equal(tgt.t->ctrl[id - 1]->queue[1], entry->queue);
+	/* The commands that the host would send again must not overtake the ones of the old queue.
+	 */
+	assert_int_equal(hq_connect_cmd(&other, 1, id, 0), SC_CONNECT_BUSY);
+	hq_disconnect(&admin);
+	hq_open(&again, 0);
+	assert_int_equal(hq_connect_cmd(&again, 0, NVMF_CNTLID_ANY, 0), SC_CONNECT_BUSY);
 	for (i = 0; i < nheld; i++)
 		nvmf_req_done(held[i], 0);
 	WAIT_FOR(entry->queue == NULL);
+	assert_int_equal(hq_connect_cmd(&again, 0, NVMF_CNTLID_ANY, 0), SC_OK);
 	hq_disconnect(&other);
-	hq_disconnect(&admin);
+	hq_disconnect(&again);
 	WAIT_FOR(IDLE);
 }
 
