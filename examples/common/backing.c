@@ -109,9 +109,8 @@ try_direct(struct backing *b, const struct backing_attr *attr)
 }
 
 static int
-find_size(struct backing *b, const struct backing_attr *attr)
+find_size(struct backing *b, const struct backing_attr *attr, uint64_t *size)
 {
-	uint64_t size;
 	struct stat st;
 
 	if (fstat(b->fd, &st) != 0)
@@ -121,25 +120,14 @@ find_size(struct backing *b, const struct backing_attr *attr)
 		say("%s is neither a file nor a block device", attr->path);
 		return -EINVAL;
 	}
-	size = (uint64_t)st.st_size;
-	if (b->device && ioctl(b->fd, BLKGETSIZE64, &size) != 0)
+	*size = (uint64_t)st.st_size;
+	if (b->device && ioctl(b->fd, BLKGETSIZE64, size) != 0)
 		return -errno;
-	if (attr->size > size && !b->device && !attr->read_only) {
-		if (ftruncate(b->fd, (off_t)attr->size) != 0 || fsync(b->fd) != 0) {
-			say("%s cannot be made %" PRIu64 " bytes long: %s", attr->path, attr->size,
-			    strerror(errno));
-			return -EINVAL;
-		}
-		size = attr->size;
-	}
-	if (attr->size > size) {
-		say("%s has %" PRIu64 " bytes, and the options ask for more", attr->path, size);
+	if (attr->size > *size && (b->device || attr->read_only)) {
+		say("%s has %" PRIu64 " bytes, and the options ask for more", attr->path, *size);
 		return -EINVAL;
 	}
-	if (attr->size != 0)
-		size = attr->size;
-	b->capacity = size - size % b->block;
-	if (b->capacity == 0) {
+	if ((attr->size != 0 ? attr->size : *size) < b->block) {
 		say("%s is empty: give its size", attr->path);
 		return -EINVAL;
 	}
@@ -147,13 +135,41 @@ find_size(struct backing *b, const struct backing_attr *attr)
 }
 
 int
-backing_resize(struct backing *b, const struct backing_attr *attr)
+backing_size(struct backing *b, const struct backing_attr *attr, uint64_t *size)
 {
-	int rc = find_size(b, attr);
+	int rc = find_size(b, attr, size);
 
 	if (rc != 0 && rc != -EINVAL) /* find_size() prints the error of -EINVAL */
 		say("%s: the size cannot be found: %s", attr->path, strerror(-rc));
 	return rc;
+}
+
+int
+backing_resize(struct backing *b, const struct backing_attr *attr)
+{
+	uint64_t size;
+	int rc = backing_size(b, attr, &size);
+
+	if (rc != 0)
+		return rc;
+	if (attr->size > size && (ftruncate(b->fd, (off_t)attr->size) != 0 || fsync(b->fd) != 0)) {
+		say("%s cannot be made %" PRIu64 " bytes long: %s", attr->path, attr->size,
+		    strerror(errno));
+		return -EINVAL;
+	}
+	if (attr->size != 0)
+		size = attr->size;
+	b->capacity = size - size % b->block;
+	return 0;
+}
+
+void
+backing_shrink(struct backing *b, const struct backing_attr *attr, uint64_t size)
+{
+	if (ftruncate(b->fd, (off_t)size) != 0)
+		say("%s is now longer than %" PRIu64 " bytes, and keeps that size: %s", attr->path,
+		    size, strerror(errno));
+	b->capacity = size - size % b->block;
 }
 
 /*

@@ -49,6 +49,13 @@ void backing_close(struct backing *b);
  * Returns 0 or a negative errno, and prints the error.
  */
 int backing_resize(struct backing *b, const struct backing_attr *attr);
+/*
+ * Sets *@size to the present size in bytes, and checks that backing_resize() is permitted to make
+ * the size of @attr. Changes nothing. Returns 0 or a negative errno, and prints the error.
+ */
+int backing_size(struct backing *b, const struct backing_attr *attr, uint64_t *size);
+/* Undoes backing_resize(): gives a file its old size. Prints the error if that fails. */
+void backing_shrink(struct backing *b, const struct backing_attr *attr, uint64_t size);
 
 enum io_op {
 	IO_READ,

@@ -8,6 +8,7 @@ usage: test_nvmf_reload.py NVMF_TARGET
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -16,14 +17,16 @@ import tempfile
 import time
 import unittest
 
-from apptest import LIMIT, lcores
+from apptest import CPUS, LIMIT, lcores
 
 TARGET = os.path.abspath(sys.argv[1])
 A, B, H = 'nqn.2026-01.org.example:a', 'nqn.2026-01.org.example:b', 'nqn.2026-01.org.example:h'
 HEAD = '[target]\nqueues = 4\ndepth = 8\nio = sync\n'
 
 
-class Reload(unittest.TestCase):
+class Target(unittest.TestCase):
+    cores, head = 1, HEAD
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
@@ -33,7 +36,7 @@ class Reload(unittest.TestCase):
         self.addCleanup(self.log.close)
         self.file = os.path.join(self.folder.name, 'disk')
         self.write('[subsystem %s]\nnamespace = malloc:1M\nnamespace = file:%s,size=1M\n' % (A, self.file))
-        self.proc = subprocess.Popen([TARGET, *lcores(1), '--no-huge', '-m', '128', '--no-pci', '--file-prefix', self.prefix,
+        self.proc = subprocess.Popen([TARGET, *lcores(self.cores), '--no-huge', '-m', '128', '--no-pci', '--file-prefix', self.prefix,
                                       '--log-level=lib.eal:4', '--', '--config', self.path],
                                      stdout=self.log, stderr=subprocess.STDOUT)
         self.addCleanup(self.end)
@@ -61,20 +64,20 @@ class Reload(unittest.TestCase):
             self.assertLess(time.monotonic(), end, self.text())
             time.sleep(0.02)
 
-    def write(self, text, head=HEAD):
+    def write(self, text, head=None):
         with open(self.path, 'w') as f:
-            f.write(head + text)
+            f.write((head or self.head) + text)
 
     def ask(self, command):
         self.sock.send(('/bluebell/nvmf/' + command).encode())
         answer = json.loads(self.sock.recv(1 << 16))
         return answer['/bluebell/nvmf/' + command.split(',')[0]]
 
-    def reload(self, text, head=HEAD):
+    def reload(self, text, head=None):
         self.write(text, head)
         return self.ask('reload')
 
-    def refused(self, text, words, head=HEAD):
+    def refused(self, text, words, head=None):
         before = [self.ask(what) for what in ('list', 'info,0')]
         failed = self.ask('stats')['failed_reloads']
         self.assertIn('not applied', self.reload(text, head)['error'])
@@ -82,6 +85,8 @@ class Reload(unittest.TestCase):
         self.assertEqual([self.ask(what) for what in ('list', 'info,0')], before)
         self.assertEqual(self.ask('stats')['failed_reloads'], failed + 1)
 
+
+class Reload(Target):
     def test_subsystems_and_namespaces_come_and_go(self):
         self.assertEqual(self.ask('list'), {'0': A})
         info = self.ask('info,0')
@@ -130,6 +135,21 @@ class Reload(unittest.TestCase):
         self.assertIn('not applied', self.ask('reload')['error'])
         self.assertIn('the configuration cannot be read', self.text())
 
+    def test_refused_change_leaves_the_sizes_of_files(self):
+        other = os.path.join(self.folder.name, 'other')
+        both = '[subsystem %s]\nnamespace = malloc:1M\nnamespace = file:%s,size=%%s\nnamespace = file:%s%%s\n' % (A, self.file, other)
+        self.assertEqual(self.reload(both % ('1M', ',size=1M'))['reloads'], 1)
+        # The second file cannot become larger than the limit of the process.
+        resource.prlimit(self.proc.pid, resource.RLIMIT_FSIZE, (3 << 20, resource.RLIM_INFINITY))
+        self.refused(both % ('2M', ',size=4M'), 'other cannot be made 4194304 bytes long')
+        self.assertEqual([os.stat(path).st_size for path in (self.file, other)], [1 << 20, 1 << 20])
+        # The second file became smaller.
+        os.truncate(other, 4096)
+        self.refused(both % ('2M', ''), 'cannot become smaller')
+        self.assertEqual(os.stat(self.file).st_size, 1 << 20)
+        self.assertEqual(self.reload(both % ('2M', ',size=1M'))['reloads'], 2)
+        self.assertEqual([os.stat(path).st_size for path in (self.file, other)], [2 << 20, 1 << 20])
+
     def test_hangup_reads_the_file_again(self):
         self.write('[subsystem %s]\nnamespace = null:1M\n' % B)
         self.proc.send_signal(signal.SIGHUP)
@@ -150,6 +170,41 @@ class Reload(unittest.TestCase):
         stats = self.ask('stats')
         self.assertEqual((stats['queues_connected'], stats['queues_refused'], stats['status']), (0, 0, {}))
         self.assertLess(stats['paused_ms'], 1000 * LIMIT)
+
+
+@unittest.skipIf(len(CPUS) < 2, 'needs two processors')
+class Worker(Target):
+    cores, head = 2, HEAD.replace('io = sync\n', '')
+
+    def setUp(self):
+        try:
+            super().setUp()
+        except AssertionError:
+            if 'refuses io_uring' in self.text():
+                self.skipTest('the kernel refuses io_uring')
+            raise
+
+    def test_worker_without_io_uring_refuses_the_change(self):
+        text = '[subsystem %s]\nnamespace = malloc:1M\nnamespace = file:%s,size=1M\n' % (A, self.file)
+        more = text + 'namespace = file:%s,size=1M\n' % os.path.join(self.folder.name, 'other')
+        limit = resource.prlimit(self.proc.pid, resource.RLIMIT_NOFILE)
+        used = self.descriptors()
+        # At first there is no descriptor for the file, later none for the io_uring of the second lcore.
+        for more_fds in range(12):
+            resource.prlimit(self.proc.pid, resource.RLIMIT_NOFILE, (used[-1] + more_fds, limit[1]))
+            if 'error' not in self.reload(more):
+                break
+            self.assertEqual(list(self.ask('info,0')['namespaces']), ['1', '2'])
+        resource.prlimit(self.proc.pid, resource.RLIMIT_NOFILE, limit)
+        self.assertGreater(more_fds, 2)
+        self.assertEqual(self.text().count('not applied'), more_fds)
+        self.assertEqual(list(self.ask('info,0')['namespaces']), ['1', '2', '3'])
+        self.assertGreaterEqual(len(self.descriptors()), len(used) + 3)
+        self.reload(text)
+        self.wait(lambda: len(self.descriptors()) <= len(used))
+
+    def descriptors(self):
+        return sorted(int(fd) for fd in os.listdir('/proc/%d/fd' % self.proc.pid))
 
 
 if __name__ == '__main__':

@@ -124,6 +124,7 @@ struct slot {
 	struct nvmf_ns ns[MAX_LCORES];
 	struct nvmf_file file[MAX_LCORES];
 	uint64_t new_blocks; /* valid while a change is prepared */
+	uint64_t old_size;   /* bytes of the file before the change; valid as new_blocks */
 };
 
 /* A subsystem. Its states are those of enum slot_state. */

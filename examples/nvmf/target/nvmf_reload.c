@@ -55,7 +55,7 @@ refuse(struct config *c, uint32_t line, const char *nqn, uint32_t nsid, const ch
 	return -EINVAL;
 }
 
-/* Checks the size of a namespace that exists. resize() finds that of a file. */
+/* Checks the size of a namespace that exists. check_files() finds that of a file. */
 static int
 check_size(struct config *c, const struct entry *e, struct slot *slot, const struct space *space)
 {
@@ -176,31 +176,76 @@ prepare(struct storage *s, const struct config *c, uint32_t wait_s)
 	return 0;
 }
 
-/* Finds the size of files that may have grown, and extends files. */
-static int
-resize(struct storage *s, struct config *c)
+/* A namespace that exists and has a file. */
+struct sized {
+	struct entry *e;
+	struct slot *slot;
+	const struct space *space;
+	struct backing_attr attr;
+};
+
+/* Finds namespace @j of subsystem @i. Returns false if it is new, or has no file. */
+static bool
+find_sized(struct storage *s, const struct config *c, uint32_t i, uint32_t j, struct sized *to)
 {
+	to->e = find(s, c->subsystem[i].nqn);
+	to->space = &c->subsystem[i].space[j];
+	to->slot = &to->e->slot[to->space->nsid - 1];
+	to->attr = (struct backing_attr){.path = to->space->path,
+					 .size = to->space->size,
+					 .block = c->block,
+					 .read_only = to->space->read_only};
+	return to->slot->state == SLOT_ACTIVE && to->space->kind == SPACE_FILE;
+}
+
+/* Finds the sizes of files, which may have grown, and checks the new ones. */
+static int
+check_files(struct storage *s, struct config *c)
+{
+	struct sized f;
 	uint32_t i, j;
 
 	for (i = 0; i < c->subsystems; i++) {
-		const struct subsystem *from = &c->subsystem[i];
-		struct entry *e = find(s, from->nqn);
-
-		for (j = 0; j < from->spaces; j++) {
-			const struct space *space = &from->space[j];
-			struct slot *slot = &e->slot[space->nsid - 1];
-			const struct backing_attr attr = {.path = space->path,
-							  .size = space->size,
-							  .block = c->block,
-							  .read_only = space->read_only};
-
-			if (slot->state != SLOT_ACTIVE || space->kind != SPACE_FILE)
+		for (j = 0; j < c->subsystem[i].spaces; j++) {
+			if (!find_sized(s, c, i, j, &f))
 				continue;
-			if (backing_resize(&slot->file[0].b, &attr) != 0)
+			if (backing_size(&f.slot->file[0].b, &f.attr, &f.slot->old_size) != 0)
 				return -EINVAL;
-			slot->new_blocks = slot->file[0].b.capacity >> slot->ns[0].shift;
-			if (slot->new_blocks < slot->ns[0].blocks)
-				return refuse(c, space->line, e->nqn, space->nsid, SMALLER);
+			f.slot->new_blocks = (f.attr.size != 0 ? f.attr.size : f.slot->old_size) >>
+					     f.slot->ns[0].shift;
+			if (f.slot->new_blocks < f.slot->ns[0].blocks)
+				return refuse(c, f.space->line, f.e->nqn, f.space->nsid, SMALLER);
+		}
+	}
+	return 0;
+}
+
+/* Gives all files that extend_files() has extended their old sizes. */
+static void
+shrink_files(struct storage *s, const struct config *c)
+{
+	struct sized f;
+	uint32_t i, j;
+
+	for (i = 0; i < c->subsystems; i++)
+		for (j = 0; j < c->subsystem[i].spaces; j++)
+			if (find_sized(s, c, i, j, &f) && f.attr.size > f.slot->old_size)
+				backing_shrink(&f.slot->file[0].b, &f.attr, f.slot->old_size);
+}
+
+static int
+extend_files(struct storage *s, const struct config *c)
+{
+	struct sized f;
+	uint32_t i, j;
+
+	for (i = 0; i < c->subsystems; i++) {
+		for (j = 0; j < c->subsystem[i].spaces; j++) {
+			if (!find_sized(s, c, i, j, &f) ||
+			    backing_resize(&f.slot->file[0].b, &f.attr) == 0)
+				continue;
+			shrink_files(s, c);
+			return -EINVAL;
 		}
 	}
 	return 0;
@@ -297,7 +342,9 @@ storage_apply(struct storage *s, const struct config *from, uint32_t wait_s)
 	if (rc == 0)
 		rc = prepare(s, from, wait_s);
 	if (rc == 0)
-		rc = resize(s, &c);
+		rc = check_files(s, &c);
+	if (rc == 0)
+		rc = extend_files(s, &c);
 	if (rc != 0) {
 		undo(s);
 		return rc;

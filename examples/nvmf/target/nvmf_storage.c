@@ -41,6 +41,45 @@ open_memory(struct slot *to, uint8_t shift)
 	return 0;
 }
 
+/* Creates the queue of an lcore to the slot's file. The calling thread becomes the owner. */
+static int
+start_queue(struct storage *s, uint32_t lcore, struct slot *slot)
+{
+	const struct config *c = s->config;
+	const uint32_t depth = c->depth < NVMF_ADMIN_DEPTH ? NVMF_ADMIN_DEPTH : c->depth;
+
+	return nvmf_file_start(&slot->file[lcore], &slot->file[0], c->uring, c->queues * depth,
+			       s->mem, s->len);
+}
+
+struct start {
+	struct slot *slot;
+	int rc;
+};
+
+static void
+start_worker(struct storage *s, uint32_t lcore, void *arg)
+{
+	struct start *start = arg;
+
+	if (start->rc == 0)
+		start->rc = start_queue(s, lcore, start->slot);
+}
+
+/*
+ * Creates the queues of all lcores to the slot's file. Before the workers run, sync_slot() creates
+ * their queues.
+ */
+static int
+start_queues(struct storage *s, struct slot *slot)
+{
+	struct start start = {slot, start_queue(s, 0, slot)};
+
+	if (start.rc == 0)
+		s->run(start_worker, &start);
+	return start.rc;
+}
+
 static int
 open_file(struct storage *s, struct slot *to, uint32_t wait_s)
 {
@@ -51,13 +90,9 @@ open_file(struct storage *s, struct slot *to, uint32_t wait_s)
 					  .wait_s = wait_s,
 					  .buffered = to->space.buffered,
 					  .read_only = to->space.read_only};
-	const uint32_t depth = c->depth < NVMF_ADMIN_DEPTH ? NVMF_ADMIN_DEPTH : c->depth;
 	int rc = nvmf_file_open(&to->file[0], &attr, &to->ns[0]);
 
-	if (rc == 0)
-		rc = nvmf_file_start(&to->file[0], &to->file[0], c->uring, c->queues * depth,
-				     s->mem, s->len);
-	return rc;
+	return rc != 0 ? rc : start_queues(s, to);
 }
 
 int
@@ -110,7 +145,7 @@ stop_worker(struct storage *s, uint32_t lcore, void *arg)
 void
 slot_close(struct storage *s, struct slot *slot)
 {
-	if (slot->state == SLOT_REMOVED)
+	if (slot->state == SLOT_REMOVED || slot->state == SLOT_OPENED)
 		s->run(stop_worker, slot);
 	slot_stop(s, 0, slot);
 	if (slot->space.kind == SPACE_FILE)
@@ -149,8 +184,6 @@ slot_refs(const struct slot *slot)
 static void
 sync_slot(struct storage *s, uint32_t lcore, struct entry *e, uint32_t nsid)
 {
-	const uint32_t depth =
-		s->config->depth < NVMF_ADMIN_DEPTH ? NVMF_ADMIN_DEPTH : s->config->depth;
 	struct nvmf_subsys *to = &s->subsys[lcore][e - s->entry];
 	struct slot *slot = &e->slot[nsid - 1];
 	struct nvmf_ns *ns = &slot->ns[lcore];
@@ -171,8 +204,8 @@ sync_slot(struct storage *s, uint32_t lcore, struct entry *e, uint32_t nsid)
 			       .read_only = slot->ns[0].read_only};
 	if (slot->space.kind == SPACE_FILE) {
 		ns->ctx = &slot->file[lcore];
-		if (nvmf_file_start(&slot->file[lcore], &slot->file[0], s->config->uring,
-				    s->config->queues * depth, s->mem, s->len) != 0) {
+		/* A reload has created the queue; the start of the program has not. */
+		if (slot->file[lcore].q == NULL && start_queue(s, lcore, slot) != 0) {
 			__atomic_store_n(&s->rc, -EIO, __ATOMIC_RELAXED);
 			return;
 		}
