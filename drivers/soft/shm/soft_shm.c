@@ -254,8 +254,11 @@ soft_shm_forget(struct soft_shm *shm)
 	uint32_t i;
 
 	for (i = 0; i < shm->n_tx; i++)
-		if (shm->tx[i]->state != SOFT_SHM_IDLE)
+		if (shm->tx[i]->state != SOFT_SHM_IDLE) {
 			close(shm->tx[i]->sock);
+			if (shm->tx[i]->pidfd >= 0)
+				close(shm->tx[i]->pidfd);
+		}
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state != SOFT_SHM_IDLE)
 			close(shm->rx[i]->sock);

@@ -101,7 +101,12 @@ struct soft_shm_tx {
 	bool leaving;
 	/* Time at which the connection closes even if packets are unread, TSC; 0: not yet set. */
 	uint64_t leave_by;
-	bool vm_refused; /* The kernel refuses access to the process's memory. __atomic */
+	/*
+	 * Descriptor of the process "pid" for poll(), -1 if there is none. Protected like "sock".
+	 */
+	int pidfd;
+	/* No access to memory without a file: forbidden, or the process is unknown. __atomic */
+	bool vm_refused;
 	/*
 	 * Directory in the peer's shared memory, which lists the peer's QPs and keys; zeros if not
 	 * connected.

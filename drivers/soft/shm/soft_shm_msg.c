@@ -4,8 +4,10 @@
 #define _GNU_SOURCE /* struct ucred, accept4() */
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <rte_common.h>
@@ -16,6 +18,14 @@ static_assert(sizeof(struct soft_shm_msg) == 256, "all messages have one size");
 static_assert(1 + 9 + SOFT_SHM_NAME + 32 + SOFT_SHM_SUFFIX <=
 		      sizeof(((struct sockaddr_un *)NULL)->sun_path),
 	      "all names fit");
+
+/* Linux include/uapi/asm-generic/socket.h and unistd.h; missing in older headers. */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
 
 /*
  * Length of the listen queue: room for a burst of connections from untrusted users. The kernel
@@ -228,6 +238,37 @@ soft_shm_peer(int sock, pid_t *pid, uid_t *uid)
 	*pid = cred.pid;
 	*uid = cred.uid;
 	return 0;
+}
+
+bool
+soft_shm_peer_lives(int sock, int pidfd)
+{
+	struct pollfd fds[] = {{.fd = sock, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
+
+	return poll(fds, RTE_DIM(fds), 0) == 0;
+}
+
+int
+soft_shm_peer_fd(int sock, pid_t pid)
+{
+	socklen_t len = sizeof(int);
+	int fd = -1;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) != 0) {
+		if (errno != ENOPROTOOPT || pid <= 0)
+			return -errno;
+		/*
+		 * Linux before 6.5. The number may belong to another process if the peer ended
+		 * before this call. Its socket is then closed, unless a child of fork() holds it.
+		 */
+		fd = (int)syscall(SYS_pidfd_open, pid, 0);
+		if (fd < 0)
+			return -errno;
+	}
+	if (soft_shm_peer_lives(sock, fd))
+		return fd;
+	close(fd);
+	return -ESRCH;
 }
 
 /* Builds the address at which the device with the QPNs of a slot listens. */

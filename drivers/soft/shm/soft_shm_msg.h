@@ -115,6 +115,21 @@ int soft_shm_listen(const char *fabric, const uint8_t gid[16], uint32_t slot, in
 int soft_shm_connect(const char *fabric, const uint8_t gid[16], uint32_t slot, int *sock);
 /* Accepts a connection. Returns 0, -EAGAIN if no peer connects, or another negative errno. */
 int soft_shm_accept(int listener, int *sock);
+/*
+ * Returns the process that connected, or that called listen() for the other end, and its user. The
+ * process may have ended since, while a child of fork() holds the socket. *pid is 0 if the process
+ * is in another PID namespace.
+ */
 int soft_shm_peer(int sock, pid_t *pid, uid_t *uid);
+/*
+ * Returns a descriptor of that process, which poll() reports as readable when the process has
+ * ended. Returns -ESRCH if it has ended, or another negative errno.
+ */
+int soft_shm_peer_fd(int sock, pid_t pid);
+/*
+ * Returns true if the process of @pidfd lives, the connection @sock is open, and no message of the
+ * peer waits.
+ */
+bool soft_shm_peer_lives(int sock, int pidfd);
 
 #endif

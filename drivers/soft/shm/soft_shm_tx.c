@@ -59,6 +59,7 @@ tx_create(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 	}
 	rte_ticketlock_init(&tx->lock);
 	memcpy(tx->dst, gid, 16);
+	tx->pidfd = -1;
 	tx->slot = slot;
 	soft_shm_mac(gid, tx->mac);
 	shm->tx[shm->n_tx] = tx;
@@ -71,6 +72,14 @@ tx_free(struct soft_shm_tx *tx)
 {
 	munmap((void *)(uintptr_t)tx->dir, sizeof(*tx->dir));
 	free(tx);
+}
+
+static void
+close_process(struct soft_shm_tx *tx)
+{
+	if (tx->pidfd >= 0)
+		close(tx->pidfd);
+	tx->pidfd = -1;
 }
 
 void
@@ -89,6 +98,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 	soft_shm_win_drop(shm, tx);
 	soft_shm_unmap(sizeof(*tx->dir), tx->dir);
 	close(tx->sock);
+	close_process(tx);
 	soft_shm_log_end(shm, tx->pid, why);
 	__atomic_store_n(&tx->next_attempt, rte_rdtsc() + soft_time_cycles(SOFT_SHM_RETRY_NS),
 			 __ATOMIC_RELAXED);
@@ -111,6 +121,19 @@ send_hello(struct soft_shm *shm, int sock, int ring_fd)
 	return soft_shm_send(sock, &m, fds, RTE_DIM(fds));
 }
 
+/*
+ * Opens the peer's process, for accesses to its memory without a file. The process must have this
+ * process's user: another user could make the kernel wait for a page of its memory, and this
+ * device's engine with it (userfaultfd(2)). A process of another PID namespace has no number here.
+ */
+static void
+open_process(struct soft_shm_tx *tx, int sock, uid_t uid)
+{
+	if (tx->pid != 0 && uid == geteuid())
+		tx->pidfd = soft_shm_peer_fd(sock, tx->pid);
+	__atomic_store_n(&tx->vm_refused, tx->pidfd < 0, __ATOMIC_RELAXED);
+}
+
 /* Connects to the peer and checks its user. Returns 0 or a negative errno. */
 static int
 connect_peer(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
@@ -122,10 +145,10 @@ connect_peer(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
 	if (ret != 0)
 		return ret;
 	ret = soft_shm_user(shm, *sock, &tx->pid, &uid);
-	/* A process of another PID namespace may have no number here. */
-	__atomic_store_n(&tx->vm_refused, tx->pid == 0, __ATOMIC_RELAXED);
-	if (ret == 0)
+	if (ret == 0) {
+		open_process(tx, *sock, uid);
 		return 0;
+	}
 	close(*sock);
 	SOFT_LOG(ERR, "%s: process %d belongs to user %u, which is not trusted: %s", shm->dev->name,
 		 (int)tx->pid, (unsigned int)uid, soft_shm_user_hint(shm, uid, hint));
@@ -181,6 +204,7 @@ unmap_ring:
 	munmap(ring, SOFT_RING_SIZE);
 close_sock:
 	close(sock);
+	close_process(tx);
 	return ret;
 }
 

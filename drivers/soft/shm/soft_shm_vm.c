@@ -12,7 +12,6 @@
  */
 #define _GNU_SOURCE /* process_vm_readv() */
 #include <errno.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "soft_fast.h"
@@ -55,31 +54,39 @@ soft_shm_vm_has(struct soft_wire *w, const uint8_t *wqe, uint32_t key, uint64_t 
 	/* Length of the first piece; a request of several pieces may be longer. */
 	const uint32_t len = bb_be32(soft_ring32(wqe + 32));
 
-	return (len & BB_WQE_INLINE) == 0 && vm_find(w, key, addr, len, right) != 0;
+	return (len & BB_WQE_INLINE) == 0 && !w->qp->dev->opts.shuffle &&
+	       vm_find(w, key, addr, len, right) != 0;
 }
 
 /*
- * Returns the number of the peer's process, or 0 if the process has closed its socket. Another
- * process may get the number of a process that has ended.
+ * Returns the number of the peer's process, or 0 if the process has ended or has closed its socket.
+ * A child of fork() may hold the socket longer, and the memory of the child is not the peer's. The
+ * number is free for another process only after poll() reports the end of this process. Linux gives
+ * out all other numbers first, so the caller may use the number in its next system call.
  */
 static pid_t
 process_of(struct soft_shm_tx *tx)
 {
 	pid_t pid = 0;
-	char c;
 
 	rte_ticketlock_lock(&tx->lock);
-	if (tx->state == SOFT_SHM_UP && recv(tx->sock, &c, 1, MSG_PEEK | MSG_DONTWAIT) != 0)
+	if (tx->state == SOFT_SHM_UP && tx->pidfd >= 0 && soft_shm_peer_lives(tx->sock, tx->pidfd))
 		pid = tx->pid;
 	rte_ticketlock_unlock(&tx->lock);
 	return pid;
 }
 
-/* Stops accesses to a process that the kernel does not permit, and logs that once. */
+/*
+ * Stops accesses to a process that the kernel does not permit, and logs that once. Other errors,
+ * such as a shortage of memory, may be over at the next request. A process without memory (ESRCH)
+ * is ending, so that is not logged.
+ */
 static void
 refuse(const struct soft_engine *e, struct soft_shm_tx *tx, pid_t pid, int err)
 {
-	if (__atomic_exchange_n(&tx->vm_refused, true, __ATOMIC_RELAXED))
+	if (err != EPERM && err != ENOSYS && err != ESRCH)
+		return;
+	if (__atomic_exchange_n(&tx->vm_refused, true, __ATOMIC_RELAXED) || err == ESRCH)
 		return;
 	SOFT_LOG(NOTICE,
 		 "%s: cannot access memory of process %d that has no file: %s, so requests to that "
@@ -117,7 +124,7 @@ soft_shm_vm(struct soft_engine *e, struct soft_wire *w, const struct soft_req *r
 	there[1] = (struct iovec){(void *)(uintptr_t)(at + len - SOFT_SHM_LINE), SOFT_SHM_LINE};
 	done = write ? process_vm_writev(pid, here, r->n, there, 2, 0)
 		     : process_vm_readv(pid, here, r->n, there, 2, 0);
-	if (done < 0 && errno != EFAULT && errno != ESRCH)
+	if (done < 0)
 		refuse(e, tx, pid, errno);
 	/* After a copy of a part, packets copy the whole again. */
 	if (done < 0 || (uint64_t)done != len)

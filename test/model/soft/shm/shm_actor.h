@@ -46,6 +46,11 @@ enum actor_op {
 	ACTOR_QUIET, /* after DEREG: returns a: 1 if bytes of [x, x + y) change */
 	ACTOR_QP_DESTROY,
 	ACTOR_CLOSE,
+	/*
+	 * The process ends, and a child of clone(2), which holds copies of all descriptors, goes on
+	 * in its place; returns x: PID of the child
+	 */
+	ACTOR_CLONE,
 	ACTOR_EXIT,
 };
 

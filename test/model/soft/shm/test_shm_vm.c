@@ -18,6 +18,7 @@ static enum {
 	PARTLY
 } calls;
 static unsigned int n_calls;
+static int error; /* of a call that is FORBIDDEN */
 
 ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
 				 const struct iovec *there, unsigned long parts,
@@ -37,7 +38,7 @@ __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
 			 const struct iovec *there, unsigned long parts, unsigned long flags)
 {
 	n_calls++;
-	errno = EPERM;
+	errno = error;
 	return calls == FORBIDDEN ? -1
 				  : __real_process_vm_writev(pid, here, n, there,
 							     calls == PARTLY ? 1 : parts, flags);
@@ -48,7 +49,7 @@ __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
 			const struct iovec *there, unsigned long parts, unsigned long flags)
 {
 	n_calls++;
-	errno = EPERM;
+	errno = error;
 	return calls == FORBIDDEN ? -1
 				  : __real_process_vm_readv(pid, here, n, there,
 							    calls == PARTLY ? 1 : parts, flags);
@@ -62,6 +63,7 @@ begin_malloc(const char *more)
 	begin(more);
 	unsetenv("ACTOR_MALLOC");
 	calls = WORKS;
+	error = EPERM;
 	n_calls = 0;
 }
 
@@ -253,6 +255,91 @@ T(test_requests_become_packets_if_the_kernel_refuses)
 	completes(&a, BB_WC_SUCCESS);
 	assert_int_equal(n_calls, 1);
 	assert_int_equal(direct(), before);
+	stop();
+}
+
+T(test_process_that_ended_is_not_accessed_if_its_child_goes_on)
+{
+	static const struct differ none;
+	uint64_t before;
+
+	begin_malloc("");
+	joined(&none, ACTOR_WRITE);
+	before = direct();
+	do_ok(&b, ACTOR_CLONE);
+	assert_int_equal(waitpid(b.pid, NULL, 0), b.pid);
+	b.pid = (pid_t)m.x;
+	n_calls = 0;
+	fill(&a, 0, LEN, 4);
+	post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&b, OFF, LEN, 4);
+	blank(&a);
+	post(&a, ACTOR_READ_VERB, 64, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&a, 64, LEN, 4);
+	assert_int_equal(direct(), before);
+	part();
+	join(&none);
+	post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	assert_int_equal(n_calls, 0);
+	assert_int_equal(direct(), 0);
+	stop();
+}
+
+/* A shortage of memory may be over soon, but a process of which the kernel knows nothing is gone.
+ */
+T(test_only_errors_that_last_stop_the_calls)
+{
+	static const struct {
+		int err;
+		bool lasts;
+	} all[] = {{ENOMEM, false}, {EFAULT, false}, {ESRCH, true}};
+	static const struct differ none;
+	unsigned int i;
+
+	begin_malloc("");
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		joined(&none, ACTOR_WRITE);
+		calls = FORBIDDEN;
+		error = all[i].err;
+		fill(&a, 0, LEN, 9 + i);
+		post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+		completes(&a, BB_WC_SUCCESS);
+		holds(&b, OFF, LEN, 9 + i);
+		n_calls = 0;
+		post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+		completes(&a, BB_WC_SUCCESS);
+		assert_int_equal(n_calls == 0, all[i].lasts);
+		calls = WORKS;
+		part();
+	}
+	stop();
+}
+
+/* Requests wait for packets in flight only if they can then be direct. */
+T(test_device_that_delays_the_last_bytes_makes_no_calls)
+{
+	static const struct differ none;
+	uint8_t wqe[64] = {[3] = BB_WQE_RDMA_WRITE};
+	struct soft_wire *w;
+	unsigned int i;
+
+	begin_malloc(",shuffle");
+	join(&none);
+	for (i = 0; i < 3; i++) {
+		fill(&a, 0, LEN, i);
+		post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
+		completes(&a, BB_WC_SUCCESS);
+		holds(&b, OFF, LEN, i);
+	}
+	assert_int_equal(n_calls, 0);
+	w = soft_qp_find(ours()->dev, a.addr.qpn)->wire;
+	wqe[34] = LONG >> 8;
+	assert_false(soft_shm_vm_has(w, wqe, mr_b.rkey, mr_b.raddr));
+	ours()->dev->opts.shuffle = false;
+	assert_true(soft_shm_vm_has(w, wqe, mr_b.rkey, mr_b.raddr));
 	stop();
 }
 
