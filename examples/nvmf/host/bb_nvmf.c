@@ -90,9 +90,9 @@ create_objects(struct bb_nvmf *n)
 static int
 create_engine(struct bb_nvmf *n, const struct bb_nvmf_attr *attr)
 {
-	struct ini_attr ini = {.nvmf = *attr, .ops = &nvmf_ini_ops, .user = n};
+	struct nvmf_ini_attr ini = {.nvmf = *attr, .ops = &bb_nvmf_conn_ops, .user = n};
 
-	/* ini_attr_check() has checked the lengths. */
+	/* nvmf_ini_attr_check() has checked the lengths. */
 	strcpy(n->subnqn, attr->subnqn);
 	ini.nvmf.subnqn = n->subnqn;
 	if (attr->hostnqn != NULL) {
@@ -102,14 +102,14 @@ create_engine(struct bb_nvmf *n, const struct bb_nvmf_attr *attr)
 	ini.shared = n->mem;
 	ini.shared_addr = n->shared->iova;
 	ini.shared_key = n->shared->rkey;
-	return ini_create(&ini, &n->e);
+	return nvmf_ini_create(&ini, &n->e);
 }
 
 static void
 release(struct bb_nvmf *n)
 {
 	if (n->e != NULL)
-		nvmf_conn_disconnect(n);
+		bb_nvmf_conn_disconnect(n);
 	if (n->cm != NULL)
 		(void)bb_cm_destroy(n->cm);
 	if (n->cq != NULL)
@@ -121,7 +121,7 @@ release(struct bb_nvmf *n)
 	if (n->pd != NULL)
 		(void)bb_pd_free(n->pd);
 	if (n->e != NULL)
-		ini_destroy(n->e);
+		nvmf_ini_destroy(n->e);
 	rte_free(n->mem);
 	free(n->window);
 	free(n);
@@ -163,7 +163,7 @@ bb_nvmf_open(struct bb_dev *dev, const struct bb_nvmf_attr *attr, struct bb_nvmf
 {
 	const char *text = NULL;
 	struct bb_nvmf *n;
-	int rc = ini_attr_check(attr, &text);
+	int rc = nvmf_ini_attr_check(attr, &text);
 
 	if (rc != 0) {
 		snprintf(why, len, "%s", text);
@@ -187,7 +187,7 @@ bb_nvmf_close(struct bb_nvmf *n)
 {
 	if (n->regs != 0)
 		return -EBUSY;
-	nvmf_conn_finish(n);
+	bb_nvmf_conn_finish(n);
 	release(n);
 	return 0;
 }
@@ -223,14 +223,14 @@ bb_nvmf_submit(struct bb_nvmf *n, const struct bb_nvmf_request *req)
 	uintptr_t at;
 
 	if (req->op != BB_NVMF_READ && req->op != BB_NVMF_WRITE && req->op != BB_NVMF_COMPARE)
-		return ini_submit(n->e, req, 0, 0);
+		return nvmf_ini_submit(n->e, req, 0, 0);
 	if (mr == NULL)
 		return -EINVAL;
 	at = (uintptr_t)req->mem - (uintptr_t)mr->addr;
 	if ((uintptr_t)req->mem < (uintptr_t)mr->addr || req->length > mr->len ||
 	    at > mr->len - req->length)
 		return -EINVAL;
-	return ini_submit(n->e, req, mr->iova + at, mr->rkey);
+	return nvmf_ini_submit(n->e, req, mr->iova + at, mr->rkey);
 }
 
 void
@@ -247,9 +247,9 @@ look(struct bb_nvmf *n, bool tick)
 {
 	if (n->e->step != INI_LIVE)
 		bb_dev_progress(n->dev);
-	nvmf_conn_poll(n);
+	bb_nvmf_conn_poll(n);
 	if (tick)
-		ini_run(n->e);
+		nvmf_ini_run(n->e);
 }
 
 uint32_t
@@ -262,17 +262,17 @@ bb_nvmf_poll(struct bb_nvmf *n, struct bb_nvmf_done *done, uint32_t max)
 
 	/* Before the events, so that a loss after a pause of the caller has a time after it. */
 	if (tick) {
-		ini_time(n->e, now / n->ms);
+		nvmf_ini_time(n->e, now / n->ms);
 		n->tick = now + n->ms;
 	}
 	got = bb_cq_poll(n->cq, wc, BURST);
 	/* The rest of a burst is of a connection that has ended. */
 	for (i = 0; i < got && n->connection == connection; i++)
-		nvmf_conn_wc(n, &wc[i]);
+		bb_nvmf_conn_wc(n, &wc[i]);
 	if (tick || n->e->step != INI_LIVE)
 		look(n, tick);
 	for (i = 0; i < 2; i++) {
-		struct ini_queue *q = &n->queue[i];
+		struct nvmf_ini_queue *q = &n->queue[i];
 
 		if (q->ring_recv)
 			bb_qp_ring_recv(q->qp);
@@ -280,5 +280,5 @@ bb_nvmf_poll(struct bb_nvmf *n, struct bb_nvmf_done *done, uint32_t max)
 			bb_qp_ring(q->qp);
 		q->ring_send = q->ring_recv = false;
 	}
-	return ini_take(n->e, done, max);
+	return nvmf_ini_take(n->e, done, max);
 }

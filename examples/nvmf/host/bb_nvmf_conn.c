@@ -24,7 +24,7 @@
 /* ---- Connect and disconnect */
 
 static int
-receive(struct ini_queue *q, uint64_t i)
+receive(struct nvmf_ini_queue *q, uint64_t i)
 {
 	struct bb_sge sge = {(uintptr_t)q->recv + i * RECV, RECV, q->n->recv->lkey};
 
@@ -33,7 +33,7 @@ receive(struct ini_queue *q, uint64_t i)
 }
 
 static int
-create_qp(struct ini_queue *q, uint32_t size, bool windows)
+create_qp(struct nvmf_ini_queue *q, uint32_t size, bool windows)
 {
 	struct bb_qp_init_attr init;
 	uint32_t i;
@@ -66,10 +66,10 @@ create_windows(struct bb_nvmf *n)
 }
 
 static int
-connect_queue(struct ini *e, uint16_t qid, uint32_t size, const uint8_t req[NVMF_CM_REQ])
+connect_queue(struct nvmf_ini *e, uint16_t qid, uint32_t size, const uint8_t req[NVMF_CM_REQ])
 {
 	struct bb_nvmf *n = e->attr.user;
-	struct ini_queue *q = &n->queue[qid];
+	struct nvmf_ini_queue *q = &n->queue[qid];
 	struct bb_conn_param param;
 	int rc;
 
@@ -91,14 +91,14 @@ connect_queue(struct ini *e, uint16_t qid, uint32_t size, const uint8_t req[NVMF
 }
 
 void
-nvmf_conn_disconnect(struct bb_nvmf *n)
+bb_nvmf_conn_disconnect(struct bb_nvmf *n)
 {
 	uint32_t i;
 
 	n->connection++;
 	n->failed = 0;
 	for (i = 0; i < 2; i++) {
-		struct ini_queue *q = &n->queue[1 - i];
+		struct nvmf_ini_queue *q = &n->queue[1 - i];
 
 		if (q->conn != NULL) {
 			(void)bb_conn_disconnect(q->conn, NULL, 0);
@@ -118,7 +118,7 @@ nvmf_conn_disconnect(struct bb_nvmf *n)
 }
 
 void
-nvmf_conn_finish(struct bb_nvmf *n)
+bb_nvmf_conn_finish(struct bb_nvmf *n)
 {
 	const uint64_t end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 1000 * FINISH_MS;
 	struct bb_cm_event ev;
@@ -134,25 +134,26 @@ nvmf_conn_finish(struct bb_nvmf *n)
 }
 
 static void
-disconnect(struct ini *e)
+disconnect(struct nvmf_ini *e)
 {
-	nvmf_conn_disconnect(e->attr.user);
+	bb_nvmf_conn_disconnect(e->attr.user);
 }
 
 /* ---- Commands */
 
 static int
-send_command(struct ini *e, uint16_t qid, const uint8_t cmd[NVMF_SQE])
+send_command(struct nvmf_ini *e, uint16_t qid, const uint8_t cmd[NVMF_SQE])
 {
 	struct bb_nvmf *n = e->attr.user;
-	struct ini_queue *q = &n->queue[qid];
+	struct nvmf_ini_queue *q = &n->queue[qid];
 
 	q->ring_send = true;
 	return bb_post_send_inline(q->qp, 0, cmd, NVMF_SQE, 0);
 }
 
 static int
-grant(struct ini *e, uint16_t index, const struct bb_nvmf_request *req, bool write, uint32_t *key)
+grant(struct nvmf_ini *e, uint16_t index, const struct bb_nvmf_request *req, bool write,
+      uint32_t *key)
 {
 	struct bb_nvmf *n = e->attr.user;
 	struct bb_mw *mw = n->window[index];
@@ -166,7 +167,7 @@ grant(struct ini *e, uint16_t index, const struct bb_nvmf_request *req, bool wri
 }
 
 static int
-revoke(struct ini *e, uint16_t index, uint32_t key)
+revoke(struct nvmf_ini *e, uint16_t index, uint32_t key)
 {
 	struct bb_nvmf *n = e->attr.user;
 
@@ -174,7 +175,7 @@ revoke(struct ini *e, uint16_t index, uint32_t key)
 	return bb_post_local_inv(n->queue[1].qp, WR_REVOKE | index, key, BB_SEND_SIGNALED);
 }
 
-const struct ini_ops nvmf_ini_ops = {
+const struct nvmf_ini_ops bb_nvmf_conn_ops = {
 	.connect = connect_queue,
 	.disconnect = disconnect,
 	.send = send_command,
@@ -185,10 +186,10 @@ const struct ini_ops nvmf_ini_ops = {
 /* ---- Events */
 
 void
-nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc)
+bb_nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc)
 {
-	struct ini_queue *q = wc->qp->user;
-	struct ini_response r;
+	struct nvmf_ini_queue *q = wc->qp->user;
+	struct nvmf_ini_response r;
 	char why[INI_WHY];
 
 	if (wc->status == BB_WC_WR_FLUSH_ERR) {
@@ -199,22 +200,22 @@ nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc)
 	}
 	if (wc->status != BB_WC_SUCCESS) {
 		snprintf(why, sizeof(why), "the target is gone: %s", bb_wc_status_name(wc->status));
-		ini_lost(n->e, -ECONNRESET, why);
+		nvmf_ini_lost(n->e, -ECONNRESET, why);
 		return;
 	}
 	if (wc->opcode == BB_WC_LOCAL_INV) {
-		ini_revoked(n->e, (uint16_t)(wc->wr_id & 0xffff));
+		nvmf_ini_revoked(n->e, (uint16_t)(wc->wr_id & 0xffff));
 		return;
 	}
 	if (wc->opcode != BB_WC_RECV)
 		return;
-	r = (struct ini_response){
+	r = (struct nvmf_ini_response){
 		.bytes = q->recv + wc->wr_id * RECV,
 		.len = wc->byte_len,
 		.invalidated = (wc->flags & BB_WC_WITH_INV) != 0,
 		.key = wc->imm,
 	};
-	ini_response(n->e, q == &n->queue[1], &r);
+	nvmf_ini_response(n->e, q == &n->queue[1], &r);
 	/* The engine has read the response; it may have disconnected. */
 	if (q->qp != NULL)
 		(void)receive(q, wc->wr_id);
@@ -223,35 +224,37 @@ nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc)
 static void
 event(struct bb_nvmf *n, const struct bb_cm_event *ev)
 {
-	struct ini_queue *q = bb_conn_user(ev->conn);
+	struct nvmf_ini_queue *q = bb_conn_user(ev->conn);
 	uint16_t qid = q == &n->queue[1];
 	bool consumer = ev->type == BB_CM_REJECTED && ev->reason == BB_REJECT_CONSUMER;
 	uint32_t connection = n->connection;
 	char why[INI_WHY];
 
 	if (ev->type == BB_CM_ESTABLISHED) {
-		ini_connected(n->e, qid, ev->private_data, ev->private_len);
+		nvmf_ini_connected(n->e, qid, ev->private_data, ev->private_len);
 		return;
 	}
 	if (ev->type == BB_CM_REJECTED)
-		ini_rejected(n->e, qid, ev->private_data, consumer ? ev->private_len : 0, ev->why);
+		nvmf_ini_rejected(n->e, qid, ev->private_data, consumer ? ev->private_len : 0,
+				  ev->why);
 	/* Also if the engine did not expect a rejection. */
 	if (n->connection != connection)
 		return;
 	snprintf(why, sizeof(why), "%s: %s",
 		 ev->type == BB_CM_FAILED ? "cannot connect" : "the target is gone", ev->why);
-	ini_lost(n->e, ev->status != 0 ? ev->status : -ECONNRESET, why);
+	nvmf_ini_lost(n->e, ev->status != 0 ? ev->status : -ECONNRESET, why);
 }
 
 void
-nvmf_conn_poll(struct bb_nvmf *n)
+bb_nvmf_conn_poll(struct bb_nvmf *n)
 {
 	struct bb_cm_event ev;
 
 	while (bb_cm_poll(n->cm, &ev, 1) == 1)
 		event(n, &ev);
 	if (n->failed != 0 && rte_get_tsc_cycles() - n->failed > rte_get_tsc_hz())
-		ini_lost(n->e, -ECONNRESET,
-			 "the queue pair is in error: the target used a key or address that it has "
-			 "no right to, or died");
+		nvmf_ini_lost(
+			n->e, -ECONNRESET,
+			"the queue pair is in error: the target used a key or address that it has "
+			"no right to, or died");
 }

@@ -7,13 +7,13 @@
 
 #include <bluebell.h>
 
-#include "ini.h"
+#include "nvmf_ini.h"
 
 /* Bytes of a receive: more than a response has, so that a longer message is detected. */
 #define RECV 64u
 
 /* A queue of the target. Both queues use one CQ. */
-struct ini_queue {
+struct nvmf_ini_queue {
 	struct bb_nvmf *n;
 	struct bb_qp *qp; /* NULL: not connected */
 	struct bb_conn *conn;
@@ -22,7 +22,7 @@ struct ini_queue {
 };
 
 struct bb_nvmf {
-	struct ini *e;
+	struct nvmf_ini *e;
 	struct bb_dev *dev;
 	struct bb_pd *pd;
 	struct bb_cq *cq;
@@ -30,11 +30,11 @@ struct bb_nvmf {
 	struct sockaddr_storage addr;
 	uint8_t *mem; /* shared with the target, then buffers of responses */
 	struct bb_mr *shared, *recv;
-	struct ini_queue queue[2]; /* admin, I/O */
-	struct bb_mw **window;     /* of each request; NULL without windows */
+	struct nvmf_ini_queue queue[2]; /* admin, I/O */
+	struct bb_mw **window;          /* of each request; NULL without windows */
 	uint32_t depth, regs, timeout_ms;
 	uint64_t ms;         /* TSC cycles of a millisecond */
-	uint64_t tick;       /* TSC of the next call of ini_time() */
+	uint64_t tick;       /* TSC of the next call of nvmf_ini_time() */
 	uint64_t failed;     /* TSC at the first flushed request; 0 if there was none */
 	uint32_t connection; /* number of disconnections, to detect one in a call of the engine */
 	bool windows;
@@ -42,13 +42,13 @@ struct bb_nvmf {
 };
 
 /* bb_nvmf_conn.c */
-extern const struct ini_ops nvmf_ini_ops;
-void nvmf_conn_disconnect(struct bb_nvmf *n);
+extern const struct nvmf_ini_ops bb_nvmf_conn_ops;
+void bb_nvmf_conn_disconnect(struct bb_nvmf *n);
 /* Disconnects, and waits a short time for the target's answer. */
-void nvmf_conn_finish(struct bb_nvmf *n);
+void bb_nvmf_conn_finish(struct bb_nvmf *n);
 /* Polls for events of the CM. */
-void nvmf_conn_poll(struct bb_nvmf *n);
+void bb_nvmf_conn_poll(struct bb_nvmf *n);
 /* Passes a completion to the engine. */
-void nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc);
+void bb_nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc);
 
 #endif

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "bb_test.h"
-#include "ini_target.h"
+#include "nvmf_ini_target.h"
 
 #define ADDR 0x123456780000ull
 #define KEY  0x00c0ffeeu
 
-static struct ini_target t;
+static struct nvmf_ini_target t;
 static struct bb_nvmf_attr attr;
 static struct bb_nvmf_done done[64];
 
@@ -21,8 +21,8 @@ setup(void **state)
 	(void)state;
 	bb_nvmf_attr_init(&attr);
 	attr.depth = 8;
-	ini_target_open(&t, &attr);
-	assert_true(ini_target_live(&t));
+	nvmf_ini_target_open(&t, &attr);
+	assert_true(nvmf_ini_target_live(&t));
 	return 0;
 }
 
@@ -35,8 +35,8 @@ setup_again(void **state)
 	attr.depth = 8;
 	attr.reconnect_ms = 20000;
 	attr.keep_alive_ms = 0;
-	ini_target_open(&t, &attr);
-	assert_true(ini_target_live(&t));
+	nvmf_ini_target_open(&t, &attr);
+	assert_true(nvmf_ini_target_live(&t));
 	return 0;
 }
 
@@ -48,8 +48,8 @@ setup_windows(void **state)
 	attr.depth = 8;
 	attr.windows = true;
 	attr.reconnect_ms = 20000;
-	ini_target_open(&t, &attr);
-	assert_true(ini_target_live(&t));
+	nvmf_ini_target_open(&t, &attr);
+	assert_true(nvmf_ini_target_live(&t));
 	return 0;
 }
 
@@ -57,7 +57,7 @@ static int
 teardown(void **state)
 {
 	(void)state;
-	ini_target_close(&t);
+	nvmf_ini_target_close(&t);
 	return 0;
 }
 
@@ -70,7 +70,7 @@ submit(enum bb_nvmf_op op, uint64_t block, uint32_t blocks, uint32_t flags)
 				      .length = blocks * 512,
 				      .user = (void *)(uintptr_t)(block + 1)};
 
-	return ini_submit(t.e, &req, ADDR + block * 512, KEY);
+	return nvmf_ini_submit(t.e, &req, ADDR + block * 512, KEY);
 }
 
 static void
@@ -138,10 +138,10 @@ TEST_WITH(setup, teardown, test_invalid_requests_are_refused)
 {
 	struct bb_nvmf_request req = {.op = BB_NVMF_READ, .length = 100};
 
-	assert_int_equal(ini_submit(t.e, &req, ADDR, KEY), -EINVAL);
+	assert_int_equal(nvmf_ini_submit(t.e, &req, ADDR, KEY), -EINVAL);
 	req.length = 512;
 	req.offset = 100;
-	assert_int_equal(ini_submit(t.e, &req, ADDR, KEY), -EINVAL);
+	assert_int_equal(nvmf_ini_submit(t.e, &req, ADDR, KEY), -EINVAL);
 	assert_int_equal(submit(BB_NVMF_READ, 0, 0, 0), -EINVAL);
 	assert_int_equal(submit(BB_NVMF_READ, 0, 33, 0), -EINVAL); /* above 16 KiB */
 	assert_int_equal(submit(BB_NVMF_COMPARE, 0, 1, BB_NVMF_FUA), -EINVAL);
@@ -159,10 +159,10 @@ TEST_WITH(setup, teardown, test_invalid_requests_are_refused)
 
 TEST_WITH(NULL, teardown, test_operations_that_the_namespace_lacks_are_refused)
 {
-	ini_target_open(&t, NULL);
+	nvmf_ini_target_open(&t, NULL);
 	put16(t.controller + 520, 0);
 	t.space[99] = 1;
-	assert_true(ini_target_live(&t));
+	assert_true(nvmf_ini_target_live(&t));
 	assert_int_equal(submit(BB_NVMF_COMPARE, 0, 1, 0), -EOPNOTSUPP);
 	assert_int_equal(submit(BB_NVMF_WRITE, 0, 1, 0), -EROFS);
 	assert_int_equal(submit(BB_NVMF_ZEROES, 0, 1, 0), -EROFS);
@@ -176,10 +176,10 @@ TEST_WITH(setup, teardown, test_depth_limits_the_outstanding_requests)
 	for (uint32_t i = 0; i < 8; i++)
 		OK(submit(BB_NVMF_READ, i, 1, 0));
 	assert_int_equal(submit(BB_NVMF_READ, 8, 1, 0), -EAGAIN);
-	ini_target_answer(&t, 3, SC_OK, 0);
+	nvmf_ini_target_answer(&t, 3, SC_OK, 0);
 	/* The slot is in use until the request is taken. */
 	assert_int_equal(submit(BB_NVMF_READ, 8, 1, 0), -EAGAIN);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 	assert_ptr_equal(done[0].user, (void *)4);
 	assert_int_equal(done[0].error, 0);
 	OK(submit(BB_NVMF_READ, 8, 1, 0));
@@ -205,8 +205,8 @@ TEST_WITH(setup, teardown, test_each_status_becomes_an_error)
 
 	for (uint32_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		OK(submit(BB_NVMF_WRITE, i, 1, 0));
-		ini_target_answer(&t, 0, all[i].status, UINT64_MAX);
-		assert_int_equal(ini_take(t.e, done, 64), 1);
+		nvmf_ini_target_answer(&t, 0, all[i].status, UINT64_MAX);
+		assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 		assert_int_equal(done[0].error, all[i].error);
 	}
 }
@@ -218,15 +218,15 @@ TEST_WITH(setup, teardown, test_second_response_for_a_command_ends_the_connectio
 	uint8_t cqe[NVMF_CQE];
 
 	OK(submit(BB_NVMF_READ, 0, 1, 0));
-	ini_target_build(&t, 0, SC_OK, 0, cqe);
-	ini_target_answer(&t, 0, SC_OK, 0);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	nvmf_ini_target_build(&t, 0, SC_OK, 0, cqe);
+	nvmf_ini_target_answer(&t, 0, SC_OK, 0);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 	/* Its slot is in use again, and the id has another generation. */
 	for (uint32_t i = 0; i < 8; i++)
 		OK(submit(BB_NVMF_READ, i, 1, 0));
-	ini_target_cqe(&t, 1, cqe, NVMF_CQE);
+	nvmf_ini_target_cqe(&t, 1, cqe, NVMF_CQE);
 	assert_fatal("no outstanding command");
-	assert_int_equal(ini_take(t.e, done, 64), 8);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 8);
 	assert_int_equal(done[7].error, -ECONNRESET);
 	assert_int_equal(submit(BB_NVMF_READ, 0, 1, 0), -ENOTCONN);
 }
@@ -253,22 +253,22 @@ TEST_WITH(NULL, teardown, test_invalid_fields_of_a_response_end_the_connection)
 
 	for (uint32_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		uint8_t cqe[64] = {0};
-		struct ini_response r = {.bytes = cqe,
-					 .len = lies[i].len,
-					 .invalidated = lies[i].invalidated,
-					 .key = KEY};
+		struct nvmf_ini_response r = {.bytes = cqe,
+					      .len = lies[i].len,
+					      .invalidated = lies[i].invalidated,
+					      .key = KEY};
 
 		if (i != 0)
-			ini_target_close(&t);
-		ini_target_open(&t, NULL);
-		assert_true(ini_target_live(&t));
+			nvmf_ini_target_close(&t);
+		nvmf_ini_target_open(&t, NULL);
+		assert_true(nvmf_ini_target_live(&t));
 		OK(submit(BB_NVMF_READ, 0, 1, 0));
-		ini_target_build(&t, 0, SC_OK, 0, cqe);
+		nvmf_ini_target_build(&t, 0, SC_OK, 0, cqe);
 		assert_int_equal(get16(cqe + AT_CQE_CID), 0x0100);
 		put16(cqe + lies[i].at, lies[i].value);
-		ini_response(t.e, lies[i].qid, &r);
+		nvmf_ini_response(t.e, lies[i].qid, &r);
 		assert_fatal(lies[i].why);
-		assert_int_equal(ini_take(t.e, done, 64), 1);
+		assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 		assert_int_equal(done[0].error, -ECONNRESET);
 	}
 }
@@ -278,26 +278,26 @@ TEST_WITH(setup, teardown, test_number_of_the_queue_may_be_zero)
 	uint8_t cqe[NVMF_CQE];
 
 	OK(submit(BB_NVMF_READ, 0, 1, 0));
-	ini_target_build(&t, 0, SC_OK, 0, cqe);
+	nvmf_ini_target_build(&t, 0, SC_OK, 0, cqe);
 	put16(cqe + AT_CQE_SQID, 0);
-	ini_target_cqe(&t, 1, cqe, NVMF_CQE);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	nvmf_ini_target_cqe(&t, 1, cqe, NVMF_CQE);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 }
 
 TEST_WITH(setup, teardown, test_silent_target_ends_the_connection)
 {
 	OK(submit(BB_NVMF_READ, 0, 1, 0));
 	for (uint32_t i = 0; i < 299; i++) {
-		ini_target_time(&t, 100);
+		nvmf_ini_target_time(&t, 100);
 		/* It answers Keep Alive, but not the request. */
 		if (t.nsent > 1)
-			ini_target_answer(&t, 1, SC_OK, 0);
+			nvmf_ini_target_answer(&t, 1, SC_OK, 0);
 	}
 	assert_int_equal(t.e->step, INI_LIVE);
-	ini_target_time(&t, 200);
+	nvmf_ini_target_time(&t, 200);
 	assert_int_equal(t.e->step, INI_OVER);
 	assert_int_equal(t.e->error, -ETIMEDOUT);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 	assert_int_equal(done[0].error, -ECONNRESET);
 }
 
@@ -307,16 +307,16 @@ TEST_WITH(setup, teardown, test_requests_fail_if_nothing_restores_the_connection
 {
 	for (uint32_t i = 0; i < 5; i++)
 		OK(submit(i % 2 ? BB_NVMF_READ : BB_NVMF_WRITE, i, 1, 0));
-	ini_target_answer(&t, 0, SC_OK, 0);
-	ini_target_break(&t);
+	nvmf_ini_target_answer(&t, 0, SC_OK, 0);
+	nvmf_ini_target_break(&t);
 	assert_int_equal(t.disconnects, 1);
 	assert_int_equal(t.e->step, INI_OVER);
-	assert_int_equal(ini_take(t.e, done, 2), 2); /* in parts */
+	assert_int_equal(nvmf_ini_take(t.e, done, 2), 2); /* in parts */
 	assert_int_equal(done[0].error, 0);
 	assert_int_equal(done[1].error, -ECONNRESET);
-	assert_int_equal(ini_take(t.e, done, 64), 3);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 3);
 	assert_int_equal(t.e->used, 0);
-	ini_target_time(&t, 60000);
+	nvmf_ini_target_time(&t, 60000);
 	assert_int_equal(t.connects[0], 1);
 }
 
@@ -328,15 +328,15 @@ TEST_WITH(setup_again, teardown, test_outstanding_requests_are_sent_again)
 	OK(submit(BB_NVMF_READ, 8, 1, BB_NVMF_NO_RETRY));
 	OK(submit(BB_NVMF_FLUSH, 0, 0, 0));
 	memcpy(before, t.sent[0].cmd, NVMF_SQE);
-	ini_target_break(&t);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	nvmf_ini_target_break(&t);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 	assert_ptr_equal(done[0].user, (void *)9);
 	assert_int_equal(done[0].error, -ECONNRESET);
 	/* A new request waits, unless it must not be retried. */
 	assert_int_equal(submit(BB_NVMF_READ, 11, 1, BB_NVMF_NO_RETRY), -EAGAIN);
 	OK(submit(BB_NVMF_READ, 12, 1, 0));
 	assert_int_equal(t.nsent, 0);
-	assert_true(ini_target_live(&t));
+	assert_true(nvmf_ini_target_live(&t));
 	assert_int_equal(t.e->reconnects, 1);
 	assert_int_equal(t.nsent, 3);
 	memcpy(after, t.sent[0].cmd, NVMF_SQE);
@@ -344,8 +344,8 @@ TEST_WITH(setup_again, teardown, test_outstanding_requests_are_sent_again)
 	put16(after + AT_CID, get16(before + AT_CID));
 	assert_memory_equal(before, after, NVMF_SQE);
 	while (t.nsent != 0)
-		ini_target_answer(&t, 0, SC_OK, 0);
-	assert_int_equal(ini_take(t.e, done, 64), 3);
+		nvmf_ini_target_answer(&t, 0, SC_OK, 0);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 3);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(done[i].error, 0);
 }
@@ -353,19 +353,19 @@ TEST_WITH(setup_again, teardown, test_outstanding_requests_are_sent_again)
 TEST_WITH(setup_again, teardown, test_time_limit_of_a_loss_ends_the_requests)
 {
 	OK(submit(BB_NVMF_WRITE, 7, 2, 0));
-	ini_target_break(&t);
+	nvmf_ini_target_break(&t);
 	for (uint32_t i = 0; i < 1999; i++) {
 		if (t.connecting[0])
-			ini_rejected(t.e, 0, NULL, 0, "no listener");
-		ini_target_time(&t, 10);
+			nvmf_ini_rejected(t.e, 0, NULL, 0, "no listener");
+		nvmf_ini_target_time(&t, 10);
 		assert_int_not_equal(t.e->step, INI_OVER);
 	}
 	assert_in_range(t.connects[0], 20, 30);
-	assert_int_equal(ini_take(t.e, done, 64), 0);
-	ini_target_time(&t, 10);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 0);
+	nvmf_ini_target_time(&t, 10);
 	assert_int_equal(t.e->step, INI_OVER);
 	assert_non_null(strstr(t.e->why, "no listener"));
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 	assert_int_equal(done[0].error, -ECONNRESET);
 }
 
@@ -374,25 +374,25 @@ TEST_WITH(setup_again, teardown, test_target_that_connects_but_executes_nothing_
 	OK(submit(BB_NVMF_WRITE, 7, 2, 0));
 	/* It drops each connection when it is to execute the request. */
 	for (uint32_t i = 0; i < 3000 && t.e->step != INI_OVER; i++) {
-		ini_target_run(&t);
+		nvmf_ini_target_run(&t);
 		if (t.e->step == INI_LIVE)
-			ini_target_break(&t);
-		ini_target_time(&t, 10);
+			nvmf_ini_target_break(&t);
+		nvmf_ini_target_time(&t, 10);
 	}
 	assert_int_equal(t.e->step, INI_OVER);
 	assert_in_range(t.now, TARGET_TIME + 20000, TARGET_TIME + 21500);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 }
 
 TEST_WITH(setup_again, teardown, test_later_loss_has_a_time_limit_of_its_own)
 {
 	for (uint32_t i = 0; i < 5; i++) {
 		OK(submit(BB_NVMF_WRITE, 7, 2, 0));
-		ini_target_break(&t);
-		ini_target_time(&t, 15000);
-		assert_true(ini_target_live(&t));
-		ini_target_answer(&t, 0, SC_OK, 0);
-		assert_int_equal(ini_take(t.e, done, 64), 1);
+		nvmf_ini_target_break(&t);
+		nvmf_ini_target_time(&t, 15000);
+		assert_true(nvmf_ini_target_live(&t));
+		nvmf_ini_target_answer(&t, 0, SC_OK, 0);
+		assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 		assert_int_equal(done[0].error, 0);
 	}
 	assert_int_equal(t.e->reconnects, 5);
@@ -407,17 +407,17 @@ TEST_WITH(setup_again, teardown, test_another_namespace_after_a_loss_is_refused)
 
 	for (uint32_t i = 0; i < 5; i++) {
 		if (i != 0) {
-			ini_target_close(&t);
-			ini_target_open(&t, &attr);
-			assert_true(ini_target_live(&t));
+			nvmf_ini_target_close(&t);
+			nvmf_ini_target_open(&t, &attr);
+			assert_true(nvmf_ini_target_live(&t));
 		}
 		OK(submit(BB_NVMF_WRITE, 7, 2, 0));
-		ini_target_break(&t);
+		nvmf_ini_target_break(&t);
 		t.space[changes[i].at] = changes[i].value;
-		assert_false(ini_target_live(&t));
+		assert_false(nvmf_ini_target_live(&t));
 		assert_fatal("another namespace than before");
 		assert_int_equal(t.connects[1], 1);
-		assert_int_equal(ini_take(t.e, done, 64), 1);
+		assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 		assert_int_equal(done[0].error, -ECONNRESET);
 	}
 }
@@ -426,15 +426,15 @@ TEST_WITH(setup_again, teardown, test_smaller_queue_after_a_loss_sends_in_parts)
 {
 	for (uint32_t i = 0; i < 8; i++)
 		OK(submit(BB_NVMF_READ, i, 1, 0));
-	ini_target_break(&t);
+	nvmf_ini_target_break(&t);
 	t.cap = (t.cap & ~0xffffull) | 3;
-	assert_true(ini_target_live(&t));
+	assert_true(nvmf_ini_target_live(&t));
 	assert_int_equal(t.e->shape.depth, 8);
 	for (uint32_t left = 8; left > 0; left--) {
 		assert_int_equal(t.nsent, left < 3 ? left : 3);
-		ini_target_answer(&t, 0, SC_OK, 0);
+		nvmf_ini_target_answer(&t, 0, SC_OK, 0);
 	}
-	assert_int_equal(ini_take(t.e, done, 64), 8);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 8);
 }
 
 /* ---- Memory windows */
@@ -442,13 +442,13 @@ TEST_WITH(setup_again, teardown, test_smaller_queue_after_a_loss_sends_in_parts)
 static void
 answer_invalidated(uint32_t i, uint32_t key, bool invalidated)
 {
-	struct ini_response r = {.len = NVMF_CQE, .invalidated = invalidated, .key = key};
+	struct nvmf_ini_response r = {.len = NVMF_CQE, .invalidated = invalidated, .key = key};
 	uint8_t cqe[NVMF_CQE];
 
-	ini_target_build(&t, i, SC_OK, 0, cqe);
-	ini_target_drop(&t, i);
+	nvmf_ini_target_build(&t, i, SC_OK, 0, cqe);
+	nvmf_ini_target_drop(&t, i);
 	r.bytes = cqe;
-	ini_response(t.e, 1, &r);
+	nvmf_ini_response(t.e, 1, &r);
 }
 
 TEST_WITH(setup_windows, teardown, test_request_ends_when_its_key_is_invalid)
@@ -460,23 +460,23 @@ TEST_WITH(setup_windows, teardown, test_request_ends_when_its_key_is_invalid)
 	assert_int_equal(cmd[AT_SGL + AT_SGL_TYPE], SGL_KEYED_INV);
 	assert_int_equal(get32(cmd + AT_SGL + AT_SGL_KEY), 0x1001);
 	answer_invalidated(0, 0x1001, true);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 	assert_int_equal(t.revokes, 0);
 	/* A target that does not invalidate it. */
 	OK(submit(BB_NVMF_WRITE, 3, 1, 0));
 	answer_invalidated(0, 0, false);
-	assert_int_equal(ini_take(t.e, done, 64), 0);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 0);
 	assert_int_equal(t.revokes, 1);
-	ini_revoked(t.e, (uint16_t)t.revoking[0]);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	nvmf_ini_revoked(t.e, (uint16_t)t.revoking[0]);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 	assert_int_equal(done[0].error, 0);
-	ini_revoked(t.e, (uint16_t)t.revoking[0]); /* without effect */
-	assert_int_equal(ini_take(t.e, done, 64), 0);
+	nvmf_ini_revoked(t.e, (uint16_t)t.revoking[0]); /* without effect */
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 0);
 	/* Requests without data have no key. */
 	OK(submit(BB_NVMF_FLUSH, 0, 0, 0));
 	assert_int_equal(t.grants, 2);
-	ini_target_answer(&t, 0, SC_OK, 0);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	nvmf_ini_target_answer(&t, 0, SC_OK, 0);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 }
 
 TEST_WITH(setup_windows, teardown, test_invalidation_of_another_key_ends_the_connection)
@@ -492,15 +492,15 @@ TEST_WITH(setup_windows, teardown, test_loss_while_a_key_is_being_invalidated_ke
 	OK(submit(BB_NVMF_READ, 3, 1, 0));
 	OK(submit(BB_NVMF_READ, 4, 1, 0));
 	answer_invalidated(0, 0, false);
-	ini_target_break(&t);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	nvmf_ini_target_break(&t);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 	assert_ptr_equal(done[0].user, (void *)4);
 	assert_int_equal(done[0].error, 0);
-	assert_true(ini_target_live(&t));
+	assert_true(nvmf_ini_target_live(&t));
 	assert_int_equal(t.nsent, 1);
 	assert_int_equal(t.grants, 3);
 	answer_invalidated(0, 0x1003, true);
-	assert_int_equal(ini_take(t.e, done, 64), 1);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 	assert_int_equal(done[0].error, 0);
 }
 
@@ -511,7 +511,7 @@ TEST_WITH(setup_windows, teardown, test_request_without_a_window_waits_for_the_n
 	assert_int_equal(t.e->step, INI_PAUSE);
 	assert_int_equal(t.nsent, 0);
 	t.fail_grant = 0;
-	assert_true(ini_target_live(&t));
+	assert_true(nvmf_ini_target_live(&t));
 	assert_int_equal(t.nsent, 1);
 }
 

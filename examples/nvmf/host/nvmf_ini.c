@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ini.h"
+#include "nvmf_ini.h"
 
 #define HOST_NQN "nqn.2026-01.org.example:bluebell"
 
@@ -35,7 +35,7 @@ nqn_valid(const char *nqn)
 }
 
 int
-ini_attr_check(const struct bb_nvmf_attr *attr, const char **why)
+nvmf_ini_attr_check(const struct bb_nvmf_attr *attr, const char **why)
 {
 	*why = "the name of the subsystem or of the host is no qualified name";
 	if (attr->subnqn == NULL || !nqn_valid(attr->subnqn) ||
@@ -50,7 +50,7 @@ ini_attr_check(const struct bb_nvmf_attr *attr, const char **why)
 
 /* Computes an identifier from the name of the host: FNV-1a, 64 bits, twice. */
 static void
-choose_hostid(struct ini *e, const char *name)
+choose_hostid(struct nvmf_ini *e, const char *name)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
 	uint32_t i;
@@ -62,9 +62,9 @@ choose_hostid(struct ini *e, const char *name)
 }
 
 int
-ini_create(const struct ini_attr *attr, struct ini **out)
+nvmf_ini_create(const struct nvmf_ini_attr *attr, struct nvmf_ini **out)
 {
-	struct ini *e = calloc(1, sizeof(*e));
+	struct nvmf_ini *e = calloc(1, sizeof(*e));
 	uint16_t i;
 
 	if (e == NULL)
@@ -88,7 +88,7 @@ ini_create(const struct ini_attr *attr, struct ini **out)
 }
 
 void
-ini_destroy(struct ini *e)
+nvmf_ini_destroy(struct nvmf_ini *e)
 {
 	free(e->slot);
 	free(e);
@@ -97,16 +97,16 @@ ini_destroy(struct ini *e)
 /* ---- Losses */
 
 static void
-over(struct ini *e)
+over(struct nvmf_ini *e)
 {
 	e->step = INI_OVER;
-	ini_io_lost(e, false);
-	ini_io_end(e);
+	nvmf_ini_io_lost(e, false);
+	nvmf_ini_io_end(e);
 }
 
 /* Returns whether another attempt makes sense at this time. */
 static bool
-may_try_again(const struct ini *e, enum ini_cause cause)
+may_try_again(const struct nvmf_ini *e, enum nvmf_ini_cause cause)
 {
 	uint32_t limit = e->was_live ? e->attr.nvmf.reconnect_ms : e->attr.nvmf.timeout_ms;
 
@@ -117,7 +117,7 @@ may_try_again(const struct ini *e, enum ini_cause cause)
 }
 
 void
-ini_lose(struct ini *e, enum ini_cause cause, int error, const char *fmt, ...)
+nvmf_ini_lose(struct nvmf_ini *e, enum nvmf_ini_cause cause, int error, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -144,23 +144,23 @@ ini_lose(struct ini *e, enum ini_cause cause, int error, const char *fmt, ...)
 		over(e);
 		return;
 	}
-	ini_io_lost(e, true);
+	nvmf_ini_io_lost(e, true);
 	e->step = INI_PAUSE;
 	e->deadline = e->now + e->pause;
 	e->pause = e->pause * 2 < INI_PAUSE_MAX ? e->pause * 2 : INI_PAUSE_MAX;
 }
 
 void
-ini_lost(struct ini *e, int error, const char *why)
+nvmf_ini_lost(struct nvmf_ini *e, int error, const char *why)
 {
-	ini_lose(e, INI_BROKEN, error, "%s", why);
+	nvmf_ini_lose(e, INI_BROKEN, error, "%s", why);
 }
 
 /* ---- Connections of the transport */
 
 /* Private data of a request for a connection: Linux include/linux/nvme-rdma.h. */
 static void
-connect_queue(struct ini *e, uint16_t qid)
+connect_queue(struct nvmf_ini *e, uint16_t qid)
 {
 	uint32_t size = qid == 0 ? NVMF_ADMIN_DEPTH : e->io_size;
 	uint8_t req[NVMF_CM_REQ] = {0};
@@ -169,14 +169,14 @@ connect_queue(struct ini *e, uint16_t qid)
 	put16(req + 2, qid);
 	put16(req + 4, size);
 	put16(req + 6, size - 1);
-	ini_step_set(e, qid == 0 ? INI_CM_ADMIN : INI_CM_IO);
+	nvmf_ini_step_set(e, qid == 0 ? INI_CM_ADMIN : INI_CM_IO);
 	rc = e->attr.ops->connect(e, qid, size, req);
 	if (rc != 0)
-		ini_lose(e, INI_BROKEN, rc, "a queue cannot be created: %s", strerror(-rc));
+		nvmf_ini_lose(e, INI_BROKEN, rc, "a queue cannot be created: %s", strerror(-rc));
 }
 
 void
-ini_connected(struct ini *e, uint16_t qid, const void *rep, uint32_t len)
+nvmf_ini_connected(struct nvmf_ini *e, uint16_t qid, const void *rep, uint32_t len)
 {
 	uint32_t size;
 
@@ -184,18 +184,18 @@ ini_connected(struct ini *e, uint16_t qid, const void *rep, uint32_t len)
 		return;
 	size = len < 4 ? 0 : get16((const uint8_t *)rep + 2);
 	if (len < 4 || get16(rep) != 0 || size == 0) {
-		ini_lose(e, INI_FATAL, -EPROTO,
-			 "the peer is no NVMe target: its private data is invalid");
+		nvmf_ini_lose(e, INI_FATAL, -EPROTO,
+			      "the peer is no NVMe target: its private data is invalid");
 		return;
 	}
 	if (qid != 0 && size < e->window)
 		e->window = size;
-	ini_step_set(e, qid == 0 ? INI_CONNECT_ADMIN : INI_CONNECT_IO);
-	ini_admin_send(e);
+	nvmf_ini_step_set(e, qid == 0 ? INI_CONNECT_ADMIN : INI_CONNECT_IO);
+	nvmf_ini_admin_send(e);
 }
 
 void
-ini_rejected(struct ini *e, uint16_t qid, const void *rej, uint32_t len, const char *why)
+nvmf_ini_rejected(struct nvmf_ini *e, uint16_t qid, const void *rej, uint32_t len, const char *why)
 {
 	static const char *const texts[] = {
 		[NVMF_CM_LENGTH] = "invalid length of the private data",
@@ -211,10 +211,10 @@ ini_rejected(struct ini *e, uint16_t qid, const void *rej, uint32_t len, const c
 	if (e->step != (qid == 0 ? INI_CM_ADMIN : INI_CM_IO))
 		return;
 	if (status == 0 || status >= sizeof(texts) / sizeof(texts[0]))
-		ini_lose(e, INI_BROKEN, -ECONNREFUSED, "%s", why);
+		nvmf_ini_lose(e, INI_BROKEN, -ECONNREFUSED, "%s", why);
 	else
-		ini_lose(e, status == NVMF_CM_RESOURCES ? INI_BUSY : INI_FATAL, -ECONNREFUSED,
-			 "the target refuses queue %u: %s", qid, texts[status]);
+		nvmf_ini_lose(e, status == NVMF_CM_RESOURCES ? INI_BUSY : INI_FATAL, -ECONNREFUSED,
+			      "the target refuses queue %u: %s", qid, texts[status]);
 }
 
 /* ---- Steps and time */
@@ -233,13 +233,13 @@ static const char *const step_names[] = {
 };
 
 const char *
-ini_step_name(enum ini_step step)
+nvmf_ini_step_name(enum nvmf_ini_step step)
 {
 	return step_names[step];
 }
 
 void
-ini_step_set(struct ini *e, enum ini_step step)
+nvmf_ini_step_set(struct nvmf_ini *e, enum nvmf_ini_step step)
 {
 	e->step = step;
 	e->deadline = e->now + e->attr.nvmf.timeout_ms;
@@ -249,32 +249,32 @@ ini_step_set(struct ini *e, enum ini_step step)
 	e->reconnects += e->was_live;
 	e->losing = e->losing && e->was_live;
 	e->was_live = true;
-	ini_io_start(e);
+	nvmf_ini_io_start(e);
 }
 
 void
-ini_connect_io(struct ini *e)
+nvmf_ini_connect_io(struct nvmf_ini *e)
 {
 	connect_queue(e, 1);
 }
 
 /* Sends Keep Alive, or ends the connection if the target has not answered the last one. */
 static void
-keep_alive(struct ini *e)
+keep_alive(struct nvmf_ini *e)
 {
 	if (e->attr.nvmf.keep_alive_ms == 0 || e->step < INI_CONTROLLER ||
 	    (e->keep_alive_sent ? e->now < e->alive_by : e->clock < e->alive))
 		return;
 	if (e->keep_alive_sent)
-		ini_lose(e, INI_BROKEN, -ETIMEDOUT,
-			 "the target has not answered Keep Alive for %u ms",
-			 e->attr.nvmf.timeout_ms);
+		nvmf_ini_lose(e, INI_BROKEN, -ETIMEDOUT,
+			      "the target has not answered Keep Alive for %u ms",
+			      e->attr.nvmf.timeout_ms);
 	else
-		ini_admin_keep_alive(e);
+		nvmf_ini_admin_keep_alive(e);
 }
 
 void
-ini_time(struct ini *e, uint64_t now)
+nvmf_ini_time(struct nvmf_ini *e, uint64_t now)
 {
 	uint64_t step = now - e->clock;
 
@@ -283,7 +283,7 @@ ini_time(struct ini *e, uint64_t now)
 }
 
 void
-ini_run(struct ini *e)
+nvmf_ini_run(struct nvmf_ini *e)
 {
 	bool restoring = e->was_live && e->step != INI_LIVE;
 	uint64_t now = e->now;
@@ -310,18 +310,18 @@ ini_run(struct ini *e)
 	if (e->step == INI_PAUSE || e->step == INI_OVER)
 		return;
 	if (e->step == INI_LIVE)
-		ini_io_time(e);
+		nvmf_ini_io_time(e);
 	else if (now >= e->deadline)
-		ini_lose(e, INI_BROKEN, -ETIMEDOUT, "the target has not answered %s for %u ms",
-			 step_names[e->step], e->attr.nvmf.timeout_ms);
+		nvmf_ini_lose(e, INI_BROKEN, -ETIMEDOUT, "the target has not answered %s for %u ms",
+			      step_names[e->step], e->attr.nvmf.timeout_ms);
 	else if (e->step == INI_READY && !e->admin_sent && now >= e->poll_at)
-		ini_admin_send(e);
+		nvmf_ini_admin_send(e);
 }
 
 /* ---- Responses */
 
 void
-ini_response(struct ini *e, uint16_t qid, const struct ini_response *r)
+nvmf_ini_response(struct nvmf_ini *e, uint16_t qid, const struct nvmf_ini_response *r)
 {
 	uint32_t size = qid == 0 ? NVMF_ADMIN_DEPTH : e->io_size, status;
 	uint8_t cqe[NVMF_CQE];
@@ -331,7 +331,8 @@ ini_response(struct ini *e, uint16_t qid, const struct ini_response *r)
 	if (e->step == INI_PAUSE || e->step == INI_OVER)
 		return;
 	if (r->len != NVMF_CQE) {
-		ini_lose(e, INI_FATAL, -EPROTO, "a response of the target has %u bytes", r->len);
+		nvmf_ini_lose(e, INI_FATAL, -EPROTO, "a response of the target has %u bytes",
+			      r->len);
 		return;
 	}
 	memcpy(cqe, r->bytes, sizeof(cqe));
@@ -339,32 +340,35 @@ ini_response(struct ini *e, uint16_t qid, const struct ini_response *r)
 	status = (uint32_t)get16(cqe + AT_CQE_STATUS) >> 1 & (SC_CODE | SC_DNR);
 	/* SPDK leaves the number of the queue 0 (lib/nvmf/ctrlr.c). */
 	if (get16(cqe + AT_CQE_SQID) != 0 && get16(cqe + AT_CQE_SQID) != qid) {
-		ini_lose(e, INI_FATAL, -EPROTO, "a response of the target is for another queue");
+		nvmf_ini_lose(e, INI_FATAL, -EPROTO,
+			      "a response of the target is for another queue");
 		return;
 	}
 	if (get16(cqe + AT_CQE_SQHD) >= size) {
-		ini_lose(e, INI_FATAL, -EPROTO,
-			 "a response of the target has a head of %u in a queue of %u entries",
-			 get16(cqe + AT_CQE_SQHD), size);
+		nvmf_ini_lose(e, INI_FATAL, -EPROTO,
+			      "a response of the target has a head of %u in a queue of %u entries",
+			      get16(cqe + AT_CQE_SQHD), size);
 		return;
 	}
 	if (qid != 0 && e->step == INI_LIVE) {
-		ini_io_response(e, cid, status, r);
+		nvmf_ini_io_response(e, cid, status, r);
 		return;
 	}
 	step = e->admin_sent && cid == e->admin_cid && (qid != 0) == (e->step == INI_CONNECT_IO);
 	if (r->invalidated) {
-		ini_lose(e, INI_FATAL, -EPROTO, "the target has invalidated a key without request");
+		nvmf_ini_lose(e, INI_FATAL, -EPROTO,
+			      "the target has invalidated a key without request");
 	} else if (step) {
 		e->admin_sent = false;
-		ini_admin_response(e, status, get64(cqe + AT_CQE_RESULT));
+		nvmf_ini_admin_response(e, status, get64(cqe + AT_CQE_RESULT));
 	} else if (qid == 0 && e->keep_alive_sent && cid == e->keep_alive_cid) {
 		e->keep_alive_sent = false;
 		e->alive = e->clock + e->attr.nvmf.keep_alive_ms / 2;
 		if ((status & SC_CODE) != SC_OK)
-			ini_lose(e, INI_BROKEN, -EIO, "Keep Alive failed: status 0x%x", status);
+			nvmf_ini_lose(e, INI_BROKEN, -EIO, "Keep Alive failed: status 0x%x",
+				      status);
 	} else {
-		ini_lose(e, INI_FATAL, -EPROTO,
-			 "a response of the target is for no outstanding command");
+		nvmf_ini_lose(e, INI_FATAL, -EPROTO,
+			      "a response of the target is for no outstanding command");
 	}
 }

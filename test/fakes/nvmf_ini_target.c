@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ini_target.h"
+#include "nvmf_ini_target.h"
 
 static void
 must(bool ok)
@@ -16,9 +16,9 @@ must(bool ok)
 /* ---- Transport */
 
 static int
-connect_queue(struct ini *e, uint16_t qid, uint32_t size, const uint8_t req[NVMF_CM_REQ])
+connect_queue(struct nvmf_ini *e, uint16_t qid, uint32_t size, const uint8_t req[NVMF_CM_REQ])
 {
-	struct ini_target *t = e->attr.user;
+	struct nvmf_ini_target *t = e->attr.user;
 
 	must(qid <= 1 && !t->connecting[qid] && !t->open[qid] && size >= 2);
 	if (t->fail_connect != 0)
@@ -31,9 +31,9 @@ connect_queue(struct ini *e, uint16_t qid, uint32_t size, const uint8_t req[NVMF
 }
 
 static void
-disconnect(struct ini *e)
+disconnect(struct nvmf_ini *e)
 {
-	struct ini_target *t = e->attr.user;
+	struct nvmf_ini_target *t = e->attr.user;
 
 	t->disconnects++;
 	t->connecting[0] = t->connecting[1] = t->open[0] = t->open[1] = false;
@@ -41,14 +41,14 @@ disconnect(struct ini *e)
 }
 
 static int
-send_command(struct ini *e, uint16_t qid, const uint8_t cmd[NVMF_SQE])
+send_command(struct nvmf_ini *e, uint16_t qid, const uint8_t cmd[NVMF_SQE])
 {
-	struct ini_target *t = e->attr.user;
+	struct nvmf_ini_target *t = e->attr.user;
 	uint32_t i, n = 0;
 
 	must(t->open[qid]);
 	if (t->hostile && t->nsent == 512)
-		ini_target_drop(t, 0);
+		nvmf_ini_target_drop(t, 0);
 	must(t->nsent < 512);
 	/* An outstanding id is not used again, and the queue has room. */
 	for (i = 0; i < t->nsent && !t->hostile; i++) {
@@ -66,9 +66,10 @@ send_command(struct ini *e, uint16_t qid, const uint8_t cmd[NVMF_SQE])
 }
 
 static int
-grant(struct ini *e, uint16_t index, const struct bb_nvmf_request *req, bool write, uint32_t *key)
+grant(struct nvmf_ini *e, uint16_t index, const struct bb_nvmf_request *req, bool write,
+      uint32_t *key)
 {
-	struct ini_target *t = e->attr.user;
+	struct nvmf_ini_target *t = e->attr.user;
 
 	must(index < e->depth && write == (req->op == BB_NVMF_READ));
 	t->grants++;
@@ -77,9 +78,9 @@ grant(struct ini *e, uint16_t index, const struct bb_nvmf_request *req, bool wri
 }
 
 static int
-revoke(struct ini *e, uint16_t index, uint32_t key)
+revoke(struct nvmf_ini *e, uint16_t index, uint32_t key)
 {
-	struct ini_target *t = e->attr.user;
+	struct nvmf_ini_target *t = e->attr.user;
 
 	must(index < e->depth && key > 0x1000 && key <= 0x1000 + t->keys);
 	t->revokes++;
@@ -87,22 +88,22 @@ revoke(struct ini *e, uint16_t index, uint32_t key)
 	return t->fail_revoke;
 }
 
-static const struct ini_ops ops = {.connect = connect_queue,
-				   .disconnect = disconnect,
-				   .send = send_command,
-				   .grant = grant,
-				   .revoke = revoke};
+static const struct nvmf_ini_ops ops = {.connect = connect_queue,
+					.disconnect = disconnect,
+					.send = send_command,
+					.grant = grant,
+					.revoke = revoke};
 
 /* ---- Target */
 
 void
-ini_target_open(struct ini_target *t, const struct bb_nvmf_attr *attr)
+nvmf_ini_target_open(struct nvmf_ini_target *t, const struct bb_nvmf_attr *attr)
 {
-	struct ini_attr a = {.shared = t->shared,
-			     .shared_addr = TARGET_ADDR,
-			     .shared_key = TARGET_KEY,
-			     .ops = &ops,
-			     .user = t};
+	struct nvmf_ini_attr a = {.shared = t->shared,
+				  .shared_addr = TARGET_ADDR,
+				  .shared_key = TARGET_KEY,
+				  .ops = &ops,
+				  .user = t};
 	const char *why;
 
 	memset(t, 0, sizeof(*t));
@@ -112,8 +113,8 @@ ini_target_open(struct ini_target *t, const struct bb_nvmf_attr *attr)
 		a.nvmf = *attr;
 	a.nvmf.addr = "192.0.2.1:4420";
 	a.nvmf.subnqn = TARGET_NQN;
-	must(ini_attr_check(&a.nvmf, &why) == 0);
-	must(ini_create(&a, &t->e) == 0);
+	must(nvmf_ini_attr_check(&a.nvmf, &why) == 0);
+	must(nvmf_ini_create(&a, &t->e) == 0);
 	t->now = TARGET_TIME;
 	t->refuse = UINT32_MAX;
 	put16(t->rep + 2, 128);
@@ -134,22 +135,22 @@ ini_target_open(struct ini_target *t, const struct bb_nvmf_attr *attr)
 }
 
 void
-ini_target_close(struct ini_target *t)
+nvmf_ini_target_close(struct nvmf_ini_target *t)
 {
-	ini_destroy(t->e);
+	nvmf_ini_destroy(t->e);
 }
 
 void
-ini_target_cqe(struct ini_target *t, uint16_t qid, const uint8_t *cqe, uint32_t len)
+nvmf_ini_target_cqe(struct nvmf_ini_target *t, uint16_t qid, const uint8_t *cqe, uint32_t len)
 {
-	const struct ini_response r = {.bytes = cqe, .len = len};
+	const struct nvmf_ini_response r = {.bytes = cqe, .len = len};
 
-	ini_response(t->e, qid, &r);
+	nvmf_ini_response(t->e, qid, &r);
 }
 
 void
-ini_target_build(const struct ini_target *t, uint32_t i, uint32_t status, uint64_t result,
-		 uint8_t cqe[NVMF_CQE])
+nvmf_ini_target_build(const struct nvmf_ini_target *t, uint32_t i, uint32_t status, uint64_t result,
+		      uint8_t cqe[NVMF_CQE])
 {
 	memset(cqe, 0, NVMF_CQE);
 	put64(cqe + AT_CQE_RESULT, result);
@@ -160,26 +161,26 @@ ini_target_build(const struct ini_target *t, uint32_t i, uint32_t status, uint64
 }
 
 void
-ini_target_drop(struct ini_target *t, uint32_t i)
+nvmf_ini_target_drop(struct nvmf_ini_target *t, uint32_t i)
 {
 	memmove(&t->sent[i], &t->sent[i + 1], (t->nsent - i - 1) * sizeof(t->sent[0]));
 	t->nsent--;
 }
 
 void
-ini_target_answer(struct ini_target *t, uint32_t i, uint32_t status, uint64_t result)
+nvmf_ini_target_answer(struct nvmf_ini_target *t, uint32_t i, uint32_t status, uint64_t result)
 {
 	uint16_t qid = t->sent[i].qid;
 	uint8_t cqe[NVMF_CQE];
 
-	ini_target_build(t, i, status, result, cqe);
-	ini_target_drop(t, i);
-	ini_target_cqe(t, qid, cqe, NVMF_CQE);
+	nvmf_ini_target_build(t, i, status, result, cqe);
+	nvmf_ini_target_drop(t, i);
+	nvmf_ini_target_cqe(t, qid, cqe, NVMF_CQE);
 }
 
 /* Answers command @i if it is one that connects. Returns whether it did. */
 static bool
-answer(struct ini_target *t, uint32_t i)
+answer(struct nvmf_ini_target *t, uint32_t i)
 {
 	const uint8_t *cmd = t->sent[i].cmd, *data = NULL;
 	bool fabrics = cmd[AT_OPCODE] == OPC_FABRICS;
@@ -196,12 +197,12 @@ answer(struct ini_target *t, uint32_t i)
 		data = cmd[AT_CDW10] == CNS_CONTROLLER ? t->controller : t->space;
 	if (data != NULL && !t->no_data)
 		memcpy(t->shared, data, NVMF_PAGE);
-	ini_target_answer(t, i, type == t->refuse ? t->status : SC_OK, result);
+	nvmf_ini_target_answer(t, i, type == t->refuse ? t->status : SC_OK, result);
 	return true;
 }
 
 void
-ini_target_run(struct ini_target *t)
+nvmf_ini_target_run(struct nvmf_ini_target *t)
 {
 	bool more = true;
 	uint32_t i;
@@ -213,7 +214,7 @@ ini_target_run(struct ini_target *t)
 				continue;
 			t->connecting[i] = false;
 			t->open[i] = more = true;
-			ini_connected(t->e, (uint16_t)i, t->rep, sizeof(t->rep));
+			nvmf_ini_connected(t->e, (uint16_t)i, t->rep, sizeof(t->rep));
 		}
 		for (i = 0; i < t->nsent && !more; i++)
 			more = answer(t, i);
@@ -221,40 +222,40 @@ ini_target_run(struct ini_target *t)
 }
 
 void
-ini_target_time(struct ini_target *t, uint32_t ms)
+nvmf_ini_target_time(struct nvmf_ini_target *t, uint32_t ms)
 {
 	uint64_t end = t->now + ms;
 
 	while (t->now < end) {
 		t->now += end - t->now < 10 ? end - t->now : 10;
-		ini_time(t->e, t->now);
-		ini_run(t->e);
+		nvmf_ini_time(t->e, t->now);
+		nvmf_ini_run(t->e);
 	}
 }
 
 void
-ini_target_jump(struct ini_target *t, uint32_t ms)
+nvmf_ini_target_jump(struct nvmf_ini_target *t, uint32_t ms)
 {
 	t->now += ms;
-	ini_time(t->e, t->now);
-	ini_run(t->e);
+	nvmf_ini_time(t->e, t->now);
+	nvmf_ini_run(t->e);
 }
 
 bool
-ini_target_live(struct ini_target *t)
+nvmf_ini_target_live(struct nvmf_ini_target *t)
 {
 	uint32_t i;
 
-	ini_target_jump(t, 0);
+	nvmf_ini_target_jump(t, 0);
 	for (i = 0; i < 1000 && t->e->step != INI_LIVE && t->e->step != INI_OVER; i++) {
-		ini_target_run(t);
-		ini_target_time(t, 10);
+		nvmf_ini_target_run(t);
+		nvmf_ini_target_time(t, 10);
 	}
 	return t->e->step == INI_LIVE;
 }
 
 void
-ini_target_break(struct ini_target *t)
+nvmf_ini_target_break(struct nvmf_ini_target *t)
 {
-	ini_lost(t->e, -104, "the target is gone");
+	nvmf_ini_lost(t->e, -104, "the target is gone");
 }

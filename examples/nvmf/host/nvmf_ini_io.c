@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ini.h"
+#include "nvmf_ini.h"
 
 #define CHECK_MS   50u /* between two checks of the time limits of requests */
 #define ID_BITS    8u  /* of the index in the id of a command; the generation is above */
@@ -17,13 +17,13 @@ static_assert(BB_NVMF_MAX_DEPTH <= 1u << ID_BITS, "the index must fit into the i
 /* ---- Lists */
 
 static bool
-empty(const struct ini *e, const struct ini_list *l)
+empty(const struct nvmf_ini *e, const struct nvmf_ini_list *l)
 {
 	return l->first == e->depth;
 }
 
 static uint16_t
-pop(struct ini *e, struct ini_list *l)
+pop(struct nvmf_ini *e, struct nvmf_ini_list *l)
 {
 	uint16_t i = l->first;
 
@@ -32,7 +32,7 @@ pop(struct ini *e, struct ini_list *l)
 }
 
 static void
-push(struct ini *e, struct ini_list *l, uint16_t i, enum ini_request_state state)
+push(struct nvmf_ini *e, struct nvmf_ini_list *l, uint16_t i, enum nvmf_ini_request_state state)
 {
 	e->slot[i].state = (uint8_t)state;
 	e->slot[i].next = (uint16_t)e->depth;
@@ -44,7 +44,7 @@ push(struct ini *e, struct ini_list *l, uint16_t i, enum ini_request_state state
 }
 
 static void
-finish(struct ini *e, uint16_t i, int error)
+finish(struct nvmf_ini *e, uint16_t i, int error)
 {
 	e->slot[i].error = error;
 	push(e, &e->done, i, INI_DONE);
@@ -74,7 +74,7 @@ put_sgl(uint8_t *cmd, uint64_t addr, uint32_t len, uint32_t key, uint8_t type)
 }
 
 static void
-put_discard(struct ini *e, uint16_t i, uint8_t *cmd)
+put_discard(struct nvmf_ini *e, uint16_t i, uint8_t *cmd)
 {
 	const struct bb_nvmf_request *req = &e->slot[i].req;
 	size_t at = INI_PAGE + (size_t)i * INI_RANGE;
@@ -87,9 +87,9 @@ put_discard(struct ini *e, uint16_t i, uint8_t *cmd)
 }
 
 static int
-put_data(struct ini *e, uint16_t i, uint8_t *cmd)
+put_data(struct nvmf_ini *e, uint16_t i, uint8_t *cmd)
 {
-	struct ini_slot *s = &e->slot[i];
+	struct nvmf_ini_slot *s = &e->slot[i];
 	int rc = 0;
 
 	s->key = s->rkey;
@@ -101,9 +101,9 @@ put_data(struct ini *e, uint16_t i, uint8_t *cmd)
 }
 
 static void
-send(struct ini *e, uint16_t i)
+send(struct nvmf_ini *e, uint16_t i)
 {
-	struct ini_slot *s = &e->slot[i];
+	struct nvmf_ini_slot *s = &e->slot[i];
 	uint8_t cmd[NVMF_SQE] = {0};
 	int rc = 0;
 
@@ -129,19 +129,19 @@ send(struct ini *e, uint16_t i)
 	if (rc == 0)
 		rc = e->attr.ops->send(e, 1, cmd);
 	if (rc != 0)
-		ini_lose(e, INI_BROKEN, rc, "a command cannot be sent: %s", strerror(-rc));
+		nvmf_ini_lose(e, INI_BROKEN, rc, "a command cannot be sent: %s", strerror(-rc));
 }
 
 /* Sends queued requests as far as the target permits. */
 static void
-send_queued(struct ini *e)
+send_queued(struct nvmf_ini *e)
 {
 	while (e->step == INI_LIVE && e->sent < e->window && !empty(e, &e->queued))
 		send(e, pop(e, &e->queued));
 }
 
 void
-ini_io_start(struct ini *e)
+nvmf_ini_io_start(struct nvmf_ini *e)
 {
 	e->checked = e->now;
 	send_queued(e);
@@ -150,7 +150,7 @@ ini_io_start(struct ini *e)
 /* ---- Submission */
 
 static int
-check(const struct ini *e, const struct bb_nvmf_request *req)
+check(const struct nvmf_ini *e, const struct bb_nvmf_request *req)
 {
 	const struct bb_nvmf_shape *s = &e->shape;
 	uint32_t fua =
@@ -177,7 +177,7 @@ check(const struct ini *e, const struct bb_nvmf_request *req)
 }
 
 int
-ini_submit(struct ini *e, const struct bb_nvmf_request *req, uint64_t addr, uint32_t rkey)
+nvmf_ini_submit(struct nvmf_ini *e, const struct bb_nvmf_request *req, uint64_t addr, uint32_t rkey)
 {
 	int rc = check(e, req);
 	uint16_t i;
@@ -201,7 +201,7 @@ ini_submit(struct ini *e, const struct bb_nvmf_request *req, uint64_t addr, uint
 }
 
 uint32_t
-ini_take(struct ini *e, struct bb_nvmf_done *done, uint32_t max)
+nvmf_ini_take(struct nvmf_ini *e, struct bb_nvmf_done *done, uint32_t max)
 {
 	uint32_t n = 0;
 	uint16_t i;
@@ -218,7 +218,7 @@ ini_take(struct ini *e, struct bb_nvmf_done *done, uint32_t max)
 /* ---- Responses */
 
 int
-ini_status_errno(uint32_t status)
+nvmf_ini_status_errno(uint32_t status)
 {
 	switch (status & SC_CODE) {
 	case SC_OK:
@@ -246,7 +246,7 @@ ini_status_errno(uint32_t status)
 }
 
 const char *
-ini_status_text(uint32_t status)
+nvmf_ini_status_text(uint32_t status)
 {
 	switch (status & SC_CODE) {
 	case SC_CONNECT_BUSY:
@@ -256,30 +256,32 @@ ini_status_text(uint32_t status)
 	case SC_CONNECT_HOST:
 		return "this host is not allowed";
 	default:
-		return strerror(-ini_status_errno(status));
+		return strerror(-nvmf_ini_status_errno(status));
 	}
 }
 
 void
-ini_io_response(struct ini *e, uint16_t cid, uint32_t status, const struct ini_response *r)
+nvmf_ini_io_response(struct nvmf_ini *e, uint16_t cid, uint32_t status,
+		     const struct nvmf_ini_response *r)
 {
 	uint16_t i = cid & ((1u << ID_BITS) - 1);
-	struct ini_slot *s = &e->slot[i];
+	struct nvmf_ini_slot *s = &e->slot[i];
 	bool granted;
 	int rc;
 
 	if (i >= e->depth || s->state != INI_SENT || s->generation != cid >> ID_BITS) {
-		ini_lose(e, INI_FATAL, -EPROTO,
-			 "a response of the target is for no outstanding command");
+		nvmf_ini_lose(e, INI_FATAL, -EPROTO,
+			      "a response of the target is for no outstanding command");
 		return;
 	}
 	granted = e->attr.nvmf.windows && ops[s->req.op].data;
 	if (r->invalidated && (!granted || r->key != s->key)) {
-		ini_lose(e, INI_FATAL, -EPROTO, "the target has invalidated a key without request");
+		nvmf_ini_lose(e, INI_FATAL, -EPROTO,
+			      "the target has invalidated a key without request");
 		return;
 	}
 	e->losing = false;
-	s->error = ini_status_errno(status);
+	s->error = nvmf_ini_status_errno(status);
 	if (!granted || r->invalidated) {
 		e->sent--;
 		finish(e, i, s->error);
@@ -289,13 +291,13 @@ ini_io_response(struct ini *e, uint16_t cid, uint32_t status, const struct ini_r
 	s->state = INI_REVOKING;
 	rc = e->attr.ops->revoke(e, i, s->key);
 	if (rc != 0)
-		ini_lose(e, INI_BROKEN, rc, "a key cannot be invalidated: %s", strerror(-rc));
+		nvmf_ini_lose(e, INI_BROKEN, rc, "a key cannot be invalidated: %s", strerror(-rc));
 }
 
 void
-ini_revoked(struct ini *e, uint16_t index)
+nvmf_ini_revoked(struct nvmf_ini *e, uint16_t index)
 {
-	struct ini_slot *s = &e->slot[index];
+	struct nvmf_ini_slot *s = &e->slot[index];
 
 	if (s->state != INI_REVOKING)
 		return;
@@ -307,12 +309,12 @@ ini_revoked(struct ini *e, uint16_t index)
 /* ---- Losses */
 
 void
-ini_io_lost(struct ini *e, bool again)
+nvmf_ini_io_lost(struct nvmf_ini *e, bool again)
 {
 	uint16_t i;
 
 	for (i = 0; i < e->depth && e->sent != 0; i++) {
-		struct ini_slot *s = &e->slot[i];
+		struct nvmf_ini_slot *s = &e->slot[i];
 
 		if (s->state != INI_SENT && s->state != INI_REVOKING)
 			continue;
@@ -328,14 +330,14 @@ ini_io_lost(struct ini *e, bool again)
 }
 
 void
-ini_io_end(struct ini *e)
+nvmf_ini_io_end(struct nvmf_ini *e)
 {
 	while (!empty(e, &e->queued))
 		finish(e, pop(e, &e->queued), -ECONNRESET);
 }
 
 void
-ini_io_time(struct ini *e)
+nvmf_ini_io_time(struct nvmf_ini *e)
 {
 	uint16_t i;
 
@@ -343,14 +345,14 @@ ini_io_time(struct ini *e)
 		return;
 	e->checked = e->now;
 	for (i = 0; i < e->depth; i++) {
-		const struct ini_slot *s = &e->slot[i];
+		const struct nvmf_ini_slot *s = &e->slot[i];
 
 		if ((s->state != INI_SENT && s->state != INI_REVOKING) ||
 		    e->now - s->time < e->attr.nvmf.timeout_ms)
 			continue;
-		ini_lose(e, INI_BROKEN, -ETIMEDOUT,
-			 "the target has not answered a request for %u ms",
-			 e->attr.nvmf.timeout_ms);
+		nvmf_ini_lose(e, INI_BROKEN, -ETIMEDOUT,
+			      "the target has not answered a request for %u ms",
+			      e->attr.nvmf.timeout_ms);
 		return;
 	}
 }

@@ -4,14 +4,14 @@
 /*
  * NVMe-oF initiator: a hostile target. The input is a list of actions: events of the transport,
  * responses whose bytes are changed, data of Identify, requests, and steps of the time. The
- * transport of the test is ini_target.c, which checks that the engine uses no id twice and no queue
- * that is not open. This file checks that each request comes back exactly once, and that no more
- * memory is named than the request has.
+ * transport of the test is nvmf_ini_target.c, which checks that the engine uses no id twice and no
+ * queue that is not open. This file checks that each request comes back exactly once, and that no
+ * more memory is named than the request has.
  */
 #include <string.h>
 
 #include "fuzz.h"
-#include "ini_target.h"
+#include "nvmf_ini_target.h"
 
 #define ADDR 0x123456780000ull
 #define KEY  0x00c0ffeeu
@@ -31,12 +31,12 @@ enum action {
 	FAIL,
 };
 
-static struct ini_target t;
+static struct nvmf_ini_target t;
 static uint32_t submitted, taken;
 static bool outstanding[65536];
 
 static void
-check_engine(const struct ini *e)
+check_engine(const struct nvmf_ini *e)
 {
 	uint32_t i, states[INI_DONE + 1] = {0};
 
@@ -68,7 +68,7 @@ static void
 answer(struct fuzz_in *in, uint32_t changes)
 {
 	uint8_t cqe[NVMF_CQE];
-	struct ini_response r = {.bytes = cqe, .len = NVMF_CQE};
+	struct nvmf_ini_response r = {.bytes = cqe, .len = NVMF_CQE};
 	uint32_t i = fuzz_u8(in), flags = fuzz_u8(in);
 	uint32_t status = (flags & 2) != 0 ? fuzz_u16(in) : 0;
 	uint64_t result = (flags & 4) != 0 ? fuzz_u64(in) : 0;
@@ -78,28 +78,28 @@ answer(struct fuzz_in *in, uint32_t changes)
 		return;
 	i %= t.nsent;
 	qid = t.sent[i].qid ^ (flags & 1);
-	ini_target_build(&t, i, status, result, cqe);
+	nvmf_ini_target_build(&t, i, status, result, cqe);
 	r.invalidated = (flags & 8) != 0;
 	r.key = get32(t.sent[i].cmd + AT_SGL + AT_SGL_KEY) + (flags >> 4 & 1);
 	if ((flags & 0x20) != 0)
-		ini_target_drop(&t, i);
+		nvmf_ini_target_drop(&t, i);
 	while (changes-- > 0) {
 		uint8_t at = fuzz_u8(in);
 
 		cqe[at % NVMF_CQE] = fuzz_u8(in);
 	}
-	ini_response(t.e, qid, &r);
+	nvmf_ini_response(t.e, qid, &r);
 }
 
 static void
 message(struct fuzz_in *in)
 {
 	uint8_t bytes[255];
-	struct ini_response r = {.bytes = bytes, .len = fuzz_u8(in)};
+	struct nvmf_ini_response r = {.bytes = bytes, .len = fuzz_u8(in)};
 
 	for (uint32_t i = 0; i < r.len; i++)
 		bytes[i] = fuzz_u8(in);
-	ini_response(t.e, fuzz_u8(in) & 1, &r);
+	nvmf_ini_response(t.e, fuzz_u8(in) & 1, &r);
 }
 
 static void
@@ -113,7 +113,8 @@ submit(struct fuzz_in *in)
 		req.offset = (uint64_t)fuzz_u16(in) << 9;
 		req.length = (uint32_t)fuzz_u8(in) << 9;
 	}
-	if (submitted == sizeof(outstanding) || ini_submit(t.e, &req, ADDR + req.offset, KEY) != 0)
+	if (submitted == sizeof(outstanding) ||
+	    nvmf_ini_submit(t.e, &req, ADDR + req.offset, KEY) != 0)
 		return;
 	outstanding[submitted++] = true;
 }
@@ -122,7 +123,7 @@ static void
 take(uint32_t max)
 {
 	struct bb_nvmf_done done[16];
-	uint32_t i, n = ini_take(t.e, done, max & 15);
+	uint32_t i, n = nvmf_ini_take(t.e, done, max & 15);
 
 	fuzz_check(n <= (max & 15));
 	for (i = 0; i < n; i++) {
@@ -147,7 +148,7 @@ connected(struct fuzz_in *in)
 		return;
 	t.connecting[qid] = false;
 	t.open[qid] = true;
-	ini_connected(t.e, qid, rep, len);
+	nvmf_ini_connected(t.e, qid, rep, len);
 }
 
 /* Changes answers to come, or memory that the target may write. */
@@ -177,7 +178,7 @@ act(struct fuzz_in *in)
 
 	switch (what & 0xf) {
 	case RUN:
-		ini_target_run(&t);
+		nvmf_ini_target_run(&t);
 		break;
 	case ANSWER:
 		answer(in, high);
@@ -195,21 +196,21 @@ act(struct fuzz_in *in)
 		take(high);
 		break;
 	case REVOKED:
-		ini_revoked(t.e, fuzz_u8(in) % (uint16_t)t.e->depth);
+		nvmf_ini_revoked(t.e, fuzz_u8(in) % (uint16_t)t.e->depth);
 		break;
 	case TIME:
 		if (high == 0)
-			ini_target_time(&t, fuzz_u16(in));
+			nvmf_ini_target_time(&t, fuzz_u16(in));
 		else
-			ini_target_jump(&t, high == 15 ? 60000 : high);
+			nvmf_ini_target_jump(&t, high == 15 ? 60000 : high);
 		break;
 	case BREAK:
-		ini_target_break(&t);
+		nvmf_ini_target_break(&t);
 		break;
 	case REJECT:
 		rej[0] = rej[1] = rej[3] = 0;
 		rej[2] = fuzz_u8(in);
-		ini_rejected(t.e, high & 1, rej, high & 2 ? 4 : 0, "rejected");
+		nvmf_ini_rejected(t.e, high & 1, rej, high & 2 ? 4 : 0, "rejected");
 		break;
 	case CONNECTED:
 		connected(in);
@@ -238,28 +239,28 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	attr.reconnect_ms = (flags & 2) != 0 ? 20000 : 0;
 	submitted = taken = 0;
 	memset(outstanding, 0, sizeof(outstanding));
-	ini_target_open(&t, &attr);
+	nvmf_ini_target_open(&t, &attr);
 	t.hostile = true;
 	if ((flags & 4) != 0)
-		fuzz_check(ini_target_live(&t));
+		fuzz_check(nvmf_ini_target_live(&t));
 	else
-		ini_target_jump(&t, 0);
+		nvmf_ini_target_jump(&t, 0);
 	while (in.left > 0) {
 		act(&in);
 		check_engine(t.e);
 	}
 	/* A connection that fails again and again ends, and all requests come back. */
 	t.fail_connect = -12;
-	ini_target_break(&t);
+	nvmf_ini_target_break(&t);
 	for (uint32_t i = 0; i < 200; i++) {
 		t.now += 500;
-		ini_target_jump(&t, 0);
+		nvmf_ini_target_jump(&t, 0);
 	}
 	fuzz_check(t.e->step == INI_OVER);
 	check_engine(t.e);
 	while (t.e->used != 0)
 		take(15);
 	fuzz_check(taken == submitted);
-	ini_target_close(&t);
+	nvmf_ini_target_close(&t);
 	return 0;
 }

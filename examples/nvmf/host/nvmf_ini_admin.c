@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ini.h"
+#include "nvmf_ini.h"
 
 #define CAP_CSS_NVM (1ull << 37) /* the controller has the NVM command set */
 #define AUTH        0xffff0000u  /* result of Connect: the target requires authentication */
@@ -40,7 +40,7 @@
 /* ---- Commands */
 
 static void
-command(struct ini *e, uint8_t *cmd, uint8_t op, uint32_t len)
+command(struct nvmf_ini *e, uint8_t *cmd, uint8_t op, uint32_t len)
 {
 	memset(cmd, 0, NVMF_SQE);
 	cmd[AT_OPCODE] = op;
@@ -56,14 +56,14 @@ command(struct ini *e, uint8_t *cmd, uint8_t op, uint32_t len)
 }
 
 static void
-fabrics(struct ini *e, uint8_t *cmd, enum nvmf_fctype type, uint32_t len)
+fabrics(struct nvmf_ini *e, uint8_t *cmd, enum nvmf_fctype type, uint32_t len)
 {
 	command(e, cmd, OPC_FABRICS, len);
 	cmd[AT_FCTYPE] = (uint8_t)type;
 }
 
 static void
-connect_command(struct ini *e, uint8_t *cmd, uint16_t qid)
+connect_command(struct nvmf_ini *e, uint8_t *cmd, uint16_t qid)
 {
 	uint8_t *data = e->attr.shared;
 
@@ -73,13 +73,13 @@ connect_command(struct ini *e, uint8_t *cmd, uint16_t qid)
 	put32(cmd + AT_CON_KATO, qid == 0 ? e->attr.nvmf.keep_alive_ms : 0);
 	memcpy(data + AT_COND_HOSTID, e->hostid, sizeof(e->hostid));
 	put16(data + AT_COND_CNTLID, qid == 0 ? NVMF_CNTLID_ANY : e->cntlid);
-	/* ini_attr_check() has checked the lengths. */
+	/* nvmf_ini_attr_check() has checked the lengths. */
 	strcpy((char *)data + AT_COND_SUBNQN, e->attr.nvmf.subnqn);
 	strcpy((char *)data + AT_COND_HOSTNQN, e->attr.nvmf.hostnqn);
 }
 
 static void
-property(struct ini *e, uint8_t *cmd, uint32_t offset)
+property(struct nvmf_ini *e, uint8_t *cmd, uint32_t offset)
 {
 	fabrics(e, cmd, FC_PROPERTY_GET, 0);
 	cmd[AT_PROP_ATTRIB] = offset == PROP_CAP; /* 8 bytes instead of 4 */
@@ -87,7 +87,7 @@ property(struct ini *e, uint8_t *cmd, uint32_t offset)
 }
 
 static void
-identify(struct ini *e, uint8_t *cmd, uint8_t cns, uint32_t nsid)
+identify(struct nvmf_ini *e, uint8_t *cmd, uint8_t cns, uint32_t nsid)
 {
 	command(e, cmd, ADM_IDENTIFY, NVMF_PAGE);
 	cmd[AT_CDW10] = cns;
@@ -95,18 +95,18 @@ identify(struct ini *e, uint8_t *cmd, uint8_t cns, uint32_t nsid)
 }
 
 static void
-send(struct ini *e, uint16_t qid, uint8_t *cmd, uint16_t cid)
+send(struct nvmf_ini *e, uint16_t qid, uint8_t *cmd, uint16_t cid)
 {
 	int rc;
 
 	put16(cmd + AT_CID, cid);
 	rc = e->attr.ops->send(e, qid, cmd);
 	if (rc != 0)
-		ini_lose(e, INI_BROKEN, rc, "a command cannot be sent: %s", strerror(-rc));
+		nvmf_ini_lose(e, INI_BROKEN, rc, "a command cannot be sent: %s", strerror(-rc));
 }
 
 void
-ini_admin_send(struct ini *e)
+nvmf_ini_admin_send(struct nvmf_ini *e)
 {
 	uint8_t cmd[NVMF_SQE];
 
@@ -148,7 +148,7 @@ ini_admin_send(struct ini *e)
 }
 
 void
-ini_admin_keep_alive(struct ini *e)
+nvmf_ini_admin_keep_alive(struct nvmf_ini *e)
 {
 	uint8_t cmd[NVMF_SQE];
 
@@ -162,7 +162,7 @@ ini_admin_keep_alive(struct ini *e)
 /* ---- Results. Each function returns NULL, or what is wrong as the end of a sentence. */
 
 static const char *
-take_connect(struct ini *e, uint64_t result)
+take_connect(struct nvmf_ini *e, uint64_t result)
 {
 	if ((result & AUTH) != 0)
 		return "requires authentication, which this initiator does not have";
@@ -174,7 +174,7 @@ take_connect(struct ini *e, uint64_t result)
 }
 
 static const char *
-take_cap(struct ini *e, uint64_t cap)
+take_cap(struct nvmf_ini *e, uint64_t cap)
 {
 	uint32_t to = (uint32_t)(cap >> 24) & 0xff;
 
@@ -188,7 +188,7 @@ take_cap(struct ini *e, uint64_t cap)
 }
 
 static const char *
-take_controller(struct ini *e)
+take_controller(struct nvmf_ini *e)
 {
 	const uint8_t *d = e->attr.shared;
 	uint32_t mdts = d[AT_MDTS], sgls = get32(d + AT_SGLS), max = get16(d + AT_MAXCMD);
@@ -216,7 +216,7 @@ take_controller(struct ini *e)
 }
 
 static const char *
-take_namespace(struct ini *e)
+take_namespace(struct nvmf_ini *e)
 {
 	const uint8_t *d = e->attr.shared;
 	uint64_t nsze = get64(d + AT_NSZE);
@@ -250,7 +250,7 @@ take_namespace(struct ini *e)
 
 /* The I/O queue is connected. The depth that the caller knows stays. */
 static const char *
-take_queue(struct ini *e)
+take_queue(struct nvmf_ini *e)
 {
 	if (!e->was_live) {
 		e->next.depth = e->window;
@@ -260,7 +260,7 @@ take_queue(struct ini *e)
 }
 
 static const char *
-take_status(struct ini *e, uint64_t csts)
+take_status(struct nvmf_ini *e, uint64_t csts)
 {
 	if ((csts & CSTS_CFS) != 0)
 		return "reports a fatal status of the controller";
@@ -273,7 +273,7 @@ take_status(struct ini *e, uint64_t csts)
 }
 
 static const char *
-take(struct ini *e, uint64_t result)
+take(struct nvmf_ini *e, uint64_t result)
 {
 	switch (e->step) {
 	case INI_CONNECT_ADMIN:
@@ -295,22 +295,23 @@ take(struct ini *e, uint64_t result)
 
 /* Ends the connection because the command of the step has failed. */
 static void
-failed(struct ini *e, uint32_t status)
+failed(struct nvmf_ini *e, uint32_t status)
 {
-	enum ini_cause cause = (status & SC_DNR) != 0 ? INI_FATAL : INI_BROKEN;
+	enum nvmf_ini_cause cause = (status & SC_DNR) != 0 ? INI_FATAL : INI_BROKEN;
 
 	/* The controller may have ended meanwhile. */
 	if (e->step == INI_CONNECT_IO)
 		cause = INI_BROKEN;
 	if ((status & SC_CODE) == SC_CONNECT_BUSY)
 		cause = INI_BUSY;
-	ini_lose(e, cause, e->step == INI_CONNECT_ADMIN ? -ECONNREFUSED : ini_status_errno(status),
-		 "the target refuses %s: %s (status 0x%x)", ini_step_name(e->step),
-		 ini_status_text(status), status & SC_CODE);
+	nvmf_ini_lose(e, cause,
+		      e->step == INI_CONNECT_ADMIN ? -ECONNREFUSED : nvmf_ini_status_errno(status),
+		      "the target refuses %s: %s (status 0x%x)", nvmf_ini_step_name(e->step),
+		      nvmf_ini_status_text(status), status & SC_CODE);
 }
 
 void
-ini_admin_response(struct ini *e, uint32_t status, uint64_t result)
+nvmf_ini_admin_response(struct nvmf_ini *e, uint32_t status, uint64_t result)
 {
 	const char *wrong;
 
@@ -320,15 +321,15 @@ ini_admin_response(struct ini *e, uint32_t status, uint64_t result)
 	}
 	wrong = take(e, result);
 	if (wrong != NULL) {
-		ini_lose(e, INI_FATAL, -EPROTO, "the target %s", wrong);
+		nvmf_ini_lose(e, INI_FATAL, -EPROTO, "the target %s", wrong);
 		return;
 	}
 	if (e->step == INI_READY && (result & CSTS_RDY) == 0)
-		return; /* ini_run() reads the status again */
+		return; /* nvmf_ini_run() reads the status again */
 	if (e->step == INI_NAMESPACE) {
-		ini_connect_io(e);
+		nvmf_ini_connect_io(e);
 		return;
 	}
-	ini_step_set(e, e->step + 1);
-	ini_admin_send(e);
+	nvmf_ini_step_set(e, e->step + 1);
+	nvmf_ini_admin_send(e);
 }

@@ -3,12 +3,12 @@
  */
 /*
  * Engine of an NVMe over Fabrics initiator. It has no transport, no clock and no threads: messages
- * of the target and the time come in by function calls, commands go out by struct ini_ops, and
- * completed requests by ini_take().
+ * of the target and the time come in by function calls, commands go out by struct nvmf_ini_ops, and
+ * completed requests by nvmf_ini_take().
  *
  * The engine connects the admin queue, enables the controller, identifies controller and namespace,
- * and connects one I/O queue. The steps of enum ini_step are in this order. If the connection is
- * lost, it begins again after a pause, until the time limit of the loss has passed.
+ * and connects one I/O queue. The steps of enum nvmf_ini_step are in this order. If the connection
+ * is lost, it begins again after a pause, until the time limit of the loss has passed.
  *
  * These are the states of a request:
  *
@@ -19,8 +19,8 @@
  * The target is not trusted. Its data is in memory that it can change at any time, so the engine
  * reads each field once.
  */
-#ifndef INI_H
-#define INI_H
+#ifndef NVMF_INI_H
+#define NVMF_INI_H
 
 #include "bb_nvmf.h"
 #include "nvmf_spec.h"
@@ -30,36 +30,39 @@
 #define INI_WHY       192u
 #define INI_PAUSE_MIN 20u /* ms before the first attempt to restore a connection; doubles */
 #define INI_PAUSE_MAX 1000u
-#define INI_STEP_MAX  100u /* ms that the time between two calls of ini_time() counts at most */
+#define INI_STEP_MAX  100u /* ms that the time between two calls of nvmf_ini_time() counts at most \
+			    */
 
-struct ini;
+struct nvmf_ini;
 
 /* Functions of the transport. None of them may call the engine before it returns. */
-struct ini_ops {
+struct nvmf_ini_ops {
 	/*
-	 * Starts to connect queue @qid of @size entries. The transport then calls ini_connected(),
-	 * ini_rejected() or ini_lost(). Returns 0 or -errno.
+	 * Starts to connect queue @qid of @size entries. The transport then calls
+	 * nvmf_ini_connected(), nvmf_ini_rejected() or nvmf_ini_lost(). Returns 0 or -errno.
 	 */
-	int (*connect)(struct ini *e, uint16_t qid, uint32_t size, const uint8_t req[NVMF_CM_REQ]);
+	int (*connect)(struct nvmf_ini *e, uint16_t qid, uint32_t size,
+		       const uint8_t req[NVMF_CM_REQ]);
 	/*
 	 * Ends both queues. When it returns, the target cannot access any memory through them. The
 	 * transport makes no more calls for them.
 	 */
-	void (*disconnect)(struct ini *e);
+	void (*disconnect)(struct nvmf_ini *e);
 	/* Sends a command by queue @qid. Returns 0 or -errno. */
-	int (*send)(struct ini *e, uint16_t qid, const uint8_t cmd[NVMF_SQE]);
+	int (*send)(struct nvmf_ini *e, uint16_t qid, const uint8_t cmd[NVMF_SQE]);
 	/*
-	 * With ini_attr.windows: gives the target the right to read or, with @write, to write the
-	 * memory of request @index. Returns 0 or -errno.
+	 * With nvmf_ini_attr.windows: gives the target the right to read or, with @write, to write
+	 * the memory of request @index. Returns 0 or -errno.
 	 */
-	int (*grant)(struct ini *e, uint16_t index, const struct bb_nvmf_request *req, bool write,
-		     uint32_t *key);
-	/* Takes the right back. The transport then calls ini_revoked(). Returns 0 or -errno. */
-	int (*revoke)(struct ini *e, uint16_t index, uint32_t key);
+	int (*grant)(struct nvmf_ini *e, uint16_t index, const struct bb_nvmf_request *req,
+		     bool write, uint32_t *key);
+	/* Takes the right back. The transport then calls nvmf_ini_revoked(). Returns 0 or -errno.
+	 */
+	int (*revoke)(struct nvmf_ini *e, uint16_t index, uint32_t key);
 };
 
-struct ini_attr {
-	struct bb_nvmf_attr nvmf; /* valid, see ini_attr_check(); the strings stay valid */
+struct nvmf_ini_attr {
+	struct bb_nvmf_attr nvmf; /* valid, see nvmf_ini_attr_check(); the strings stay valid */
 	/*
 	 * INI_PAGE + depth * INI_RANGE bytes, which the target may read and write at address
 	 * @shared_addr by @shared_key.
@@ -67,11 +70,11 @@ struct ini_attr {
 	uint8_t *shared;
 	uint64_t shared_addr;
 	uint32_t shared_key;
-	const struct ini_ops *ops;
+	const struct nvmf_ini_ops *ops;
 	void *user;
 };
 
-enum ini_step {
+enum nvmf_ini_step {
 	INI_PAUSE,         /* waits for the next attempt */
 	INI_CM_ADMIN,      /* the admin queue is being connected */
 	INI_CONNECT_ADMIN, /* the command of this name has been sent, and so on */
@@ -87,7 +90,7 @@ enum ini_step {
 	INI_OVER, /* ended for good */
 };
 
-enum ini_request_state {
+enum nvmf_ini_request_state {
 	INI_FREE,
 	INI_QUEUED,
 	INI_SENT,
@@ -95,7 +98,7 @@ enum ini_request_state {
 	INI_DONE,
 };
 
-struct ini_slot {
+struct nvmf_ini_slot {
 	uint8_t state, generation;
 	uint16_t next; /* of the list that the slot is in */
 	int error;
@@ -107,26 +110,26 @@ struct ini_slot {
 };
 
 /* A list of slots, first in first out. The index depth stands for none. */
-struct ini_list {
+struct nvmf_ini_list {
 	uint16_t first, last;
 };
 
-struct ini {
-	struct ini_attr attr;
-	enum ini_step step;
+struct nvmf_ini {
+	struct nvmf_ini_attr attr;
+	enum nvmf_ini_step step;
 	struct bb_nvmf_shape shape; /* valid once the connection was live */
 	struct bb_nvmf_shape next;  /* of the controller that is being connected */
 	uint8_t shift;              /* block size is 1 << shift */
 	uint8_t id[24];             /* NGUID and EUI-64 of the namespace */
 	uint8_t hostid[16];
-	struct ini_slot *slot;
+	struct nvmf_ini_slot *slot;
 	uint32_t depth;  /* number of slots */
 	uint32_t window; /* commands that may be sent at a time on this connection */
 	uint32_t used, sent;
-	struct ini_list free, queued, done;
+	struct nvmf_ini_list free, queued, done;
 	/*
-	 * Time in ms, as passed to ini_time(), for the target's keep-alive timer. Time limits of
-	 * the target's replies use @now instead, which leaves out pauses of the caller: replies
+	 * Time in ms, as passed to nvmf_ini_time(), for the target's keep-alive timer. Time limits
+	 * of the target's replies use @now instead, which leaves out pauses of the caller: replies
 	 * that arrive in a pause are read only later.
 	 */
 	uint64_t clock;
@@ -150,7 +153,7 @@ struct ini {
 };
 
 /* Message of the target in a queue. */
-struct ini_response {
+struct nvmf_ini_response {
 	const void *bytes;
 	uint32_t len;
 	bool invalidated; /* the message has invalidated @key */
@@ -158,30 +161,31 @@ struct ini_response {
 };
 
 /* Returns 0, or -EINVAL and a text: a value is out of its range. */
-int ini_attr_check(const struct bb_nvmf_attr *attr, const char **why);
-/* Creates an engine that begins to connect at the first ini_run(). Returns 0 or -ENOMEM. */
-int ini_create(const struct ini_attr *attr, struct ini **out);
-void ini_destroy(struct ini *e);
+int nvmf_ini_attr_check(const struct bb_nvmf_attr *attr, const char **why);
+/* Creates an engine that begins to connect at the first nvmf_ini_run(). Returns 0 or -ENOMEM. */
+int nvmf_ini_create(const struct nvmf_ini_attr *attr, struct nvmf_ini **out);
+void nvmf_ini_destroy(struct nvmf_ini *e);
 /*
  * Sets the time in ms before events are passed. A longer step than INI_STEP_MAX is a pause of the
  * caller, of which only INI_STEP_MAX counts for time limits.
  */
-void ini_time(struct ini *e, uint64_t now);
+void nvmf_ini_time(struct nvmf_ini *e, uint64_t now);
 /* Checks the time limits and starts what is due. Call it after the events that have arrived. */
-void ini_run(struct ini *e);
+void nvmf_ini_run(struct nvmf_ini *e);
 
 /* ---- Events of the transport */
 
 /* Queue @qid is connected. @rep is the private data of the target's reply. */
-void ini_connected(struct ini *e, uint16_t qid, const void *rep, uint32_t len);
+void nvmf_ini_connected(struct nvmf_ini *e, uint16_t qid, const void *rep, uint32_t len);
 /* The target has rejected queue @qid. @rej is the private data of the rejection. */
-void ini_rejected(struct ini *e, uint16_t qid, const void *rej, uint32_t len, const char *why);
+void nvmf_ini_rejected(struct nvmf_ini *e, uint16_t qid, const void *rej, uint32_t len,
+		       const char *why);
 /* A queue could not be connected, or its connection has ended. */
-void ini_lost(struct ini *e, int error, const char *why);
+void nvmf_ini_lost(struct nvmf_ini *e, int error, const char *why);
 /* A message has arrived. */
-void ini_response(struct ini *e, uint16_t qid, const struct ini_response *r);
+void nvmf_ini_response(struct nvmf_ini *e, uint16_t qid, const struct nvmf_ini_response *r);
 /* The right of request @index has been taken back. */
-void ini_revoked(struct ini *e, uint16_t index);
+void nvmf_ini_revoked(struct nvmf_ini *e, uint16_t index);
 
 /* ---- Requests */
 
@@ -189,41 +193,43 @@ void ini_revoked(struct ini *e, uint16_t index);
  * Adds a request whose memory the target can access at @addr by @rkey. Returns as bb_nvmf_submit();
  * the caller has checked the memory.
  */
-int ini_submit(struct ini *e, const struct bb_nvmf_request *req, uint64_t addr, uint32_t rkey);
+int nvmf_ini_submit(struct nvmf_ini *e, const struct bb_nvmf_request *req, uint64_t addr,
+		    uint32_t rkey);
 /* Gets up to @max completed requests. */
-uint32_t ini_take(struct ini *e, struct bb_nvmf_done *done, uint32_t max);
+uint32_t nvmf_ini_take(struct nvmf_ini *e, struct bb_nvmf_done *done, uint32_t max);
 
 /* ---- Functions that the files of the engine share */
 
 /* Causes of a loss: whether another attempt makes sense. */
-enum ini_cause {
+enum nvmf_ini_cause {
 	INI_BUSY,   /* the target has no room now */
 	INI_BROKEN, /* may work again */
 	INI_FATAL,
 };
 
 /* Ends the connection. Then the engine begins again, or is over. */
-void ini_lose(struct ini *e, enum ini_cause cause, int error, const char *fmt, ...)
+void nvmf_ini_lose(struct nvmf_ini *e, enum nvmf_ini_cause cause, int error, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Starts a step with a time limit. */
-void ini_step_set(struct ini *e, enum ini_step step);
+void nvmf_ini_step_set(struct nvmf_ini *e, enum nvmf_ini_step step);
 /* Returns the name of what the target has to answer in a step. */
-const char *ini_step_name(enum ini_step step);
-void ini_connect_io(struct ini *e);
-/* ini_admin.c: sends the command of the step. */
-void ini_admin_send(struct ini *e);
-void ini_admin_keep_alive(struct ini *e);
-void ini_admin_response(struct ini *e, uint32_t status, uint64_t result);
-/* ini_io.c */
-void ini_io_start(struct ini *e);
-void ini_io_response(struct ini *e, uint16_t cid, uint32_t status, const struct ini_response *r);
+const char *nvmf_ini_step_name(enum nvmf_ini_step step);
+void nvmf_ini_connect_io(struct nvmf_ini *e);
+/* nvmf_ini_admin.c: sends the command of the step. */
+void nvmf_ini_admin_send(struct nvmf_ini *e);
+void nvmf_ini_admin_keep_alive(struct nvmf_ini *e);
+void nvmf_ini_admin_response(struct nvmf_ini *e, uint32_t status, uint64_t result);
+/* nvmf_ini_io.c */
+void nvmf_ini_io_start(struct nvmf_ini *e);
+void nvmf_ini_io_response(struct nvmf_ini *e, uint16_t cid, uint32_t status,
+			  const struct nvmf_ini_response *r);
 /* Queues the sent requests again, or ends them if @again is false. */
-void ini_io_lost(struct ini *e, bool again);
+void nvmf_ini_io_lost(struct nvmf_ini *e, bool again);
 /* Ends all queued requests with -ECONNRESET. */
-void ini_io_end(struct ini *e);
+void nvmf_ini_io_end(struct nvmf_ini *e);
 /* Ends the connection if a request has waited for its response too long. */
-void ini_io_time(struct ini *e);
-int ini_status_errno(uint32_t status);
-const char *ini_status_text(uint32_t status);
+void nvmf_ini_io_time(struct nvmf_ini *e);
+int nvmf_ini_status_errno(uint32_t status);
+const char *nvmf_ini_status_text(uint32_t status);
 
 #endif

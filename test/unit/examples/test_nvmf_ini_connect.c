@@ -6,15 +6,15 @@
 #include <string.h>
 
 #include "bb_test.h"
-#include "ini_target.h"
+#include "nvmf_ini_target.h"
 
-static struct ini_target t;
+static struct nvmf_ini_target t;
 
 static int
 setup(void **state)
 {
 	(void)state;
-	ini_target_open(&t, NULL);
+	nvmf_ini_target_open(&t, NULL);
 	return 0;
 }
 
@@ -22,7 +22,7 @@ static int
 teardown(void **state)
 {
 	(void)state;
-	ini_target_close(&t);
+	nvmf_ini_target_close(&t);
 	return 0;
 }
 
@@ -42,18 +42,18 @@ assert_over(int error, const char *why)
 
 /* Executes everything up to the command of @step, and returns that command. */
 static const uint8_t *
-command_of(enum ini_step step)
+command_of(enum nvmf_ini_step step)
 {
 	uint32_t i;
 
-	ini_target_jump(&t, 0);
+	nvmf_ini_target_jump(&t, 0);
 	for (i = 0; i < 100 && t.e->step != step; i++) {
 		if (t.connecting[0] || t.connecting[1]) {
 			uint16_t qid = t.connecting[1];
 
 			t.connecting[qid] = false;
 			t.open[qid] = true;
-			ini_connected(t.e, qid, t.rep, sizeof(t.rep));
+			nvmf_ini_connected(t.e, qid, t.rep, sizeof(t.rep));
 			continue;
 		}
 		assert_int_equal(t.nsent, 1);
@@ -61,10 +61,10 @@ command_of(enum ini_step step)
 			memcpy(t.shared, t.controller, NVMF_PAGE);
 		if (t.e->step == INI_NAMESPACE)
 			memcpy(t.shared, t.space, NVMF_PAGE);
-		ini_target_answer(&t, 0, SC_OK,
-				  t.e->step == INI_CONNECT_ADMIN ? t.result
-				  : t.e->step == INI_CAP         ? t.cap
-								 : t.csts);
+		nvmf_ini_target_answer(&t, 0, SC_OK,
+				       t.e->step == INI_CONNECT_ADMIN ? t.result
+				       : t.e->step == INI_CAP         ? t.cap
+								      : t.csts);
 	}
 	assert_int_equal(t.e->step, step);
 	return t.sent[0].cmd;
@@ -109,7 +109,7 @@ TEST_WITH(setup, teardown, test_controller_is_enabled_and_its_queue_is_connected
 	assert_int_equal(get16(cmd + AT_CON_SQSIZE), 8);
 	assert_int_equal(get16(t.shared + AT_COND_CNTLID), TARGET_CNTLID);
 	assert_int_equal(t.e->shape.capacity, 0); /* nothing is valid yet */
-	ini_target_answer(&t, 0, SC_OK, TARGET_CNTLID);
+	nvmf_ini_target_answer(&t, 0, SC_OK, TARGET_CNTLID);
 	assert_int_equal(t.e->step, INI_LIVE);
 	assert_int_equal(t.e->shape.capacity, TARGET_BLOCKS * 512);
 	assert_int_equal(t.e->shape.block, 512);
@@ -128,12 +128,12 @@ TEST_WITH(setup, teardown, test_limits_of_the_target_reduce_the_depth)
 	} limits[] = {{4, 128, 128, 4}, {127, 3, 128, 3}, {127, 128, 5, 5}, {127, 0, 128, 8}};
 
 	for (uint32_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		ini_target_close(&t);
-		ini_target_open(&t, NULL);
+		nvmf_ini_target_close(&t);
+		nvmf_ini_target_open(&t, NULL);
 		put16(t.controller + 514, limits[i].max);
 		t.cap = limits[i].cap | 1ull << 37;
 		put16(t.rep + 2, limits[i].rep);
-		assert_true(ini_target_live(&t));
+		assert_true(nvmf_ini_target_live(&t));
 		assert_int_equal(t.e->shape.depth, limits[i].depth);
 	}
 }
@@ -141,20 +141,20 @@ TEST_WITH(setup, teardown, test_limits_of_the_target_reduce_the_depth)
 TEST_WITH(setup, teardown, test_controller_gets_the_time_that_it_asks_for)
 {
 	t.csts = 0;
-	assert_false(ini_target_live(&t) && t.e->step != INI_READY);
-	/* CAP.TO was 4, units of 500 ms; ini_target_live() has given up to 10 s. */
+	assert_false(nvmf_ini_target_live(&t) && t.e->step != INI_READY);
+	/* CAP.TO was 4, units of 500 ms; nvmf_ini_target_live() has given up to 10 s. */
 	assert_over(-EPROTO, "has not enabled the controller in the time");
-	ini_target_close(&t);
-	ini_target_open(&t, NULL);
+	nvmf_ini_target_close(&t);
+	nvmf_ini_target_open(&t, NULL);
 	t.csts = 0;
-	ini_target_jump(&t, 0);
+	nvmf_ini_target_jump(&t, 0);
 	for (uint32_t i = 0; i < 190; i++) {
-		ini_target_run(&t);
-		ini_target_time(&t, 10);
+		nvmf_ini_target_run(&t);
+		nvmf_ini_target_time(&t, 10);
 	}
 	assert_int_equal(t.e->step, INI_READY);
 	t.csts = CSTS_RDY;
-	assert_true(ini_target_live(&t));
+	assert_true(nvmf_ini_target_live(&t));
 }
 
 /* ---- Lies */
@@ -210,10 +210,10 @@ TEST_WITH(setup, teardown, test_invalid_values_of_the_target_end_the_connection)
 	};
 
 	for (uint32_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		ini_target_close(&t);
-		ini_target_open(&t, NULL);
+		nvmf_ini_target_close(&t);
+		nvmf_ini_target_open(&t, NULL);
 		put(lies[i].field + lies[i].at, lies[i].size, lies[i].value);
-		assert_false(ini_target_live(&t));
+		assert_false(nvmf_ini_target_live(&t));
 		assert_over(lies[i].error, lies[i].why);
 	}
 }
@@ -234,11 +234,11 @@ TEST_WITH(setup, teardown, test_refused_command_of_a_step_ends_the_connection)
 	};
 
 	for (uint32_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-		ini_target_close(&t);
-		ini_target_open(&t, NULL);
+		nvmf_ini_target_close(&t);
+		nvmf_ini_target_open(&t, NULL);
 		t.refuse = refusals[i].refuse;
 		t.status = refusals[i].status;
-		assert_false(ini_target_live(&t));
+		assert_false(nvmf_ini_target_live(&t));
 		assert_over(refusals[i].error, refusals[i].why);
 	}
 }
@@ -263,12 +263,12 @@ TEST_WITH(setup, teardown, test_response_that_fits_no_command_ends_the_connectio
 	uint8_t cqe[64] = {0};
 
 	for (uint32_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		ini_target_close(&t);
-		ini_target_open(&t, NULL);
+		nvmf_ini_target_close(&t);
+		nvmf_ini_target_open(&t, NULL);
 		(void)command_of(INI_CONNECT_ADMIN);
-		ini_target_build(&t, 0, SC_OK, TARGET_CNTLID, cqe);
+		nvmf_ini_target_build(&t, 0, SC_OK, TARGET_CNTLID, cqe);
 		put16(cqe + lies[i].at, lies[i].value);
-		ini_target_cqe(&t, lies[i].qid, cqe, lies[i].len);
+		nvmf_ini_target_cqe(&t, lies[i].qid, cqe, lies[i].len);
 		assert_over(-EPROTO, lies[i].why);
 	}
 }
@@ -278,21 +278,21 @@ TEST_WITH(setup, teardown, test_response_for_connect_in_the_wrong_queue_is_refus
 	uint8_t cqe[NVMF_CQE];
 
 	(void)command_of(INI_CONNECT_IO);
-	ini_target_build(&t, 0, SC_OK, TARGET_CNTLID, cqe);
+	nvmf_ini_target_build(&t, 0, SC_OK, TARGET_CNTLID, cqe);
 	put16(cqe + AT_CQE_SQID, 0);
-	ini_target_cqe(&t, 0, cqe, NVMF_CQE);
+	nvmf_ini_target_cqe(&t, 0, cqe, NVMF_CQE);
 	assert_over(-EPROTO, "no outstanding command");
 }
 
 TEST_WITH(setup, teardown, test_invalidation_by_an_answer_of_the_admin_queue_is_refused)
 {
-	struct ini_response r = {.len = NVMF_CQE, .invalidated = true, .key = TARGET_KEY};
+	struct nvmf_ini_response r = {.len = NVMF_CQE, .invalidated = true, .key = TARGET_KEY};
 	uint8_t cqe[NVMF_CQE];
 
 	(void)command_of(INI_CAP);
-	ini_target_build(&t, 0, SC_OK, t.cap, cqe);
+	nvmf_ini_target_build(&t, 0, SC_OK, t.cap, cqe);
 	r.bytes = cqe;
-	ini_response(t.e, 0, &r);
+	nvmf_ini_response(t.e, 0, &r);
 	assert_over(-EPROTO, "invalidated a key without request");
 }
 
@@ -303,13 +303,13 @@ TEST_WITH(setup, teardown, test_target_without_room_is_asked_again_until_the_tim
 	static const uint8_t rej[4] = {0, 0, NVMF_CM_RESOURCES, 0};
 	uint32_t attempts = 0;
 
-	ini_target_jump(&t, 0);
+	nvmf_ini_target_jump(&t, 0);
 	while (t.e->step != INI_OVER && attempts < 1000) {
 		if (t.connecting[0]) {
 			attempts++;
-			ini_rejected(t.e, 0, rej, sizeof(rej), "consumer reject");
+			nvmf_ini_rejected(t.e, 0, rej, sizeof(rej), "consumer reject");
 		}
-		ini_target_time(&t, 10);
+		nvmf_ini_target_time(&t, 10);
 	}
 	assert_int_equal(t.e->error, -ECONNREFUSED);
 	assert_non_null(strstr(t.e->why, "it has no queue left"));
@@ -322,13 +322,13 @@ TEST_WITH(setup, teardown, test_other_rejections_end_the_first_connection)
 {
 	static const uint8_t rej[4] = {0, 0, NVMF_CM_HSQSIZE, 0};
 
-	ini_target_jump(&t, 0);
-	ini_rejected(t.e, 0, rej, sizeof(rej), "consumer reject");
+	nvmf_ini_target_jump(&t, 0);
+	nvmf_ini_rejected(t.e, 0, rej, sizeof(rej), "consumer reject");
 	assert_over(-ECONNREFUSED, "invalid size of the send queue");
-	ini_target_close(&t);
-	ini_target_open(&t, NULL);
-	ini_target_jump(&t, 0);
-	ini_rejected(t.e, 0, NULL, 0, "no listener");
+	nvmf_ini_target_close(&t);
+	nvmf_ini_target_open(&t, NULL);
+	nvmf_ini_target_jump(&t, 0);
+	nvmf_ini_rejected(t.e, 0, NULL, 0, "no listener");
 	assert_over(-ECONNREFUSED, "no listener");
 }
 
@@ -336,19 +336,19 @@ TEST_WITH(setup, teardown, test_busy_controllers_are_asked_again)
 {
 	t.refuse = 0x100 | FC_CONNECT;
 	t.status = SC_CONNECT_BUSY | SC_DNR;
-	ini_target_jump(&t, 0);
+	nvmf_ini_target_jump(&t, 0);
 	for (uint32_t i = 0; i < 10; i++) {
-		ini_target_run(&t);
-		ini_target_time(&t, 10);
+		nvmf_ini_target_run(&t);
+		nvmf_ini_target_time(&t, 10);
 	}
 	assert_true(t.connects[0] > 1);
 	t.refuse = UINT32_MAX;
-	assert_true(ini_target_live(&t));
+	assert_true(nvmf_ini_target_live(&t));
 }
 
 TEST_WITH(setup, teardown, test_each_step_has_a_time_limit)
 {
-	static const enum ini_step steps[] = {
+	static const enum nvmf_ini_step steps[] = {
 		INI_CM_ADMIN,   INI_CONNECT_ADMIN, INI_CAP,       INI_ENABLE, INI_READY,
 		INI_CONTROLLER, INI_QUEUES,        INI_NAMESPACE, INI_CM_IO,  INI_CONNECT_IO};
 	struct bb_nvmf_attr attr;
@@ -358,25 +358,25 @@ TEST_WITH(setup, teardown, test_each_step_has_a_time_limit)
 	attr.keep_alive_ms = 0;
 	attr.depth = 4;
 	for (uint32_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		ini_target_close(&t);
-		ini_target_open(&t, &attr);
+		nvmf_ini_target_close(&t);
+		nvmf_ini_target_open(&t, &attr);
 		(void)command_of(steps[i]);
-		ini_target_time(&t, 29990);
+		nvmf_ini_target_time(&t, 29990);
 		assert_int_equal(t.e->step, steps[i]);
-		ini_target_time(&t, 10);
-		assert_over(-ETIMEDOUT, ini_step_name(steps[i]));
+		nvmf_ini_target_time(&t, 10);
+		assert_over(-ETIMEDOUT, nvmf_ini_step_name(steps[i]));
 	}
 }
 
 TEST_WITH(setup, teardown, test_failures_of_the_transport_end_the_connection)
 {
 	t.fail_connect = -ENOMEM;
-	assert_false(ini_target_live(&t));
+	assert_false(nvmf_ini_target_live(&t));
 	assert_over(-ENOMEM, "a queue cannot be created");
-	ini_target_close(&t);
-	ini_target_open(&t, NULL);
+	nvmf_ini_target_close(&t);
+	nvmf_ini_target_open(&t, NULL);
 	t.fail_send = -EAGAIN;
-	assert_false(ini_target_live(&t));
+	assert_false(nvmf_ini_target_live(&t));
 	assert_over(-EAGAIN, "a command cannot be sent");
 }
 
@@ -384,18 +384,18 @@ TEST_WITH(setup, teardown, test_keep_alive_is_sent_and_must_be_answered)
 {
 	uint32_t seen = 0;
 
-	assert_true(ini_target_live(&t));
+	assert_true(nvmf_ini_target_live(&t));
 	for (uint32_t i = 0; i < 100; i++) {
-		ini_target_time(&t, 1000);
+		nvmf_ini_target_time(&t, 1000);
 		if (t.nsent == 0)
 			continue;
 		assert_int_equal(t.sent[0].cmd[AT_OPCODE], ADM_KEEP_ALIVE);
 		assert_int_equal(t.sent[0].qid, 0);
-		ini_target_answer(&t, 0, SC_OK, 0);
+		nvmf_ini_target_answer(&t, 0, SC_OK, 0);
 		seen++;
 	}
 	assert_in_range(seen, 12, 14); /* every 7.5 s */
-	ini_target_time(&t, 45000);
+	nvmf_ini_target_time(&t, 45000);
 	assert_over(-ETIMEDOUT, "Keep Alive");
 }
 
@@ -407,32 +407,32 @@ TEST_WITH(setup, teardown, test_attributes_are_checked)
 
 	bb_nvmf_attr_init(&good);
 	a = good;
-	assert_int_equal(ini_attr_check(&a, &why), -EINVAL);
+	assert_int_equal(nvmf_ini_attr_check(&a, &why), -EINVAL);
 	good.addr = "192.0.2.1:4420";
 	good.subnqn = TARGET_NQN;
-	assert_int_equal(ini_attr_check(&good, &why), 0);
+	assert_int_equal(nvmf_ini_attr_check(&good, &why), 0);
 	memset(name, 'x', sizeof(name));
 	memcpy(name, "nqn.", 4);
 	name[NVMF_NQN_MAX] = '\0';
 	a = good;
 	a.subnqn = a.hostnqn = name;
-	assert_int_equal(ini_attr_check(&a, &why), 0);
+	assert_int_equal(nvmf_ini_attr_check(&a, &why), 0);
 	name[NVMF_NQN_MAX] = 'x';
-	assert_int_equal(ini_attr_check(&a, &why), -EINVAL);
+	assert_int_equal(nvmf_ini_attr_check(&a, &why), -EINVAL);
 	a = good;
 	a.hostnqn = "host";
-	assert_int_equal(ini_attr_check(&a, &why), -EINVAL);
+	assert_int_equal(nvmf_ini_attr_check(&a, &why), -EINVAL);
 	a = good;
 	a.nsid = 0;
-	assert_int_equal(ini_attr_check(&a, &why), -EINVAL);
+	assert_int_equal(nvmf_ini_attr_check(&a, &why), -EINVAL);
 	a.nsid = NVMF_NSID_ALL;
-	assert_int_equal(ini_attr_check(&a, &why), -EINVAL);
+	assert_int_equal(nvmf_ini_attr_check(&a, &why), -EINVAL);
 	a = good;
 	a.depth = 0;
-	assert_int_equal(ini_attr_check(&a, &why), -EINVAL);
+	assert_int_equal(nvmf_ini_attr_check(&a, &why), -EINVAL);
 	a = good;
 	a.timeout_ms = 0;
-	assert_int_equal(ini_attr_check(&a, &why), -EINVAL);
+	assert_int_equal(nvmf_ini_attr_check(&a, &why), -EINVAL);
 }
 
 TEST_MAIN(0)

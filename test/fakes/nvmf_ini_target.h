@@ -5,10 +5,10 @@
  * A target without RDMA for tests of the NVMe-oF initiator's engine (examples/nvmf/host). It
  * records all commands, and answers those that connect; tests change its values to make it lie.
  */
-#ifndef INI_TARGET_H
-#define INI_TARGET_H
+#ifndef NVMF_INI_TARGET_H
+#define NVMF_INI_TARGET_H
 
-#include "ini.h"
+#include "nvmf_ini.h"
 
 #define TARGET_NQN    "nqn.2026-01.org.example:disk"
 #define TARGET_KEY    0x00abcdefu
@@ -18,17 +18,17 @@
 #define TARGET_MAX_IO 16384u
 #define TARGET_TIME   1000u /* ms at the start */
 
-struct ini_target_command {
+struct nvmf_ini_target_command {
 	uint16_t qid;
 	uint8_t cmd[NVMF_SQE];
 };
 
-struct ini_target {
-	struct ini *e;
+struct nvmf_ini_target {
+	struct nvmf_ini *e;
 	uint8_t shared[INI_PAGE + BB_NVMF_MAX_DEPTH * INI_RANGE];
 	uint64_t now;
 	/* Commands that wait for an answer, in the order of their arrival. */
-	struct ini_target_command sent[512];
+	struct nvmf_ini_target_command sent[512];
 	uint32_t nsent;
 	uint32_t connects[2], disconnects, grants, revokes;
 	uint32_t sizes[2]; /* entries of the queues */
@@ -49,26 +49,27 @@ struct ini_target {
 };
 
 /* Creates the engine. @attr may be NULL for depth 8 and the defaults. */
-void ini_target_open(struct ini_target *t, const struct bb_nvmf_attr *attr);
-void ini_target_close(struct ini_target *t);
+void nvmf_ini_target_open(struct nvmf_ini_target *t, const struct bb_nvmf_attr *attr);
+void nvmf_ini_target_close(struct nvmf_ini_target *t);
 /* Accepts connections, and answers all commands that wait, except for those that move data. */
-void ini_target_run(struct ini_target *t);
+void nvmf_ini_target_run(struct nvmf_ini_target *t);
 /* Moves the time on by @ms, in steps of 10 ms. */
-void ini_target_time(struct ini_target *t, uint32_t ms);
+void nvmf_ini_target_time(struct nvmf_ini_target *t, uint32_t ms);
 /* Moves the time on by @ms in one step. */
-void ini_target_jump(struct ini_target *t, uint32_t ms);
+void nvmf_ini_target_jump(struct nvmf_ini_target *t, uint32_t ms);
 /* Runs until the engine is live or over. Returns whether it is live. */
-bool ini_target_live(struct ini_target *t);
+bool nvmf_ini_target_live(struct nvmf_ini_target *t);
 /* Sends a response to command @i of those that wait. */
-void ini_target_answer(struct ini_target *t, uint32_t i, uint32_t status, uint64_t result);
+void nvmf_ini_target_answer(struct nvmf_ini_target *t, uint32_t i, uint32_t status,
+			    uint64_t result);
 /* Sends the bytes of a response. */
-void ini_target_cqe(struct ini_target *t, uint16_t qid, const uint8_t *cqe, uint32_t len);
+void nvmf_ini_target_cqe(struct nvmf_ini_target *t, uint16_t qid, const uint8_t *cqe, uint32_t len);
 /* Builds a response to command @i. */
-void ini_target_build(const struct ini_target *t, uint32_t i, uint32_t status, uint64_t result,
-		      uint8_t cqe[NVMF_CQE]);
+void nvmf_ini_target_build(const struct nvmf_ini_target *t, uint32_t i, uint32_t status,
+			   uint64_t result, uint8_t cqe[NVMF_CQE]);
 /* Removes command @i from those that wait. */
-void ini_target_drop(struct ini_target *t, uint32_t i);
+void nvmf_ini_target_drop(struct nvmf_ini_target *t, uint32_t i);
 /* Connection @qid ends. */
-void ini_target_break(struct ini_target *t);
+void nvmf_ini_target_break(struct nvmf_ini_target *t);
 
 #endif
