@@ -115,6 +115,38 @@ class Faults(NvmfTest):
         self.assertEqual((r['reads'], r['wrong']), (len(told), 0))
         self.stop(target)
 
+    def test_interrupt_without_a_target_writes_the_journal(self):
+        """One SIGINT ends a client that restores its connection, and a client that waits in its first attempt."""
+        target = self.target('size=%d' % SIZE)
+        path = os.path.join(self.folder.name, 'journal')
+        client = self.start_client(['--rw', 'randwrite', '--seconds', '100000', '--journal', path, '--reconnect', '3600'])
+        self.wait_for_writes(client, 10)
+        target.proc.kill()
+        target.end()
+        rc, out, err = client.end(signal.SIGINT)
+        self.assertEqual(rc, 130, out + err)
+        self.assertIn('outstanding requests', err)
+        told = self.journal(path)
+        self.assertTrue(all(told[o][1] >= seq for o, seq in self.stamps().items()))
+        target = self.target()
+        target.proc.send_signal(signal.SIGSTOP)
+        client = self.start_client(['--wait', '3000'])
+        self.wait_for_handler(client)
+        rc, out, err = client.end(signal.SIGINT)
+        self.assertEqual(rc, 130, out + err)
+        target.proc.send_signal(signal.SIGCONT)
+        self.stop(target)
+
+    def wait_for_handler(self, client):
+        """Waits until the program catches SIGINT."""
+        end = time.monotonic() + WAIT
+        caught = 0
+        while not caught & 1 << signal.SIGINT - 1:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+            with open('/proc/%d/status' % client.proc.pid) as f:
+                caught = int(re.search(r'SigCgt:\t(\w+)', f.read()).group(1), 16)
+
     def test_damaged_journal_is_refused(self):
         target = self.target('size=%d' % SIZE)
         path = os.path.join(self.folder.name, 'journal')

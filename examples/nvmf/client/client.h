@@ -79,6 +79,8 @@ struct job {
 	uint32_t seq;    /* number of the last write */
 	uint32_t unflushed;
 	bool flushing;
+	uint64_t progress; /* TSC of the last completed request after an interrupt; 0: none */
+	uint32_t pending;  /* number of outstanding requests at the last check of progress */
 	/* The result. */
 	uint64_t begun, reads, writes, flushes, verified, wrong, failed, unwritten;
 	/*

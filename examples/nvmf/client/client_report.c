@@ -101,7 +101,8 @@ client_report(const struct options *o, const struct job *jobs, uint32_t n)
 	for (i = 0; i < n; i++) {
 		if (jobs[i].rc == 0)
 			continue;
-		status = jobs[i].rc == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+		if (jobs[i].rc != -EINTR)
+			status = jobs[i].rc == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 		if (jobs[i].why[0] != '\0')
 			say("%s", jobs[i].why);
 	}

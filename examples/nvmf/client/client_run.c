@@ -12,9 +12,11 @@
 
 #include "client.h"
 #include "pattern.h"
+#include "stop.h"
 
 #define BURST       32u
 #define WRONG_LINES 5u
+#define GIVE_UP_S   1u /* without a completed request, after the user has interrupted the run */
 
 static int
 fail(struct job *j, int rc, const char *why)
@@ -52,6 +54,7 @@ connect_target(struct job *j)
 	attr.timeout_ms = o->wait_s * 1000;
 	attr.reconnect_ms = o->reconnect_s * 1000;
 	attr.windows = o->windows;
+	attr.stop = &stop_signal;
 	j->rc = bb_nvmf_open(j->dev, &attr, &j->nvmf, why, sizeof(why));
 	if (j->rc != 0)
 		snprintf(j->why, sizeof(j->why), "target at %s: %s%s", o->connect, why,
@@ -134,8 +137,9 @@ job_close(void *job)
 {
 	struct job *j = job;
 
-	if (j->mr != NULL)
-		bb_nvmf_dereg(j->nvmf, j->mr);
+	/* Windows of outstanding requests may still use the memory. The process ends soon. */
+	if (j->mr != NULL && bb_nvmf_dereg(j->nvmf, j->mr) != 0)
+		return 0;
 	if (j->nvmf != NULL)
 		bb_nvmf_close(j->nvmf);
 	rte_free(j->mem);
@@ -345,6 +349,23 @@ fill(struct job *j, bool over)
 	return rc != 0 && rc != -EAGAIN ? rc : n;
 }
 
+/*
+ * Returns true if no request has completed for GIVE_UP_S since the user interrupted the run: the
+ * target is silent, or the connection is being restored. The journal has the outstanding writes.
+ */
+static bool
+stuck(struct job *j)
+{
+	const uint64_t now = rte_get_tsc_cycles();
+
+	if (stop_signal == 0)
+		return false;
+	if (j->progress == 0 || bb_nvmf_pending(j->nvmf) < j->pending)
+		j->progress = now;
+	j->pending = bb_nvmf_pending(j->nvmf);
+	return now - j->progress > GIVE_UP_S * rte_get_tsc_hz();
+}
+
 int
 job_run(void *job)
 {
@@ -367,6 +388,12 @@ job_run(void *job)
 		n = bb_nvmf_poll(j->nvmf, done, BURST);
 		for (i = 0; i < n; i++)
 			done_one(j, &done[i]);
+		if (stuck(j)) {
+			snprintf(j->why, sizeof(j->why), "interrupted with %u outstanding requests",
+				 bb_nvmf_pending(j->nvmf));
+			j->rc = -EINTR;
+			break;
+		}
 		if (bb_nvmf_pending(j->nvmf) > 0)
 			continue;
 		if (bb_nvmf_broken(j->nvmf) != NULL) {

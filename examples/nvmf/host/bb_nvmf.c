@@ -131,8 +131,13 @@ release(struct bb_nvmf *n)
 static int
 wait_live(struct bb_nvmf *n, char *why, size_t len)
 {
-	while (!n->e->was_live && n->e->step != INI_OVER)
+	while (!n->e->was_live && n->e->step != INI_OVER) {
+		if (n->stop != NULL && *n->stop != 0) {
+			snprintf(why, len, "interrupted");
+			return -EINTR;
+		}
 		(void)bb_nvmf_poll(n, NULL, 0);
+	}
 	if (n->e->step != INI_OVER)
 		return 0;
 	snprintf(why, len, "%s", n->e->why);
@@ -149,6 +154,7 @@ create(struct bb_dev *dev, const struct bb_nvmf_attr *attr, struct bb_nvmf *n)
 	n->depth = attr->depth < BB_NVMF_MAX_DEPTH ? attr->depth : BB_NVMF_MAX_DEPTH;
 	n->timeout_ms = attr->timeout_ms;
 	n->windows = attr->windows;
+	n->stop = attr->stop;
 	n->ms = rte_get_tsc_hz() / 1000;
 	if (rc == 0)
 		rc = create_objects(n);

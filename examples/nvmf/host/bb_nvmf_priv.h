@@ -38,6 +38,7 @@ struct bb_nvmf {
 	uint64_t failed;     /* TSC at the first flushed request; 0 if there was none */
 	uint32_t connection; /* number of disconnections, to detect one in a call of the engine */
 	bool windows;
+	const volatile int *stop; /* ends the wait in bb_nvmf_open() */
 	char subnqn[NVMF_NQN], hostnqn[NVMF_NQN];
 };
 

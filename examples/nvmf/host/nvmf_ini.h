@@ -30,8 +30,9 @@
 #define INI_WHY       192u
 #define INI_PAUSE_MIN 20u /* ms before the first attempt to restore a connection; doubles */
 #define INI_PAUSE_MAX 1000u
-#define INI_STEP_MAX  100u /* ms that the time between two calls of nvmf_ini_time() counts at most \
-			    */
+#define INI_STEP_MAX                                                                               \
+	100u /* ms that the time between two calls of nvmf_ini_time() counts at most               \
+	      */
 
 struct nvmf_ini;
 

@@ -65,6 +65,7 @@ struct bb_nvmf_attr {
 	 */
 	uint32_t reconnect_ms;
 	bool windows; /**< a memory window of type 2 for each request, which its end invalidates */
+	const volatile int *stop; /**< bb_nvmf_open() returns once it is not 0; NULL: never */
 };
 
 /**
@@ -133,6 +134,7 @@ struct bb_nvmf_done {
  *   is 0.
  * @return 0; -EINVAL invalid @p attr; -ECONNREFUSED the target refused, or nothing listens at the
  *   address; -EPROTO the target's replies are invalid, or it lacks a required feature; -ETIMEDOUT;
+ *   -EINTR @ref bb_nvmf_attr.stop is not 0;
  *   -ENOTSUP windows on a device without them; -ENOMEM; errors of bb_cm_create() and
  *   bb_qp_create().
  */
