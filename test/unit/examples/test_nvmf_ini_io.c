@@ -384,6 +384,37 @@ TEST_WITH(setup_again, teardown, test_target_that_connects_but_executes_nothing_
 	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
 }
 
+TEST_WITH(setup_again, teardown, test_busy_target_is_asked_until_the_time_limit)
+{
+	/* As a target that still executes requests of the lost connection. */
+	OK(submit(BB_NVMF_WRITE, 7, 2, 0));
+	nvmf_ini_target_break(&t);
+	t.refuse = 0x100 | FC_CONNECT;
+	t.status = SC_CONNECT_BUSY;
+	for (uint32_t i = 0; i < 1900; i++) {
+		nvmf_ini_target_run(&t);
+		nvmf_ini_target_time(&t, 10);
+		assert_int_not_equal(t.e->step, INI_OVER);
+	}
+	t.refuse = UINT32_MAX;
+	assert_true(nvmf_ini_target_live(&t));
+	assert_int_equal(t.nsent, 1);
+	nvmf_ini_target_answer(&t, 0, SC_OK, 0);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
+	assert_int_equal(done[0].error, 0);
+	/* One that stays busy. */
+	OK(submit(BB_NVMF_WRITE, 7, 2, 0));
+	nvmf_ini_target_break(&t);
+	t.refuse = 0x100 | FC_CONNECT;
+	for (uint32_t i = 0; i < 2100; i++) {
+		nvmf_ini_target_run(&t);
+		nvmf_ini_target_time(&t, 10);
+	}
+	assert_int_equal(t.e->step, INI_OVER);
+	assert_int_equal(nvmf_ini_take(t.e, done, 64), 1);
+	assert_int_equal(done[0].error, -ECONNRESET);
+}
+
 TEST_WITH(setup_again, teardown, test_later_loss_has_a_time_limit_of_its_own)
 {
 	for (uint32_t i = 0; i < 5; i++) {

@@ -28,6 +28,15 @@
  * loss of power at the target, writes that no flush covered may be gone, although a later flush
  * succeeds: bb_nvmf_reconnects() says that the connection was restored.
  *
+ * A target may still execute the commands of a lost connection. Such a first execution can
+ * overwrite newer data after the repeated request has completed. nvmf_target lets the library wait
+ * until the old commands have ended. Whether another target does so is unknown to a host: see NVMe
+ * Base Specification 2.1, 9.6 Communication Loss Handling. Linux's nvme-rdma has the same gap.
+ * BB_NVMF_NO_RETRY prevents only the second execution: the target may execute the failed request
+ * later, even after requests that were submitted after it.
+ *
+ * No digest protects the data between the library and the target. The transport has its own CRC.
+ *
  * The library does not trust the target: it checks each field of a response that it uses.
  */
 #ifndef BB_NVMF_H
@@ -99,7 +108,7 @@ enum bb_nvmf_flag {
 	/** READ: the data read is on the medium. WRITE, ZEROES: it is when the request completes.
 	 */
 	BB_NVMF_FUA = 1,
-	/** the request fails if the connection is lost */
+	/** the request fails if the connection is lost; the target may still execute it later */
 	BB_NVMF_NO_RETRY = 2,
 };
 
