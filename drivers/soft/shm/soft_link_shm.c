@@ -33,18 +33,16 @@ static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets
 
 /*
  * Connects to a slot of an address for the first time, or again, because a process may now own the
- * address. @tx: idle connection to it, NULL if there is none. Attempts have intervals, except to a
- * slot that is in use now: its process has started since the last attempt.
+ * address. Attempts have intervals.
  */
 static __rte_noinline enum soft_link_sent
-link_shm_reconnect(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot,
-		   const struct soft_shm_tx *tx)
+link_shm_reconnect(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 {
-	if ((tx != NULL && rte_rdtsc() < __atomic_load_n(&tx->next_attempt, __ATOMIC_RELAXED) &&
-	     (tx->slot == slot || !soft_shm_slot_used(shm, gid, slot))) ||
-	    pthread_mutex_trylock(&shm->lock) != 0)
+	const struct soft_shm_tx *tx;
+
+	if (slot == SOFT_SHM_NO_SLOT || pthread_mutex_trylock(&shm->lock) != 0)
 		return SOFT_LINK_LOST;
-	(void)soft_shm_tx_reach(shm, gid, slot);
+	soft_shm_tx_retry(shm, gid, slot);
 	pthread_mutex_unlock(&shm->lock);
 	tx = soft_shm_find(shm, gid, slot);
 	return tx == NULL || tx->state == SOFT_SHM_IDLE ? SOFT_LINK_LOST : SOFT_LINK_FULL;
@@ -74,14 +72,14 @@ link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, uint32_t slot,
 		return SOFT_LINK_LOST;
 	*out = tx;
 	if (unlikely(tx == NULL))
-		return link_shm_reconnect(shm, net->dst, slot, NULL);
+		return link_shm_reconnect(shm, net->dst, slot);
 	switch (__atomic_load_n(&tx->state, __ATOMIC_ACQUIRE)) {
 	case SOFT_SHM_UP:
 		return SOFT_LINK_SENT;
 	case SOFT_SHM_HANDSHAKE:
 		return BB_ROCE_TYPE(opcode) == BB_ROCE_RC ? SOFT_LINK_FULL : SOFT_LINK_SENT;
 	default:
-		return link_shm_reconnect(shm, net->dst, slot, tx);
+		return link_shm_reconnect(shm, net->dst, slot);
 	}
 }
 

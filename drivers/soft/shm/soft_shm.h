@@ -112,6 +112,11 @@ struct soft_shm_tx {
 	 * connected.
 	 */
 	const struct soft_shm_dir *dir;
+	/*
+	 * Used only in the first entry of an address: times from which the link may next try to
+	 * reach each slot of the address, TSC. Under soft_shm.lock.
+	 */
+	uint64_t next_retry[SOFT_SHM_SLOTS];
 	/* soft_shm_dir.opening of the peer that was last connected, 0 if none was. */
 	uint64_t opening;
 	/* Fields that engines read without a lock while their epoch is odd. */
@@ -345,8 +350,11 @@ soft_shm_rouse(struct soft_shm_tx *tx)
  * soft_shm.lock.
  */
 int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], uint32_t slot, bool keep);
-/* Does the same with @keep. Under soft_shm.lock. */
-int soft_shm_tx_reach(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot);
+/*
+ * Does the same with @keep for a packet, at most once in SOFT_SHM_RETRY_NS for each slot. Between
+ * the attempts calls no kernel. Under soft_shm.lock.
+ */
+void soft_shm_tx_retry(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot);
 /*
  * Connects as soft_shm_reach() does, and sets *opening to soft_shm_dir.opening of the peer; to 0 if
  * @slot is SOFT_SHM_ANY and processes share the address. Returns -EAGAIN also while the handshake

@@ -263,7 +263,10 @@ load32(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Returns the slot of the process that has a service ID, SOFT_SHM_ANY if no process has it. */
+/*
+ * Returns the slot of the process that has a service ID, SOFT_SHM_ANY if no process has it.
+ * SOFT_SHM_NO_SLOT if the process has not marked its slot yet, or no longer.
+ */
 static uint32_t
 service_slot(const struct soft_shm *shm, const uint8_t gid[16], uint32_t service)
 {
@@ -274,12 +277,14 @@ service_slot(const struct soft_shm *shm, const uint8_t gid[16], uint32_t service
 
 	if (probe < 0)
 		return SOFT_SHM_ANY;
-	if (marked(probe, &sun, len))
-		for (i = 1; i < SOFT_SHM_SLOTS && slot == SOFT_SHM_ANY; i++) {
+	if (marked(probe, &sun, len)) {
+		slot = SOFT_SHM_NO_SLOT;
+		for (i = 1; i < SOFT_SHM_SLOTS && slot == SOFT_SHM_NO_SLOT; i++) {
 			len = name_of(shm, gid, &sun, "/p/%08x/%u", service, i);
 			if (marked(probe, &sun, len))
 				slot = i;
 		}
+	}
 	close(probe);
 	return slot;
 }
@@ -370,16 +375,19 @@ soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n, bo
 	LIST_INSERT_HEAD(&services, s, link);
 	pthread_mutex_unlock(&services_lock);
 	for (i = 0; i < n && ret == 0; i++) {
-		/* The slot's mark comes first: a service in use has it. */
-		len = name_of(shm, gid[i], &sun, "/p/%08x/%u", service_id, shm->slot);
-		ret = service_mark(s, &sun, len);
+		/*
+		 * The name of the service comes first: a process that does not get it must not mark
+		 * its slot, because the REQs would go there.
+		 */
 		len = name_of(shm, gid[i], &sun, "/p/%08x", service_id);
-		if (ret == 0)
-			ret = service_mark(s, &sun, len);
+		ret = service_mark(s, &sun, len);
 		if (ret == -EADDRINUSE)
 			ret = any ? -EADDRNOTAVAIL : taken(shm, gid[i], service_id);
 		len = name_of(shm, gid[i], &sun, "/p/%08x/any", service_id);
 		if (ret == 0 && any)
+			ret = service_mark(s, &sun, len);
+		len = name_of(shm, gid[i], &sun, "/p/%08x/%u", service_id, shm->slot);
+		if (ret == 0)
 			ret = service_mark(s, &sun, len);
 	}
 	if (ret == 0)

@@ -17,7 +17,8 @@
  *	/n/SLOT            mark: the slot is in use; 0 for a device without the option host
  *	/n/SLOT/HOST       mark: the slot belongs to the host of this name
  *	/p/SERVICE         a process of the host has this service ID of rdma_cm: a port
- *	/p/SERVICE/SLOT    mark: the process is in this slot
+ *	/p/SERVICE/SLOT    mark: the process is in this slot. Only the process that has /p/SERVICE
+ *	                   makes this mark, so that no other process gets the REQs meanwhile
  *	/p/SERVICE/any     mark: the process has the port at all addresses of the host
  *
  * A mark is a datagram socket that is never read. connect() on a datagram socket finds whether a
@@ -41,6 +42,8 @@ struct soft_shm;
 #define SOFT_SHM_ALL 0u
 /* Stands for any slot that is in use. */
 #define SOFT_SHM_ANY UINT32_MAX
+/* Stands for no slot: the link drops the packet. */
+#define SOFT_SHM_NO_SLOT (UINT32_MAX - 1)
 
 /* Returns the slot that has a QPN if its address is shared. SOFT_SHM_ANY for a QPN of no slot. */
 static inline uint32_t
@@ -69,6 +72,8 @@ bool soft_shm_slot_used(const struct soft_shm *shm, const uint8_t gid[16], uint3
  * Returns the slot to which a MAD for QPN 1 of an address goes. @mad: first @len bytes of the MAD.
  * A request goes to the process that listens at its service ID, other messages to the process whose
  * ID they name. Returns SOFT_SHM_ANY if no process does. Processes of the host then may reject it.
+ * Returns SOFT_SHM_NO_SLOT for a request to a service ID that a process is just taking or giving
+ * back: the sender repeats the request.
  */
 uint32_t soft_shm_mad_slot(const struct soft_shm *shm, const uint8_t gid[16], const uint8_t *mad,
 			   uint32_t len);

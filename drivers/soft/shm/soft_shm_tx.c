@@ -281,10 +281,25 @@ reach(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, bool keep)
 	return ret;
 }
 
-int
-soft_shm_tx_reach(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
+void
+soft_shm_tx_retry(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 {
-	return reach(shm, gid, slot, true);
+	const uint32_t own = tx_index(shm, gid, slot);
+	const uint64_t now = rte_rdtsc();
+	uint64_t *next;
+	uint32_t i = 0;
+
+	while (i < shm->n_tx && memcmp(shm->tx[i]->dst, gid, 16) != 0)
+		i++;
+	if (i == shm->n_tx)
+		return;
+	/* Entry 0 is that of the QPNs that belong to no slot. */
+	next = &shm->tx[i]->next_retry[slot < SOFT_SHM_SLOTS ? slot : 0];
+	if (now < *next || (own < shm->n_tx &&
+			    now < __atomic_load_n(&shm->tx[own]->next_attempt, __ATOMIC_RELAXED)))
+		return;
+	*next = now + soft_time_cycles(reach(shm, gid, slot, true) == -EAGAIN ? SOFT_SHM_FULL_NS
+									      : SOFT_SHM_RETRY_NS);
 }
 
 int

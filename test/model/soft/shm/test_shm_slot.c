@@ -7,6 +7,7 @@
  */
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "soft_ctl.h"
 #include "soft_hooks.h"
 #include "soft_host.h"
+#include "soft_link.h"
 #include "soft_shm.h"
 
 #define SERVICE 0x01061d2fu /* TCP, port 7471 */
@@ -23,6 +25,38 @@ static const uint8_t gids[2][16] = {
 	{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
 	{0xfe, 0x80, [8] = 0x00, 0xbb, 0xc0, 0xff, 0xfe, 0x00, 0x02, 0x01},
 };
+
+/* ---- System calls of the device */
+
+static void (*after_bind)(void);
+static uint32_t calls;
+
+int
+bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	const int ret = (int)syscall(SYS_bind, fd, addr, len), error = errno;
+
+	if (after_bind != NULL)
+		after_bind();
+	errno = error;
+	return ret;
+}
+
+int
+socket(int domain, int type, int protocol)
+{
+	calls++;
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+int
+connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	calls++;
+	return (int)syscall(SYS_connect, fd, addr, len);
+}
+
+/* ---- Devices */
 
 static int
 open_as(unsigned int number, const char *more, struct mlx5_ctx **ctx)
@@ -283,6 +317,75 @@ TEST(test_mad_goes_to_the_process_that_it_names)
 	shut(b);
 }
 
+static struct mlx5_ctx *watcher;
+static uint32_t first_slot, last_slot, changes;
+
+/* Notes the destination of a REQ. */
+static void
+look_up(void)
+{
+	uint8_t mad[64];
+	uint32_t slot;
+
+	build(mad, 0x10, 5, 0, 0, SERVICE);
+	slot = slot_of_mad(watcher, mad, 40);
+	if (changes == 0)
+		first_slot = slot;
+	changes += changes == 0 || slot != last_slot;
+	last_slot = slot;
+}
+
+/* Takes the service for @ctx, and looks up the destination after each name that it takes. */
+static int
+take_watched(struct mlx5_ctx *ctx, bool any, struct soft_service **s)
+{
+	int ret;
+
+	watcher = ctx;
+	changes = 0;
+	after_bind = look_up;
+	ret = soft_service_take(ctx, gids, 2, any, SERVICE, s);
+	after_bind = NULL;
+	assert_true(changes != 0);
+	return ret;
+}
+
+TEST(test_request_never_goes_to_a_process_that_fails_to_take_the_service)
+{
+	struct mlx5_ctx *a = opened(0, ",host=h"), *b = opened(1, ",host=h");
+	struct soft_service *s, *t;
+	int any;
+
+	for (any = 0; any < 2; any++) {
+		assert_int_equal(soft_service_take(b, gids, 2, any != 0, SERVICE, &s), 0);
+		assert_int_not_equal(take_watched(a, false, &t), 0);
+		assert_int_equal(first_slot, 2);
+		assert_int_equal(changes, 1);
+		assert_int_not_equal(take_watched(a, true, &t), 0);
+		assert_int_equal(first_slot, 2);
+		assert_int_equal(changes, 1);
+		soft_service_give(s);
+	}
+	shut(a);
+	shut(b);
+}
+
+TEST(test_request_has_no_destination_while_a_process_takes_the_service)
+{
+	struct mlx5_ctx *a = opened(0, ",host=h");
+	struct soft_service *s;
+	int any;
+
+	for (any = 0; any < 2; any++) {
+		assert_int_equal(take_watched(a, any != 0, &s), 0);
+		assert_int_equal(first_slot, SOFT_SHM_NO_SLOT);
+		assert_int_equal(last_slot, 1);
+		assert_int_equal(changes, 2);
+		soft_service_give(s);
+	}
+	shut(a);
+}
+
 TEST(test_hostile_mad_has_a_destination_within_the_table_or_none)
 {
 	struct mlx5_ctx *a = opened(0, ",host=h");
@@ -304,6 +407,25 @@ TEST(test_hostile_mad_has_a_destination_within_the_table_or_none)
 	shut(a);
 }
 
+/* Sends a datagram of @len bytes to a QPN. */
+static enum soft_link_sent
+send_to(struct soft_dev *dev, const uint8_t dst[16], uint32_t dqpn, const uint8_t *data,
+	uint32_t len)
+{
+	static struct soft_engine e;
+	struct soft_wire_dest to = {.net = {.sport = 0xc000, .hop_limit = 64}};
+	const struct bb_roce_pkt pkt = {
+		.opcode = BB_ROCE_UD | BB_ROCE_SEND_ONLY, .pkey = 0xffff, .dqpn = dqpn, .len = len};
+	const struct bb_roce_iov iov = {.p = data, .len = len};
+	const struct soft_link_pkt p = {.to = &to, .pkt = &pkt, .iov = &iov, .n = 1};
+
+	e.dev = dev;
+	memcpy(to.net.src, address, 16);
+	memcpy(to.net.dst, dst, 16);
+	soft_shm_mac(dst, to.mac);
+	return soft_link_shm.send(&e, &p);
+}
+
 /*
  * Another process of the host may take any name. A mark for a slot that is not in use leads to a
  * slot without a device: the message is lost, or rejected by another process.
@@ -323,7 +445,12 @@ TEST(test_mark_of_a_slot_without_a_device_does_no_harm)
 	len = soft_shm_address(fabric, address, suffix, &sun);
 	assert_int_equal(bind(fd[0], (struct sockaddr *)&sun, len), 0);
 	build(mad, 0x10, 5, 0, 0, SERVICE);
-	assert_int_equal(slot_of_mad(a, mad, 40), SOFT_SHM_ANY);
+	assert_int_equal(slot_of_mad(a, mad, 40), SOFT_SHM_NO_SLOT);
+	/* The link drops the REQ, and calls no process. */
+	assert_int_equal(soft_shm_reach(dev, address, 1, false), 0);
+	assert_int_equal(send_to(dev, address, 1, mad, sizeof(mad)), SOFT_LINK_LOST);
+	assert_int_equal(dev->shm->n_tx, 1);
+	assert_int_equal(dev->shm->tx[0]->ring.tail, 0);
 	snprintf(suffix, sizeof(suffix), "/p/%08x/99", SERVICE);
 	len = soft_shm_address(fabric, address, suffix, &sun);
 	assert_int_equal(bind(fd[1], (struct sockaddr *)&sun, len), 0);
@@ -338,6 +465,100 @@ TEST(test_mark_of_a_slot_without_a_device_does_no_harm)
 	assert_int_equal(soft_shm_find(dev->shm, address, 2)->slot, 2);
 	close(fd[0]);
 	close(fd[1]);
+	shut(b);
+	shut(a);
+}
+
+/* ---- Packets to a process that has ended */
+
+#define PACKETS 2000u
+/* System calls of one attempt to reach a slot: three connections. */
+#define ATTEMPT_CALLS 6u
+
+/* Handles the sockets of two devices until the connection of @shm to a slot has the state. */
+static const struct soft_shm_tx *
+await(struct soft_shm *shm, struct soft_shm *peer, const uint8_t gid[16], uint32_t slot,
+      uint32_t state)
+{
+	const struct soft_shm_tx *tx = soft_shm_find(shm, gid, slot);
+	uint32_t i;
+
+	for (i = 0; i < 60000 && tx->state != state; i++) {
+		if (peer != NULL)
+			soft_shm_chores(peer, rte_rdtsc());
+		soft_shm_chores(shm, rte_rdtsc());
+		usleep(1000);
+	}
+	assert_int_equal(tx->state, state);
+	return tx;
+}
+
+/* Sends to a QPN without a process. Attempts to reach it have intervals. */
+static void
+send_in_vain(struct soft_dev *dev, const uint8_t dst[16], uint32_t dqpn)
+{
+	const uint64_t began = rte_rdtsc();
+	const uint8_t data[8] = {0};
+	uint64_t attempts;
+	uint32_t i;
+
+	calls = 0;
+	for (i = 0; i < PACKETS; i++)
+		assert_int_equal(send_to(dev, dst, dqpn, data, sizeof(data)), SOFT_LINK_LOST);
+	attempts = 2 + (rte_rdtsc() - began) / soft_time_cycles(SOFT_SHM_RETRY_NS);
+	assert_true(calls <= attempts * ATTEMPT_CALLS);
+}
+
+/* Sends to a QPN whose process has started until the link takes the packet. */
+static void
+send_at_last(struct soft_dev *dev, const uint8_t dst[16], uint32_t dqpn)
+{
+	const uint8_t data[8] = {0};
+	uint32_t i;
+
+	for (i = 0; i < 60000 && send_to(dev, dst, dqpn, data, sizeof(data)) != SOFT_LINK_SENT; i++)
+		usleep(1000);
+	assert_true(i < 60000);
+}
+
+TEST(test_packets_to_an_ended_process_of_the_host_do_not_call_the_kernel)
+{
+	struct mlx5_ctx *a = opened(0, ",host=h"), *b = opened(1, ",host=h");
+	struct soft_dev *dev = dev_of(a);
+	const uint32_t qpn = 2 << SOFT_LOG_QPNS | 5, unused = 9 << SOFT_LOG_QPNS | 5;
+
+	assert_int_equal(soft_shm_reach(dev, address, 2, true), 0);
+	await(dev->shm, dev_of(b)->shm, address, 2, SOFT_SHM_UP);
+	shut(b);
+	await(dev->shm, NULL, address, 2, SOFT_SHM_IDLE);
+	send_in_vain(dev, address, qpn);
+	send_in_vain(dev, address, unused);
+	/* An attempt for one slot does not put off the first attempt for another slot. */
+	b = opened(1, ",host=h");
+	send_in_vain(dev, address, unused);
+	send_at_last(dev, address, qpn);
+	send_in_vain(dev, address, unused);
+	assert_int_equal(soft_shm_find(dev->shm, address, 2)->slot, 2);
+	shut(b);
+	shut(a);
+}
+
+TEST(test_packets_to_an_ended_process_with_its_own_address_do_not_call_the_kernel)
+{
+	static const uint8_t theirs[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
+	struct mlx5_ctx *a = opened(0, ""), *b;
+	struct soft_dev *dev = dev_of(a);
+	char args[128];
+
+	snprintf(args, sizeof(args), "shm=slot%d,ip=192.0.2.2/24", (int)getpid());
+	assert_int_equal(soft_cmd_if.open("soft1", args, &b), 0);
+	assert_int_equal(soft_shm_reach(dev, theirs, SOFT_SHM_ANY, true), 0);
+	await(dev->shm, dev_of(b)->shm, theirs, SOFT_SHM_ANY, SOFT_SHM_UP);
+	shut(b);
+	await(dev->shm, NULL, theirs, SOFT_SHM_ANY, SOFT_SHM_IDLE);
+	send_in_vain(dev, theirs, 3 << SOFT_LOG_QPNS | 5);
+	assert_int_equal(soft_cmd_if.open("soft1", args, &b), 0);
+	send_at_last(dev, theirs, 3 << SOFT_LOG_QPNS | 5);
 	shut(b);
 	shut(a);
 }
