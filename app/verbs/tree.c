@@ -178,6 +178,9 @@ put_all(struct tree *t, struct mlx5_ctx *ctx)
 
 /* ---- Removal */
 
+/* Longest pause between two looks for processes that use the files, seconds. */
+#define MAX_PAUSE 60
+
 static int
 remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -193,6 +196,63 @@ tree_remove(const char *root)
 	(void)nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/*
+ * Reads the start time of a process, in clock ticks after boot, from field 22 of /proc/PID/stat.
+ * Returns 0 if the process has ended.
+ */
+static unsigned long long
+start_time(const char *pid)
+{
+	unsigned long long start = 0;
+	char path[64], text[1024], *at;
+	size_t len = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	f = fopen(path, "re");
+	if (f != NULL) {
+		len = fread(text, 1, sizeof(text) - 1, f);
+		fclose(f);
+	}
+	text[len] = '\0';
+	/* Field 2 is a name that may have spaces and parentheses. */
+	at = strrchr(text, ')');
+	if (at == NULL || sscanf(at + 1,
+				 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+				 "%*d %*d %*d %*d %llu",
+				 &start) != 1)
+		return 0;
+	return start;
+}
+
+/* Returns the user that started a process, -1 if it has ended. */
+static long
+real_uid(const char *pid)
+{
+	char path[64], line[256];
+	long uid = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/status", pid);
+	f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "Uid: %ld", &uid) == 1)
+			break;
+	if (f != NULL)
+		fclose(f);
+	return uid;
+}
+
+/*
+ * Returns true if a process whose environment is not readable may use the files: the user started
+ * it, later than this process. Such a process has made itself unreadable, or has other rights.
+ */
+static bool
+may_use(const char *pid)
+{
+	return real_uid(pid) == (long)getuid() && start_time(pid) >= start_time("self");
+}
+
 /* Returns true if a process was started with these files: its environment names them. */
 static bool
 used_by(const char *pid, const char *root)
@@ -206,7 +266,7 @@ used_by(const char *pid, const char *root)
 	snprintf(want, sizeof(want), "%s=%s", VERBS_ENV_TREE, root);
 	f = fopen(path, "re");
 	if (f == NULL)
-		return false; /* it has ended, or belongs to another user */
+		return errno == EACCES && may_use(pid);
 	while (!used && getdelim(&line, &size, 0, f) > 0)
 		used = strcmp(line, want) == 0;
 	free(line);
@@ -237,14 +297,15 @@ static void __attribute__((noreturn)) sweep(int pidfd, const char *root)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
 	const int null = open("/dev/null", O_RDWR);
+	unsigned int seconds = 1;
 	int i;
 
 	for (i = 0; i <= 2; i++)
 		(void)dup2(null, i);
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
-	while (used(root))
-		sleep(1);
+	for (; used(root); seconds = seconds < MAX_PAUSE / 2 ? 2 * seconds : MAX_PAUSE)
+		sleep(seconds);
 	tree_remove(root);
 	_exit(0);
 }

@@ -12,7 +12,7 @@ import stat
 import sys
 import time
 
-from verbstest import VerbsTest, main
+from verbstest import NOBODY, VerbsTest, main
 
 
 class Launcher(VerbsTest):
@@ -84,6 +84,31 @@ class Launcher(VerbsTest):
                 rc, out = self.run_one(self.command(self.hostile, case))
                 self.assertEqual(rc, 0, out)
                 self.assertIn('%s: right' % case, out)
+        self.until_removed()
+
+    def test_files_stay_for_a_daemon_whose_environment_is_not_readable(self):
+        self.usable_by_nobody()
+        code = ('import ctypes, os, sys, time\n'
+                'ctypes.CDLL(None).prctl(4, 0)\n'  # PR_SET_DUMPABLE: /proc/PID/environ is root's
+                'child = os.fork()\n'
+                'if child:\n'
+                '    print("daemon", child, flush=True)\n'
+                '    os._exit(0)\n'
+                'null = os.open("/dev/null", os.O_RDWR)\n'
+                '[os.dup2(null, i) for i in range(3)]\n'
+                'time.sleep(600)\n')
+        python = shutil.which('python3', path='/usr/bin:/bin')   # the user can read this one
+        if python is None:
+            self.skipTest('python3 is not in /usr/bin')
+        proc = self.start(self.command(python, '-c', code), NOBODY)
+        out = proc.communicate()[0]
+        daemon = re.search(r'^daemon (\d+)$', out, re.M)
+        self.assertTrue(daemon, out)
+        try:
+            time.sleep(2)   # the first look for users of the files comes at once
+            self.assertTrue([name for name in os.listdir(self.folder) if name.startswith('bb_verbs-')])
+        finally:
+            os.kill(int(daemon.group(1)), signal.SIGKILL)
         self.until_removed()
 
     def test_idle_program_needs_little_time(self):

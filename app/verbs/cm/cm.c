@@ -333,6 +333,7 @@ destroy_node:
 	node = NULL;
 close_wake:
 	close(wake);
+	wake = -1;
 	return ret;
 }
 
