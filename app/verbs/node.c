@@ -47,6 +47,7 @@ before_fork(void)
 	if (base == NULL || getpid() != owner)
 		return;
 	soft_share_pause(base);
+	soft_fork_before(base);
 	share_lock();
 	share_end();
 }
@@ -57,6 +58,7 @@ in_parent(void)
 	if (base == NULL || getpid() != owner)
 		return;
 	share_unlock();
+	soft_fork_parent(base);
 	soft_share_resume(base);
 }
 

@@ -16,7 +16,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include <infiniband/mlx5dv.h>
@@ -38,30 +37,26 @@
 #define NUMBER(i_) (0##i_)
 
 typedef void (*any_fn)(void);
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * Returns the replacement for the function @of. Returns @of if it is a replacement itself or no
- * slot is free.
+ * slot is free. Takes no lock, because a child of fork() could not release the lock of a thread of
+ * its parent.
  */
 static any_fn
 replacement(any_fn of, any_fn *real, const any_fn *mine)
 {
-	any_fn to = of;
 	unsigned int i;
+	any_fn old;
 
-	pthread_mutex_lock(&lock);
-	for (i = 0; i < SLOTS && of != NULL; i++) {
-		if (mine[i] == of)
-			break;
-		if (real[i] != NULL && real[i] != of)
-			continue;
-		real[i] = of;
-		to = mine[i];
-		break;
+	for (i = 0; i < SLOTS && of != NULL && mine[i] != of; i++) {
+		old = NULL;
+		if (__atomic_compare_exchange_n(&real[i], &old, of, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE) ||
+		    old == of)
+			return mine[i];
 	}
-	pthread_mutex_unlock(&lock);
-	return to;
+	return of;
 }
 
 #define REPLACE(pointer_, place_)                                                                  \

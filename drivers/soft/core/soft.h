@@ -548,6 +548,8 @@ void soft_reader_del(struct soft_reader *r);
 void soft_readers_forget(void);
 /* Forgets a device in a child of fork(). soft_dev_get() then makes another one. */
 void soft_dev_forget(uint32_t index);
+/* Makes the lock of the log anew in a child of fork(). */
+void soft_log_forget(void);
 
 /* Allocates the state of a CQ that compresses CQEs. Returns 0 or -ENOMEM. */
 int soft_zip_init(struct soft_cq *cq);

@@ -126,10 +126,16 @@ int soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n
 /* Gives a service ID back. @service may be NULL. */
 void soft_service_give(struct soft_service *service);
 /*
- * Forgets the device of a context in a child of fork(), which must have called soft_share_pause()
- * before fork(). The child's copies of sockets are closed, so that peers and the table of the host
- * see the parent's end. The child may open the device anew, and must not use the context. Its
- * memory stays allocated.
+ * Takes locks of the device before fork(), after soft_share_pause(), so that no thread is in the
+ * middle of making a socket. soft_fork_parent() releases the locks in the parent.
+ */
+void soft_fork_before(struct mlx5_ctx *ctx);
+void soft_fork_parent(struct mlx5_ctx *ctx);
+/*
+ * Forgets the device of a context in a child of fork(). The parent must have called
+ * soft_fork_before(). Makes the locks usable for a device of the child. The child's copies of
+ * sockets are closed, so that peers and the table of the host see the parent's end. The child may
+ * open the device anew, and must not use the context. Its memory stays allocated.
  */
 void soft_fork_child(struct mlx5_ctx *ctx);
 

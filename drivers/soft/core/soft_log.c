@@ -62,6 +62,12 @@ soft_log_text(uint32_t level, const void *key, const char *text)
 }
 
 void
+soft_log_forget(void)
+{
+	pthread_mutex_init(&limit.lock, NULL);
+}
+
+void
 soft_log(uint32_t level, const char *fmt, ...)
 {
 	char text[2048]; /* large enough for the longest line, which lists all options */

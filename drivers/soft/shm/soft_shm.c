@@ -267,6 +267,7 @@ soft_shm_forget(struct soft_shm *shm)
 	soft_shm_slot_give(shm);
 	soft_shm_services_forget();
 	close(shm->epoll);
+	pthread_mutex_init(&shm->lock, NULL);
 }
 
 bool

@@ -316,7 +316,10 @@ struct soft_service {
 	int mark[];
 };
 
-/* Services of the process, so that a child of fork() can give them back. */
+/*
+ * Services of the process, so that a child of fork() can give them back. The lock is held as long
+ * as a mark is made or closed, so that the child knows all of its copies.
+ */
 static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_service) services = LIST_HEAD_INITIALIZER(services);
 
@@ -354,6 +357,16 @@ service_mark(struct soft_service *s, const struct sockaddr_un *sun, socklen_t le
 	return 0;
 }
 
+/* Gives a service back. Under services_lock. */
+static void
+give(struct soft_service *s)
+{
+	LIST_REMOVE(s, link);
+	while (s->n != 0)
+		close(s->mark[--s->n]);
+	free(s);
+}
+
 int
 soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n, bool any,
 		  uint32_t service_id, struct soft_service **out)
@@ -373,7 +386,6 @@ soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n, bo
 		return -ENOMEM;
 	pthread_mutex_lock(&services_lock);
 	LIST_INSERT_HEAD(&services, s, link);
-	pthread_mutex_unlock(&services_lock);
 	for (i = 0; i < n && ret == 0; i++) {
 		/*
 		 * The name of the service comes first: a process that does not get it must not mark
@@ -393,7 +405,8 @@ soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n, bo
 	if (ret == 0)
 		*out = s;
 	else
-		soft_service_give(s);
+		give(s);
+	pthread_mutex_unlock(&services_lock);
 	return ret;
 }
 
@@ -403,11 +416,20 @@ soft_service_give(struct soft_service *s)
 	if (s == NULL)
 		return;
 	pthread_mutex_lock(&services_lock);
-	LIST_REMOVE(s, link);
+	give(s);
 	pthread_mutex_unlock(&services_lock);
-	while (s->n != 0)
-		close(s->mark[--s->n]);
-	free(s);
+}
+
+void
+soft_shm_services_lock(void)
+{
+	pthread_mutex_lock(&services_lock);
+}
+
+void
+soft_shm_services_unlock(void)
+{
+	pthread_mutex_unlock(&services_lock);
 }
 
 void
