@@ -389,6 +389,16 @@ soft_qp1_claim(struct mlx5_ctx *ctx, uint32_t qpn)
 			 "%s: QP 0x%x cannot become QP1: it must be a UD QP of the caller in RESET",
 			 dev->name, qpn);
 		ret = -EINVAL;
+	} else if (dev->shm != NULL && dev->shm->slot != SOFT_SHM_ALL && !dev->opts.mmap) {
+		/*
+		 * Only the CM of a verbs program marks its IDs with soft_id_prefix(), and takes
+		 * its ports for the process. Messages for another CM would go to any process.
+		 */
+		SOFT_LOG(ERR,
+			 "%s: host=%s: QP 0x%x cannot become QP1: a device that shares its address "
+			 "has QP1 only under bb_verbs: leave out host=, or use BB_CM_TCP",
+			 dev->name, dev->opts.port.host, qpn);
+		ret = -ENOTSUP;
 	} else if (dev->qp1 != NULL) {
 		SOFT_LOG(ERR, "%s: QP 0x%x cannot become QP1: QP 0x%x is QP1; destroy it first",
 			 dev->name, qpn, dev->qp1->qpn);

@@ -5,6 +5,8 @@
  * QP1 of the software device for the library itself: bb_qp1_claim(). Two engines of lib/ibcm then
  * establish a connection by management datagrams of two devices.
  */
+#include <unistd.h>
+
 #include "../mlx5_types.h"
 #include "bb_core.h"
 #include "bb_ibcm.h"
@@ -78,6 +80,23 @@ TEST(test_qp1_must_be_a_ud_qp_in_reset)
 	e.init.type = BB_QPT_RC;
 	side_qp(&e, &e.b);
 	assert_int_equal(bb_qp1_claim(e.b.qp), -EINVAL);
+	env_stop(&e);
+}
+
+/* The library's CM does not mark its IDs, so messages for it would go to any process of a host. */
+TEST(test_qp1_of_a_shared_address_is_refused)
+{
+	struct env e;
+	char spec[96];
+
+	memset(&e, 0, sizeof(e));
+	snprintf(spec, sizeof(spec), "soft0,shm=qp1-%d,ip=192.0.2.1/24,host=h", (int)getpid());
+	env_open_two(&e, spec, NULL);
+	e.init.type = BB_QPT_UD;
+	side_qp(&e, &e.a);
+	assert_int_equal(bb_qp1_claim(e.a.qp), -ENOTSUP);
+	/* The QP can be used as any other. */
+	OK(bb_qp_ud_up(e.a.qp, 1, 0, BB_IBCM_QKEY, 1));
 	env_stop(&e);
 }
 
