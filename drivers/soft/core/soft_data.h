@@ -257,9 +257,9 @@ struct soft_engine {
 	struct soft_packets held_packets; /* port only: delayed packets, sorted by due time;
 					   * soft_wire_fault.c */
 	uint32_t n_held_packets, n_stored_packets;
-	uint64_t *shm_epoch; /* epoch: odd while the engine may access peers' memory; NULL if it
-			      * never does */
-	uint32_t shm_deaths; /* value of soft_shm.deaths (lost peers) already handled; __atomic */
+	uint64_t *shm_epoch;  /* epoch: odd while the engine may access peers' memory; NULL if it
+			       * never does */
+	uint32_t shm_changes; /* value of soft_shm.changes already handled; __atomic */
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* port only: QP whose WQE is in req, NULL if none */
 	uint64_t turn; /* port only: number of the turn; addresses of earlier turns are stale */

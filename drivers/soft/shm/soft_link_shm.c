@@ -371,7 +371,7 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 	rte_ticketlock_unlock(&rx->lock);
 }
 
-/* ---- Peers that disconnected or died */
+/* ---- Peers that connected, disconnected or died */
 
 /*
  * Restarts the counts of direct accesses at 0. Release: a peer that reads the new value of "since"
@@ -445,26 +445,52 @@ link_shm_fail_qp(struct soft_engine *e, struct soft_qp *qp)
 	}
 }
 
+/*
+ * Looks up the connection of a QP again if the peer's slot had none when the QP entered RTR. The QP
+ * then has an idle entry of another slot.
+ */
+static void
+link_shm_find_again(struct soft_shm *shm, struct soft_wire *w)
+{
+	const uint32_t slot = soft_shm_slot_of(w->qp->remote_qpn);
+	struct soft_shm_wire *sw = soft_shm_wire(w);
+	struct soft_shm_tx *tx = w->shm_tx;
+
+	if (tx->slot == slot || __atomic_load_n(&tx->state, __ATOMIC_RELAXED) != SOFT_SHM_IDLE)
+		return;
+	tx = soft_shm_find(shm, w->path.net.dst, slot);
+	if (tx == w->shm_tx)
+		return;
+	w->shm_tx = tx;
+	sw->deaths = __atomic_load_n(&tx->deaths, __ATOMIC_RELAXED);
+	/* Another value than that of the connection: the peer's QP is looked up before its use. */
+	sw->direct.qp_seq = 0;
+	sw->direct.rev = __atomic_load_n(&tx->rev, __ATOMIC_RELAXED) - 1;
+}
+
 static __rte_noinline void
-link_shm_fail_dead(struct soft_engine *e, struct soft_shm *shm)
+link_shm_check_qps(struct soft_engine *e, struct soft_shm *shm)
 {
 	struct soft_qp *qp;
 
-	__atomic_store_n(&e->shm_deaths, __atomic_load_n(&shm->deaths, __ATOMIC_ACQUIRE),
+	__atomic_store_n(&e->shm_changes, __atomic_load_n(&shm->changes, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELAXED);
-	/*
-	 * With the option mmap a verbs program uses the device. The program must see what a card
-	 * shows, so the QPs do not fail here: their requests exhaust their retries.
-	 */
-	if (e->dev->opts.mmap)
-		return;
 	TAILQ_FOREACH(qp, &e->qps, all) {
 		struct soft_wire *w = qp->wire;
 
-		if (w != NULL && w->shm_tx != NULL &&
-		    soft_shm_wire(w)->deaths !=
-			    __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED))
-			link_shm_fail_qp(e, qp);
+		if (w == NULL || w->shm_tx == NULL)
+			continue;
+		/*
+		 * With the option mmap a verbs program uses the device. The program must see what a
+		 * card shows, so the QPs do not fail here: their requests exhaust their retries.
+		 */
+		if (soft_shm_wire(w)->deaths !=
+		    __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED)) {
+			if (!e->dev->opts.mmap)
+				link_shm_fail_qp(e, qp);
+		} else {
+			link_shm_find_again(shm, w);
+		}
 	}
 }
 
@@ -503,8 +529,8 @@ link_shm_waiting(struct soft_engine *e)
 	for (i = 0; i < n; i++)
 		if (soft_ring_waiting(&shm->rx[i]->ring))
 			return true;
-	return __atomic_load_n(&shm->deaths, __ATOMIC_RELAXED) !=
-		       __atomic_load_n(&e->shm_deaths, __ATOMIC_RELAXED) ||
+	return __atomic_load_n(&shm->changes, __ATOMIC_RELAXED) !=
+		       __atomic_load_n(&e->shm_changes, __ATOMIC_RELAXED) ||
 	       link_shm_due(e);
 }
 
@@ -513,8 +539,8 @@ link_shm_look(struct soft_engine *e, struct soft_shm *shm)
 {
 	if (unlikely(link_shm_due(e)))
 		soft_shm_chores(shm, rte_rdtsc());
-	if (unlikely(__atomic_load_n(&shm->deaths, __ATOMIC_RELAXED) != e->shm_deaths))
-		link_shm_fail_dead(e, shm);
+	if (unlikely(__atomic_load_n(&shm->changes, __ATOMIC_RELAXED) != e->shm_changes))
+		link_shm_check_qps(e, shm);
 }
 
 static inline void

@@ -154,8 +154,12 @@ struct soft_shm_rx {
 struct soft_shm {
 	struct soft_dev *dev;
 	pthread_mutex_t lock;
-	uint64_t chores_at;  /* Time at which soft_shm_chores() must run next, TSC. __atomic */
-	uint32_t deaths;     /* Sum of soft_shm_tx.deaths over all connections. __atomic */
+	uint64_t chores_at; /* Time at which soft_shm_chores() must run next, TSC. __atomic */
+	/*
+	 * Number of times that a connection of tx[] came up, or ended after it was up. Engines then
+	 * check their QPs. __atomic
+	 */
+	uint32_t changes;
 	uint32_t n_tx, n_rx; /* Number of slots that were ever used. __atomic */
 	struct soft_shm_tx *tx[SOFT_SHM_PEERS];
 	struct soft_shm_rx *rx[SOFT_SHM_PEERS];
@@ -243,7 +247,7 @@ void soft_shm_mac(const uint8_t gid[16], uint8_t mac[6]);
 int soft_shm_start(struct soft_dev *dev);
 /* Leaves the fabric. The caller has destroyed all engines of the device. */
 void soft_shm_stop(struct soft_dev *dev);
-/* Closes the sockets in a child of fork(). Takes no lock: the parent's threads may hold them. */
+/* Closes the sockets in a child of fork(), and makes the locks anew. See soft_fork_before(). */
 void soft_shm_forget(struct soft_shm *shm);
 /*
  * Resolves an address for an address vector: connects to the process that owns the address. Waits

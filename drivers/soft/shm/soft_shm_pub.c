@@ -564,7 +564,7 @@ soft_shm_engine_add(struct soft_engine *e)
 		if (i >= shm->dir->engines)
 			__atomic_store_n(&shm->dir->engines, i + 1, __ATOMIC_SEQ_CST);
 	}
-	e->shm_deaths = shm->deaths;
+	e->shm_changes = shm->changes;
 	pthread_mutex_unlock(&shm->lock);
 }
 

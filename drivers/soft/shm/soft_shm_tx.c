@@ -105,7 +105,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 	if (!was_up)
 		return;
 	__atomic_fetch_add(&tx->deaths, 1, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&shm->deaths, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&shm->changes, 1, __ATOMIC_RELEASE);
 }
 
 static int
@@ -383,7 +383,7 @@ soft_shm_send_wake(struct soft_shm_tx *tx, uint32_t asleep)
 /* ---- Messages of the peer */
 
 static const char *
-process_welcome(struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
+process_welcome(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
 {
 	if (tx->state != SOFT_SHM_HANDSHAKE || m->u.welcome.slot >= SOFT_SHM_PEERS)
 		return "it sent a malformed WELCOME";
@@ -397,6 +397,8 @@ process_welcome(struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
 	if (tx->ring.tail != 0)
 		soft_shm_rouse(tx);
 	rte_ticketlock_unlock(&tx->lock);
+	/* Release: an engine that reads the new number also sees the state. */
+	__atomic_fetch_add(&shm->changes, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -421,7 +423,7 @@ process_msg(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_shm_
 {
 	switch (m->type) {
 	case SOFT_SHM_WELCOME:
-		return process_welcome(tx, m, fds[0]);
+		return process_welcome(shm, tx, m, fds[0]);
 	case SOFT_SHM_REFUSED:
 		return refused(m);
 	case SOFT_SHM_BYE:

@@ -5,6 +5,7 @@
  * Devices that share an address (option host): slots, QPNs, service IDs, and the destinations of
  * MADs. Two devices of this process are two processes of a host.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -231,6 +232,57 @@ TEST(test_forked_child_does_not_hold_what_its_parent_has)
 }
 
 /* ---- Services */
+
+static struct mlx5_ctx *forks;
+static pthread_t forker;
+static pid_t forked;
+
+static void *
+do_fork(void *arg)
+{
+	(void)arg;
+	soft_fork_before(forks);
+	forked = fork();
+	if (forked == 0) {
+		soft_fork_child(forks);
+		pause();
+		_exit(0);
+	}
+	soft_fork_parent(forks);
+	return NULL;
+}
+
+/* Runs after the name of a socket is taken: another thread forks, if no lock hinders it. */
+static void
+fork_meanwhile(void)
+{
+	after_bind = NULL;
+	assert_int_equal(pthread_create(&forker, NULL, do_fork, NULL), 0);
+	usleep(200000);
+}
+
+/* A thread may take a service while another thread forks: the child closes its copies, too. */
+TEST(test_child_does_not_hold_a_service_that_a_thread_takes_during_the_fork)
+{
+	struct mlx5_ctx *a = opened(0, ",host=h");
+	struct soft_service *s;
+
+	forks = a;
+	after_bind = fork_meanwhile;
+	assert_int_equal(soft_service_take(a, gids, 2, true, SERVICE, &s), 0);
+	assert_int_equal(pthread_join(forker, NULL), 0);
+	assert_true(forked > 0);
+	soft_service_give(s);
+	/* The child lives, but does not have the names. */
+	assert_int_equal(waitpid(forked, NULL, WNOHANG), 0);
+	for (int i = 0; i < 60000 && soft_service_take(a, gids, 2, true, SERVICE, &s) != 0; i++)
+		usleep(1000);
+	assert_non_null(s);
+	soft_service_give(s);
+	kill(forked, SIGKILL);
+	waitpid(forked, NULL, 0);
+	shut(a);
+}
 
 TEST(test_service_belongs_to_one_process_of_a_host)
 {
@@ -560,6 +612,50 @@ TEST(test_packets_to_an_ended_process_with_its_own_address_do_not_call_the_kerne
 	assert_int_equal(soft_cmd_if.open("soft1", args, &b), 0);
 	send_at_last(dev, theirs, 3 << SOFT_LOG_QPNS | 5);
 	shut(b);
+	shut(a);
+}
+
+/* A QP may connect before its peer's device starts. It then is in no slot's connection. */
+TEST(test_qp_whose_peer_started_later_has_the_connection_of_the_peers_slot)
+{
+	static struct soft_engine e;
+	static struct soft_shm_wire sw;
+	struct mlx5_ctx *a = opened(0, ",host=h"), *b;
+	struct soft_dev *dev = dev_of(a);
+	struct soft_qp qp = {.dev = dev,
+			     .engine = &e,
+			     .wire = &sw.w,
+			     .st = BB_PRM_QP_ST_RC,
+			     .state = BB_PRM_QP_RTR,
+			     .qpn = 1 << SOFT_LOG_QPNS | 7,
+			     .remote_qpn = 2 << SOFT_LOG_QPNS | 5};
+	struct mlx5_obj obj = {0};
+
+	e.dev = dev;
+	TAILQ_INIT(&e.qps);
+	TAILQ_INIT(&e.failed);
+	TAILQ_INSERT_TAIL(&e.qps, &qp, all);
+	qp.obj = &obj;
+	sw.w.qp = &qp;
+	memcpy(sw.w.path.net.dst, address, 16);
+	assert_int_equal(soft_shm_reach(dev, address, 2, true), -EHOSTUNREACH);
+	soft_link_shm.connected(&sw.w);
+	assert_int_equal(sw.w.shm_tx->slot, SOFT_SHM_ALL);
+	soft_link_shm.receive(&e);
+	assert_int_equal(sw.w.shm_tx->slot, SOFT_SHM_ALL);
+
+	b = opened(1, ",host=h");
+	send_at_last(dev, address, qp.remote_qpn);
+	await(dev->shm, dev_of(b)->shm, address, 2, SOFT_SHM_UP);
+	assert_true(soft_link_shm.waiting(&e));
+	soft_link_shm.receive(&e);
+	assert_int_equal(sw.w.shm_tx->slot, 2);
+	assert_int_equal(qp.state, BB_PRM_QP_RTR);
+	/* The QP learns that the peer has ended. */
+	shut(b);
+	await(dev->shm, NULL, address, 2, SOFT_SHM_IDLE);
+	soft_link_shm.receive(&e);
+	assert_int_equal(qp.state, BB_PRM_QP_ERR);
 	shut(a);
 }
 
