@@ -38,7 +38,7 @@ enum cm_state {
 struct cm_link {
 	struct bb_conn *conn;
 	enum cm_state state;
-	bool absent; /* the last attempt has found no server that listens */
+	bool absent; /* the last attempt has found no server that listens or answers */
 };
 
 struct perf_cm {
@@ -55,6 +55,8 @@ struct perf_cm {
 	uint32_t lens[RECVS];  /* bytes of received messages */
 	uint32_t first, count; /* index of the first unread message; number of these */
 	bool sending, failed;
+	bool said_absent;   /* the client has said that no server listens */
+	uint64_t next_line; /* TSC from which a rejection may be said again */
 };
 
 /* ---- Queue pair of the messages */
@@ -120,6 +122,33 @@ take_completions(struct perf_cm *c)
 	}
 }
 
+/*
+ * Moves a queue pair back to RESET after a failed attempt. RESET drops the receives of the
+ * messages, also where the CM has moved the queue pair, so posts them again.
+ */
+static int
+reset(struct perf_cm *c, struct bb_qp *qp)
+{
+	struct bb_qp_stats stats;
+	struct bb_qp_attr attr;
+	uint32_t i;
+	int rc = 0;
+
+	if (qp->state != BB_QP_RESET) {
+		bb_qp_attr_init(&attr);
+		attr.state = BB_QP_RESET;
+		rc = bb_qp_modify(qp, &attr, BB_QP_STATE);
+	}
+	if (rc != 0 || qp != c->qp)
+		return rc;
+	take_completions(c);
+	c->failed = false;
+	rc = bb_qp_stats(qp, &stats);
+	for (i = 0; i < RECVS && rc == 0 && stats.recv_outstanding == 0; i++)
+		rc = post_recv(c, i);
+	return rc;
+}
+
 /* ---- Events of connections */
 
 static void
@@ -147,6 +176,21 @@ param_of(const struct perf *p, struct bb_conn_param *param)
 	}
 }
 
+/* Rejects a connection. Says why, at most once a second, because a peer decides how often. */
+static void
+reject(struct perf *p, struct bb_conn *conn, const char *why)
+{
+	struct perf_cm *c = p->cm;
+	uint64_t now = rte_rdtsc();
+
+	if (now >= c->next_line) {
+		say("a connection of rdma_cm is rejected: %s", why);
+		c->next_line = now + p->tsc_hz;
+	}
+	(void)bb_conn_reject(conn, NULL, 0);
+	bb_conn_destroy(conn);
+}
+
 /* Accepts the first connection for the messages, and the next ones for the test. */
 static void
 accept_one(struct perf *p, const struct bb_cm_event *ev)
@@ -166,10 +210,13 @@ accept_one(struct perf *p, const struct bb_cm_event *ev)
 		rc = bb_conn_accept(ev->conn, qp, &param);
 	}
 	if (rc != 0) {
-		say("a connection of rdma_cm is rejected: %s",
-		    link != NULL ? strerror(-rc) : "the test has all its queue pairs (--qp)");
-		(void)bb_conn_reject(ev->conn, NULL, 0);
-		bb_conn_destroy(ev->conn);
+		reject(p, ev->conn,
+		       link != NULL ? strerror(-rc) : "the test has all its queue pairs (--qp)");
+		rc = link != NULL ? reset(c, qp) : 0;
+		if (rc != 0) {
+			perf_error("preparing the next connection of rdma_cm", rc);
+			link->state = CM_CLOSED;
+		}
 		return;
 	}
 	link->conn = ev->conn;
@@ -178,10 +225,38 @@ accept_one(struct perf *p, const struct bb_cm_event *ev)
 	bb_conn_user_set(ev->conn, link);
 }
 
+/* Returns true if the server may listen, or be reached, later. */
+static bool
+is_absence(const struct bb_cm_event *ev)
+{
+	if (ev->type == BB_CM_REJECTED)
+		return ev->reason == BB_REJECT_NO_LISTENER;
+	return ev->type == BB_CM_FAILED &&
+	       (ev->status == -ETIMEDOUT || ev->status == -EHOSTUNREACH);
+}
+
+/* Says why a connection has failed or ended; says only once that no server listens. */
+static void
+say_why(struct perf *p, const struct cm_link *link, const struct bb_cm_event *ev)
+{
+	if (!link->absent) {
+		say("the connection of rdma_cm failed: %s", ev->why);
+		return;
+	}
+	if (p->cm->said_absent || link != &p->cm->control)
+		return;
+	p->cm->said_absent = true;
+	say("%s port %u: no server listens yet (%s); start %s -R on that host, without HOST; "
+	    "trying for %u s",
+	    p->o.host, p->o.tcp_port, ev->why, p->o.proto->peer, p->o.seconds);
+}
+
 static void
 take_event(struct perf *p, const struct bb_cm_event *ev)
 {
+	struct perf_cm *c = p->cm;
 	struct cm_link *link;
+	bool early;
 
 	if (ev->type == BB_CM_CONNECT_REQUEST) {
 		accept_one(p, ev);
@@ -192,14 +267,16 @@ take_event(struct perf *p, const struct bb_cm_event *ev)
 		link->state = CM_UP;
 		return;
 	}
-	link->absent = is_client(p) &&
-		       (ev->type == BB_CM_FAILED ||
-			(ev->type == BB_CM_REJECTED && ev->reason == BB_REJECT_NO_LISTENER));
-	if (ev->type != BB_CM_DISCONNECTED && !link->absent)
-		say("the connection of rdma_cm failed: %s", ev->why);
+	early = link->state != CM_UP;
+	link->absent = is_client(p) && is_absence(ev);
+	if (early)
+		say_why(p, link, ev);
 	link->state = link->absent ? CM_NONE : CM_CLOSED;
 	link->conn = NULL;
 	bb_conn_destroy(ev->conn);
+	/* The server goes on listening if a client gives up. */
+	if (early && p->server && link == &c->control && reset(c, c->qp) == 0)
+		link->state = CM_NONE;
 }
 
 static void
@@ -260,26 +337,6 @@ resolve(const struct perf *p, struct sockaddr_storage *addr)
 	return 0;
 }
 
-/* Moves a queue pair back to RESET after a rejected attempt. RESET drops its receives. */
-static int
-reset(struct perf_cm *c, struct bb_qp *qp)
-{
-	struct bb_qp_attr attr;
-	uint32_t i;
-	int rc;
-
-	if (qp->state == BB_QP_RESET)
-		return 0;
-	bb_qp_attr_init(&attr);
-	attr.state = BB_QP_RESET;
-	rc = bb_qp_modify(qp, &attr, BB_QP_STATE);
-	take_completions(c);
-	c->failed = false;
-	for (i = 0; i < RECVS && rc == 0 && qp == c->qp; i++)
-		rc = post_recv(c, i);
-	return rc;
-}
-
 /*
  * Connects @qp, and waits until the connection is established. While no server listens, tries
  * again: a server of perftest listens a second time after it has replied.
@@ -290,7 +347,6 @@ connect_one(struct perf *p, struct cm_link *link, struct bb_qp *qp)
 	struct perf_cm *c = p->cm;
 	struct sockaddr_storage addr;
 	struct bb_conn_param param;
-	bool said = false;
 	uint64_t next = 0;
 	int rc;
 
@@ -317,11 +373,6 @@ connect_one(struct perf *p, struct cm_link *link, struct bb_qp *qp)
 		}
 		if (run(p, "connection") != 0)
 			return -1;
-		if (link->absent && !said && link == &c->control)
-			say("%s port %u: no server listens yet; start %s -R on that host, without "
-			    "HOST; trying for %u s",
-			    p->o.host, p->o.tcp_port, p->o.proto->peer, p->o.seconds);
-		said |= link->absent;
 	}
 	return 0;
 }

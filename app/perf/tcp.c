@@ -314,6 +314,22 @@ tcp_close(struct perf *p)
 	p->fd = -1;
 }
 
+/*
+ * Runs the device for two timeouts of the server's queue pair, at least a second, or until the
+ * server closes. No message confirms that the server of write_lat has the ACK of its last WRITE. If
+ * the ACK was lost, the server repeats the WRITE.
+ */
+static void
+repeat_last_ack(struct perf *p)
+{
+	double timeout = 4.096e-6 * (double)(UINT64_C(1) << p->o.qp_timeout);
+	double seconds = RTE_MIN(RTE_MAX(2 * timeout, 1.0), (double)p->o.seconds);
+	uint64_t end = rte_rdtsc() + (uint64_t)(seconds * (double)p->tsc_hz);
+
+	while (rte_rdtsc() < end && !tcp_peer_gone(p) && run_device(p, p->fd, POLLIN) == 0)
+		;
+}
+
 void
 tcp_finish(struct perf *p)
 {
@@ -327,6 +343,9 @@ tcp_finish(struct perf *p)
 	 * thread then frees the same regions as rte_eth_dev_stop().
 	 */
 	if (is_client(p)) {
+		if (p->o.proto->verb == VERB_WRITE && !p->o.proto->bandwidth &&
+		    p->o.type == BB_QPT_RC)
+			repeat_last_ack(p);
 		/* A queue pair would report the end of the server's device as an error. */
 		(void)perf_destroy_qps(p);
 		shutdown(p->fd, SHUT_WR);
