@@ -162,12 +162,25 @@ fab_cm_pack(const struct fab_dev *d, struct fab_cm_room *room, const void *data,
 	return room->bytes;
 }
 
+int
+fab_cm_check(const struct fab_dev *d, const char *call, size_t len)
+{
+	if (len <= fab_cm_max(d))
+		return 0;
+	FAB_WARN(EP_CTRL, "%s has %zu bytes of data: at most %zu (FI_OPT_CM_DATA_SIZE)\n", call,
+		 len, fab_cm_max(d));
+	return -FI_EINVAL;
+}
+
 const void *
 fab_cm_unpack(const struct fab_dev *d, const struct bb_cm_event *ev, size_t *len)
 {
 	const uint8_t *bytes = ev->private_data;
 
 	*len = ev->private_len;
+	/* The CM rejects some requests itself, with a text of its own. */
+	if (ev->type == BB_CM_REJECTED && ev->reason != BB_REJECT_CONSUMER)
+		*len = 0;
 	if (!d->rdma || *len == 0)
 		return bytes;
 	/* The peer may send any number. */

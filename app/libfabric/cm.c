@@ -35,13 +35,12 @@ ep_connect(struct fid_ep *fid, const void *addr, const void *data, size_t len)
 
 	if (addr == NULL)
 		addr = ep->info->dest_addr;
-	if (addr == NULL || len > fab_cm_max(ep->dev)) {
-		FAB_WARN(EP_CTRL,
-			 "fi_connect() needs an address, and %zu bytes of data are at "
-			 "most %zu\n",
-			 len, fab_cm_max(ep->dev));
+	if (addr == NULL) {
+		FAB_WARN(EP_CTRL, "fi_connect() needs an address\n");
 		return -FI_EINVAL;
 	}
+	if (fab_cm_check(ep->dev, "fi_connect()", len) != 0)
+		return -FI_EINVAL;
 	if (ep->eq == NULL)
 		return -FI_ENOEQ;
 	fab_lock(ep->dev);
@@ -69,13 +68,16 @@ ep_accept(struct fid_ep *fid, const void *data, size_t len)
 	struct fab_cm_room room;
 	int ret = -FI_EINVAL;
 
-	if (len > fab_cm_max(ep->dev))
+	if (fab_cm_check(ep->dev, "fi_accept()", len) != 0)
 		return -FI_EINVAL;
 	if (ep->eq == NULL)
 		return -FI_ENOEQ;
 	fab_lock(ep->dev);
-	if (ep->conn == NULL)
+	if (ep->conn == NULL) {
+		FAB_WARN(EP_CTRL,
+			 "fi_accept() needs an endpoint from the fi_info of an FI_CONNREQ event\n");
 		goto unlock;
+	}
 	ret = fab_ep_enable(ep);
 	if (ret != 0)
 		goto unlock;
@@ -110,6 +112,7 @@ fab_ep_broken(struct fab_ep *ep)
 	if (ep->connected && !ep->shut && ep->eq != NULL)
 		fab_eq_add(ep->eq, FI_SHUTDOWN, 0, &ep->fid.fid, NULL, NULL, 0);
 	ep->connected = false;
+	ep->broken = true;
 }
 
 void
@@ -128,6 +131,8 @@ fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *ev)
 		ep->connected = true;
 		/* Only the connecting side gets data: those of fi_accept(). */
 		fab_eq_add(ep->eq, FI_CONNECTED, 0, fid, NULL, data, ep->connecting ? len : 0);
+		if (ep->broken)
+			fab_ep_broken(ep);
 		break;
 	case BB_CM_REJECTED:
 		fab_eq_add(ep->eq, 0, FI_ECONNREFUSED, fid, NULL, data, len);

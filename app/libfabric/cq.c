@@ -101,7 +101,7 @@ fab_cq_fill(struct fab_cq *cq)
 	struct bb_wc wcs[FAB_POLL];
 	unsigned int i, n;
 
-	if (!make_room(cq))
+	if (bb_unlikely(cq->domain->dev->child) || !make_room(cq))
 		return;
 	n = bb_cq_poll(cq->cq, wcs, FAB_POLL);
 	for (i = 0; i < n; i++) {
@@ -189,6 +189,8 @@ fab_cq_is_empty(struct fab_cq *cq)
 {
 	if (cq->at != cq->count)
 		return false;
+	if (cq->domain->dev->child)
+		return true;
 	fab_timer_clear(cq->timer);
 	if (cq->channel != NULL)
 		bb_cq_arm(cq->cq, false);
@@ -282,7 +284,7 @@ cq_close(struct fid *fid)
 
 	fab_lock(dev);
 	if (cq->refs == 0)
-		ret = bb_cq_destroy(cq->cq);
+		ret = dev->child ? 0 : bb_cq_destroy(cq->cq);
 	if (ret == 0) {
 		fab_wait_close(cq);
 		cq->domain->refs--;
@@ -320,8 +322,10 @@ fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	struct fab_domain *d = container_of(domain, struct fab_domain, fid);
 	struct bb_cq_attr bb;
 	struct fab_cq *cq;
-	int ret;
+	int ret = fab_dev_check(d->dev);
 
+	if (ret != 0)
+		return ret;
 	if (attr->format > FI_CQ_FORMAT_TAGGED) {
 		FAB_WARN(CQ, "invalid CQ format %d (at most FI_CQ_FORMAT_TAGGED, %d)\n",
 			 attr->format, FI_CQ_FORMAT_TAGGED);

@@ -95,7 +95,7 @@ fab_wait_close(struct fab_cq *cq)
 	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	if (cq->channel != NULL)
+	if (cq->channel != NULL && !cq->domain->dev->child)
 		bb_channel_destroy(cq->channel);
 }
 
@@ -129,6 +129,7 @@ fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, in
 	struct fab_dev *dev = cq->domain->dev;
 	const int64_t end = fab_deadline(timeout);
 	struct pollfd p = {.fd = cq->fd, .events = POLLIN};
+	const bool child = dev->child;
 	uint64_t signals;
 	ssize_t n;
 
@@ -139,6 +140,10 @@ fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, in
 		n = fid->ops->read(fid, buf, count);
 		if (n != -FI_EAGAIN || fab_now_ms() >= end)
 			return n;
+		if (child) {
+			(void)poll(NULL, 0, FAB_NAP_MS);
+			continue;
+		}
 		if (read(cq->wakeup, &signals, sizeof(signals)) > 0)
 			return -FI_ECANCELED;
 		fab_lock(dev);
@@ -168,6 +173,10 @@ fab_wait_signal(struct fid_cq *fid)
 	struct fab_cq *cq = container_of(fid, struct fab_cq, fid);
 	const uint64_t one = 1;
 
+	const int ret = fab_dev_check(cq->domain->dev);
+
+	if (ret != 0)
+		return ret;
 	if (cq->wakeup < 0)
 		return -FI_ENOSYS;
 	return write(cq->wakeup, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;

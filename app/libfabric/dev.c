@@ -217,8 +217,9 @@ in_parent(void)
 }
 
 /*
- * Leaves the parent's objects alone: posts of the child fail, and a close frees only the child's
- * memory. Other threads may have held the lock, and they do not exist in the child.
+ * Leaves the parent's objects alone: posts of the child fail, its reads find nothing new, and a
+ * close frees only the child's memory. The memory and descriptors of the objects are the parent's
+ * too, even for a read. Other threads may have held the lock, and they do not exist in the child.
  */
 static void
 in_child(void)
@@ -231,6 +232,7 @@ in_child(void)
 	if (d == NULL)
 		return;
 	fab_unlock(d);
+	d->child = true;
 	LIST_FOREACH(ep, &d->eps, next) {
 		ep->qp = NULL;
 		ep->conn = NULL;
@@ -248,6 +250,19 @@ watch_forks(void)
 }
 
 int
+fab_dev_check(const struct fab_dev *d)
+{
+	if (d->pid == getpid())
+		return 0;
+	FAB_WARN(
+		FABRIC,
+		"process %d has opened the device before fork(): only that process can use it; open "
+		"the fabric after fork(), or let the child call exec()\n",
+		(int)d->pid);
+	return -FI_EOPNOTSUPP;
+}
+
+int
 fab_dev_get(struct fab_dev **dev)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -257,16 +272,10 @@ fab_dev_get(struct fab_dev **dev)
 
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&open_lock);
-	if (the_dev != NULL && the_dev->pid != getpid()) {
-		FAB_WARN(
-			FABRIC,
-			"process %d has opened the device before fork(): only that process can use "
-			"it; open the fabric after fork(), or let the child call exec()\n",
-			(int)the_dev->pid);
-		ret = -FI_EOPNOTSUPP;
-		goto unlock;
-	}
 	if (the_dev != NULL) {
+		ret = fab_dev_check(the_dev);
+		if (ret != 0)
+			goto unlock;
 		the_dev->refs++;
 		*dev = the_dev;
 		goto unlock;
@@ -338,6 +347,8 @@ fab_dev_run(struct fab_dev *d)
 	struct bb_cm_event event;
 	struct fid *fid;
 
+	if (d->child)
+		return;
 	bb_cq_poll(d->idle, NULL, 0);
 	if (d->rdma)
 		read_async(d);

@@ -16,7 +16,7 @@ mr_close(struct fid *fid)
 	int ret;
 
 	fab_lock(d->dev);
-	ret = bb_mr_dereg(m->mr);
+	ret = d->dev->child ? 0 : bb_mr_dereg(m->mr);
 	if (ret == 0)
 		d->refs--;
 	fab_unlock(d->dev);
@@ -71,6 +71,9 @@ mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t o
 			 (unsigned long long)offset);
 		return -FI_EINVAL;
 	}
+	ret = fab_dev_check(d->dev);
+	if (ret != 0)
+		return ret;
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
 		return -FI_ENOMEM;
@@ -133,7 +136,7 @@ domain_close(struct fid *fid)
 	int ret;
 
 	fab_lock(d->dev);
-	ret = d->refs != 0 ? -FI_EBUSY : bb_pd_free(d->pd);
+	ret = d->refs != 0 ? -FI_EBUSY : d->dev->child ? 0 : bb_pd_free(d->pd);
 	if (ret == 0)
 		d->fabric->refs--;
 	fab_unlock(d->dev);
@@ -215,9 +218,11 @@ fab_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **
 {
 	struct fab_fabric *f = container_of(fabric, struct fab_fabric, fid);
 	struct fab_domain *d;
-	int ret;
+	int ret = fab_dev_check(f->dev);
 
 	(void)info;
+	if (ret != 0)
+		return ret;
 	d = calloc(1, sizeof(*d));
 	if (d == NULL)
 		return -FI_ENOMEM;

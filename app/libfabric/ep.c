@@ -70,6 +70,9 @@ fab_ep_enable(struct fab_ep *ep)
 
 	if (ep->qp != NULL)
 		return 0;
+	ret = fab_dev_check(ep->dev);
+	if (ret != 0)
+		return ret;
 	if (ep->tx_cq == NULL || ep->rx_cq == NULL) {
 		FAB_WARN(EP_CTRL, "an endpoint needs a CQ for FI_TRANSMIT and one for FI_RECV\n");
 		return -FI_ENOCQ;
@@ -116,6 +119,13 @@ ep_control(struct fid *fid, int command, void *arg)
 }
 
 static int
+cannot_bind(const char *why)
+{
+	FAB_WARN(EP_CTRL, "fi_ep_bind() failed: %s\n", why);
+	return -FI_EINVAL;
+}
+
+static int
 bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 {
 	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0) {
@@ -127,7 +137,9 @@ bind_cq(struct fab_ep *ep, struct fab_cq *cq, uint64_t flags)
 	}
 	if (((flags & FI_TRANSMIT) != 0 && ep->tx_cq != NULL) ||
 	    ((flags & FI_RECV) != 0 && ep->rx_cq != NULL) || cq->domain != ep->domain)
-		return -FI_EINVAL;
+		return cannot_bind(cq->domain != ep->domain
+					   ? "the CQ belongs to another domain"
+					   : "the endpoint has a CQ for these flags");
 	if ((flags & FI_TRANSMIT) != 0) {
 		ep->tx_cq = cq;
 		ep->tx_selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
@@ -162,7 +174,7 @@ bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 	}
 	for (i = 0; i < FAB_COUNTS; i++)
 		if ((flags & kinds[i]) != 0 && ep->cntr[i] != NULL)
-			return -FI_EINVAL;
+			return cannot_bind("the endpoint has a counter for these flags");
 	for (i = 0; i < FAB_COUNTS; i++) {
 		if ((flags & kinds[i]) == 0)
 			continue;
@@ -186,11 +198,12 @@ ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	fab_lock(ep->dev);
 	switch (bfid->fclass) {
 	case FI_CLASS_EQ:
-		ret = ep->eq != NULL ? -FI_EINVAL : 0;
-		if (ret == 0) {
-			ep->eq = container_of(bfid, struct fab_eq, fid.fid);
-			ep->eq->refs++;
+		if (ep->eq != NULL) {
+			ret = cannot_bind("the endpoint has an event queue");
+			break;
 		}
+		ep->eq = container_of(bfid, struct fab_eq, fid.fid);
+		ep->eq->refs++;
 		break;
 	case FI_CLASS_CQ:
 		ret = bind_cq(ep, container_of(bfid, struct fab_cq, fid.fid), flags);
@@ -200,14 +213,18 @@ ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		break;
 	case FI_CLASS_SRX_CTX:
 		srx = container_of(bfid, struct fab_srx, fid.fid);
-		ret = ep->srx != NULL || srx->domain != ep->domain ? -FI_EINVAL : 0;
-		if (ret == 0) {
-			ep->srx = srx;
-			srx->refs++;
+		if (ep->srx != NULL || srx->domain != ep->domain) {
+			ret = cannot_bind(ep->srx != NULL
+						  ? "the endpoint has a shared receive context"
+						  : "the shared receive context belongs to another "
+						    "domain");
+			break;
 		}
+		ep->srx = srx;
+		srx->refs++;
 		break;
 	default:
-		ret = -FI_EINVAL;
+		ret = cannot_bind("the object is no EQ, CQ, counter or shared receive context");
 	}
 	fab_unlock(ep->dev);
 	return ret;
@@ -298,7 +315,10 @@ fab_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fi
 {
 	struct fab_domain *d = container_of(domain, struct fab_domain, fid);
 	struct fab_ep *ep;
+	int ret = fab_dev_check(d->dev);
 
+	if (ret != 0)
+		return ret;
 	if (info->ep_attr != NULL && info->ep_attr->type != FI_EP_MSG) {
 		FAB_WARN(EP_CTRL,
 			 "endpoint type %d is not supported: use FI_EP_MSG, or provider "
@@ -349,7 +369,7 @@ srx_close(struct fid *fid)
 
 	fab_lock(dev);
 	if (s->refs == 0)
-		ret = bb_srq_destroy(s->srq);
+		ret = dev->child ? 0 : bb_srq_destroy(s->srq);
 	if (ret == 0)
 		s->domain->refs--;
 	fab_unlock(dev);
@@ -379,9 +399,12 @@ fab_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep *
 {
 	struct fab_domain *d = container_of(domain, struct fab_domain, fid);
 	struct bb_srq_attr srq;
-	struct fab_srx *s = calloc(1, sizeof(*s));
-	int ret;
+	struct fab_srx *s;
+	int ret = fab_dev_check(d->dev);
 
+	if (ret != 0)
+		return ret;
+	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return -FI_ENOMEM;
 	s->domain = d;

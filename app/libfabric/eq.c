@@ -18,7 +18,7 @@ show(struct fab_eq *q)
 {
 	uint64_t n = 1;
 
-	if (q->wakeup < 0)
+	if (q->wakeup < 0 || q->fabric->dev->child)
 		return;
 	if (STAILQ_EMPTY(&q->events))
 		(void)!read(q->wakeup, &n, sizeof(n));
@@ -88,7 +88,8 @@ fab_eq_forget(struct fab_eq *q, const struct fid *fid)
 bool
 fab_eq_is_empty(struct fab_eq *q)
 {
-	fab_timer_clear(q->timer);
+	if (!q->fabric->dev->child)
+		fab_timer_clear(q->timer);
 	return STAILQ_EMPTY(&q->events);
 }
 
@@ -141,8 +142,11 @@ eq_sread(struct fid_eq *fid, uint32_t *type, void *buf, size_t len, int timeout,
 		n = eq_read(fid, type, buf, len, flags);
 		if (n != -FI_EAGAIN || fab_now_ms() >= end)
 			return n;
-		/* Time limits of the CM do not make its descriptor readable: sleep briefly. */
-		if (poll(&p, 1, FAB_NAP_MS) < 0)
+		/*
+		 * Time limits of the CM do not make its descriptor readable: sleep briefly. In a
+		 * child of fork() the descriptor is the parent's.
+		 */
+		if (poll(&p, q->fabric->dev->child ? 0 : 1, FAB_NAP_MS) < 0)
 			return -errno;
 	}
 }

@@ -60,7 +60,8 @@ struct fab_pep;
 struct fab_dev {
 	uint32_t lock;     /* 1 while held; guards every object of the device. __atomic */
 	unsigned int refs; /* fabrics */
-	pid_t pid;         /* process that opened the device; a child of it must not use it */
+	pid_t pid;         /* process that opened the device */
+	bool child;        /* this process is a child of pid after fork(): it must not use bb_* */
 	struct bb_dev *dev;
 	struct bb_cm *cm;
 	bool rdma;          /* the CM uses messages of librdmacm, not TCP */
@@ -204,6 +205,7 @@ struct fab_ep {
 	uint32_t tx_size, rx_size;
 	bool connecting;         /* fi_connect() was called, not fi_accept() */
 	bool connected, shut;    /* shut: fi_shutdown() was called */
+	bool broken;             /* the connection broke before its event FI_CONNECTED */
 	LIST_ENTRY(fab_ep) next; /* list of the device's endpoints */
 };
 
@@ -260,6 +262,8 @@ int fab_transport(bool *rdma);
 int fab_device_address(uint32_t format, bool routed, struct sockaddr_storage *addr);
 /* Returns the maximum bytes of private data. */
 size_t fab_cm_max(const struct fab_dev *dev);
+/* Returns 0, or -FI_EINVAL (logged) if @call has too many bytes of private data. */
+int fab_cm_check(const struct fab_dev *dev, const char *call, size_t len);
 /* Returns the private data of a message, and updates *len. @len: at most fab_cm_max(). */
 const void *fab_cm_pack(const struct fab_dev *dev, struct fab_cm_room *room, const void *data,
 			size_t *len);
@@ -286,6 +290,8 @@ int fab_progress_start(struct fab_dev *dev);
 void fab_progress_stop(struct fab_dev *dev);
 /* Runs a software device and the CM, and puts the events of connections into event queues. */
 void fab_dev_run(struct fab_dev *dev);
+/* Returns 0, or -FI_EOPNOTSUPP (logged) in a child of the process that opened the device. */
+int fab_dev_check(const struct fab_dev *dev);
 
 int fab_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int fab_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
@@ -320,7 +326,10 @@ struct bb_conn *fab_connreq_take(fid_t handle);
 void fab_connreq_free(struct fab_connreq *request);
 void fab_pep_event(struct fab_dev *dev, const struct bb_cm_event *event);
 void fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *event);
-/* Reports FI_SHUTDOWN once, because the connection of the endpoint is broken. */
+/*
+ * Reports FI_SHUTDOWN once, because the connection of the endpoint is broken. Before FI_CONNECTED
+ * it follows right after that event.
+ */
 void fab_ep_broken(struct fab_ep *ep);
 
 /* Makes room for the completions of a queue in a CQ. Returns 0 or a negative errno. */

@@ -201,6 +201,8 @@ post_shared(struct fid_ep *fid, const struct fab_req *r)
 
 	if (len < 0)
 		return len;
+	if (bb_unlikely(s->domain->dev->child))
+		return -FI_EOPBADSTATE;
 	fab_lock(s->domain->dev);
 	ret = bb_post_srq_recv(s->srq, (uintptr_t)r->context, sge, (uint32_t)r->n);
 	if ((r->flags & FI_MORE) == 0 || ret != 0)

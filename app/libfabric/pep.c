@@ -94,8 +94,10 @@ fab_pep_event(struct fab_dev *dev, const struct bb_cm_event *ev)
 static int
 listen_at(struct fab_pep *p, const struct sockaddr *addr)
 {
-	int ret;
+	int ret = fab_dev_check(p->fabric->dev);
 
+	if (ret != 0)
+		return ret;
 	if (p->listener != NULL)
 		bb_listener_destroy(p->listener);
 	p->listener = NULL;
@@ -165,8 +167,11 @@ pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t len)
 	struct bb_conn *conn;
 	int ret;
 
-	if (len > fab_cm_max(dev))
-		return -FI_EINVAL;
+	ret = fab_dev_check(dev);
+	if (ret == 0)
+		ret = fab_cm_check(dev, "fi_reject()", len);
+	if (ret != 0)
+		return ret;
 	param = fab_cm_pack(dev, &room, param, &len);
 	fab_lock(dev);
 	conn = fab_connreq_take(handle);

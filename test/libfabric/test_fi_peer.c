@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Two processes: this program is also the peer, with the argument "peer". The peer accepts one
- * connection, and prints its address and key before that.
+ * Two processes: this program is also the peer, with the argument "peer" or "late". The peer
+ * accepts one connection, and prints its address and key before that.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -30,8 +30,12 @@ struct peer {
 
 /* ---- The peer */
 
+/*
+ * @late: posts a short receive, and reads no events before it has failed. The connection is then
+ * broken before its first event.
+ */
 static int
-serve(void)
+serve(bool late)
 {
 	struct fi_eq_cm_entry e;
 	struct peer line = {.pid = getpid()};
@@ -47,16 +51,20 @@ serve(void)
 		return 1;
 	event_wait(&p, FI_CONNREQ, &e, sizeof(e));
 	pair_endpoint(&p, &p.b, e.info, &plain);
+	if (late)
+		OK(fi_recv(p.b.ep, p.b.mem, 8, p.b.desc, 0, NULL));
 	OK(fi_accept(p.b.ep, NULL, 0));
+	if (late)
+		assert_int_equal(failed(&p.b).err, FI_ETRUNC);
 	event_wait(&p, FI_CONNECTED, &e, sizeof(e));
 	/* Runs until it is killed or the connection ends. */
 	event_wait(&p, FI_SHUTDOWN, &e, sizeof(e));
 	return 0;
 }
 
-/* Starts the peer, and connects the endpoint a of this process to it. */
+/* Starts the peer, and connects the endpoint a of this process to it. @role: its argument. */
 static void
-start(struct pair *p, struct peer *peer)
+start(struct pair *p, struct peer *peer, const char *role)
 {
 	struct fi_eq_cm_entry e;
 	char ip[64];
@@ -71,7 +79,7 @@ start(struct pair *p, struct peer *peer)
 		ip[strlen(ip) - 1]++; /* the next address */
 		if (getenv("PAIR_IP") != NULL)
 			setenv("PAIR_IP", ip, 1);
-		execl("/proc/self/exe", "fi_peer", "peer", (char *)NULL);
+		execl("/proc/self/exe", "fi_peer", role, (char *)NULL);
 		_exit(1);
 	}
 	close(fds[1]);
@@ -90,7 +98,7 @@ TEST(test_a_killed_peer_is_an_event_and_ends_receives)
 	struct pair p;
 	int context;
 
-	start(&p, &peer);
+	start(&p, &peer, "peer");
 	OK(fi_recv(p.a.ep, p.a.mem, 64, p.a.desc, 0, &context));
 	kill(peer.pid, SIGKILL);
 	event_wait(&p, FI_SHUTDOWN, &e, sizeof(e));
@@ -110,7 +118,7 @@ TEST(test_long_requests_need_no_running_peer)
 	struct pair p;
 	uint32_t i;
 
-	start(&p, &peer);
+	start(&p, &peer, "peer");
 	for (i = 0; i < LONG; i++)
 		p.a.mem[i] = (unsigned char)(i * 7 + i / 256);
 	/* The first request may be packets. */
@@ -127,6 +135,21 @@ TEST(test_long_requests_need_no_running_peer)
 	pair_close(&p);
 	kill(peer.pid, SIGKILL);
 	assert_int_equal(waitpid(peer.pid, NULL, 0), peer.pid);
+}
+
+TEST(test_a_connection_that_breaks_before_its_first_event_is_shut_down)
+{
+	struct peer peer;
+	struct pair p;
+	int status;
+
+	start(&p, &peer, "late");
+	OK(fi_send(p.a.ep, p.a.mem, 64, p.a.desc, 0, NULL));
+	assert_int_equal(failed(&p.a).err, FI_EINVAL);
+	/* This side does not disconnect: the peer learns it from its receive only. */
+	assert_int_equal(waitpid(peer.pid, &status, 0), peer.pid);
+	assert_int_equal(status, 0);
+	pair_close(&p);
 }
 
 /* ---- fork() */
@@ -151,6 +174,30 @@ static void
 only_exit(struct pair *p)
 {
 	(void)p;
+}
+
+/*
+ * Reads as a child may that does not know of the fork: nothing of it may be taken from the parent.
+ * The child has no events and no completions of its own.
+ */
+static void
+read_all(struct pair *p)
+{
+	struct fi_cq_data_entry c;
+	struct fi_eq_cm_entry e;
+	uint32_t type;
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		if (fi_cq_read(p->b.cq, &c, 1) != -FI_EAGAIN ||
+		    fi_cq_sread(p->a.cq, &c, 1, NULL, 0) != -FI_EAGAIN ||
+		    fi_eq_read(p->eq, &type, &e, sizeof(e), 0) != -FI_EAGAIN)
+			_exit(4);
+	if (fi_recv(p->b.ep, p->b.mem, 64, p->b.desc, 0, NULL) != -FI_EOPBADSTATE ||
+	    fi_mr_reg(p->domain, p->a.mem, 64, 0, 0, 0, 0, &p->a.mr, NULL) != -FI_EOPNOTSUPP ||
+	    fi_listen(p->pep) != 0)
+		_exit(5);
+	pair_close(p);
 }
 
 static void
@@ -182,10 +229,29 @@ TEST(test_a_child_ends_and_the_parent_continues)
 	pair_close(&p);
 }
 
+TEST(test_reads_and_closes_of_a_child_leave_the_parent_its_completions)
+{
+	const struct want w = {.wait = FI_WAIT_FD};
+	struct pair p;
+	int i;
+
+	pair_open(&p, &w);
+	pair_connect(&p, &w);
+	for (i = 0; i < 20; i++) {
+		OK(fi_recv(p.b.ep, p.b.mem, 64, p.b.desc, 0, NULL));
+		OK(fi_send(p.a.ep, p.a.mem, 64, p.a.desc, 0, NULL));
+		done(&p.a);
+		/* The receive is complete, and the child reads before the parent. */
+		in_child(read_all, &p);
+		done(&p.b);
+	}
+	pair_close(&p);
+}
+
 int
 main(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "peer") == 0)
-		return serve();
+	if (argc > 1)
+		return serve(strcmp(argv[1], "late") == 0);
 	return bb_test_run(__FILE__, NULL, NULL);
 }
