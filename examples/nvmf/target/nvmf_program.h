@@ -153,7 +153,8 @@ struct storage {
 	size_t len;
 	struct slot *polled[MAX_LCORES][MAX_SUBSYSTEMS * MAX_NAMESPACES]; /* slots with files */
 	uint32_t npolled[MAX_LCORES];
-	uint32_t removed; /* slots and entries in the state SLOT_REMOVED */
+	uint32_t removed;               /* slots and entries in the state SLOT_REMOVED */
+	uint64_t old_reads, old_writes; /* commands of namespaces that were removed */
 	uint64_t reloads, failed_reloads;
 };
 

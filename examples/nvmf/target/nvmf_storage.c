@@ -142,20 +142,6 @@ stop_worker(struct storage *s, uint32_t lcore, void *arg)
 	slot_stop(s, lcore, arg);
 }
 
-void
-slot_close(struct storage *s, struct slot *slot)
-{
-	if (slot->state == SLOT_REMOVED || slot->state == SLOT_OPENED)
-		s->run(stop_worker, slot);
-	slot_stop(s, 0, slot);
-	if (slot->space.kind == SPACE_FILE)
-		nvmf_file_close(&slot->file[0]);
-	else if (slot->space.kind == SPACE_MEMORY && slot->ns[0].ctx != NULL)
-		munmap(slot->ns[0].ctx, slot->space.size);
-	free(slot->space.path);
-	memset(slot, 0, sizeof(*slot));
-}
-
 uint64_t
 slot_sum(const struct slot *slot, size_t at)
 {
@@ -167,6 +153,22 @@ slot_sum(const struct slot *slot, size_t at)
 			(const uint64_t *)(const void *)((const char *)&slot->ns[i] + at),
 			__ATOMIC_RELAXED);
 	return sum;
+}
+
+void
+slot_close(struct storage *s, struct slot *slot)
+{
+	if (slot->state == SLOT_REMOVED || slot->state == SLOT_OPENED)
+		s->run(stop_worker, slot);
+	slot_stop(s, 0, slot);
+	if (slot->space.kind == SPACE_FILE)
+		nvmf_file_close(&slot->file[0]);
+	else if (slot->space.kind == SPACE_MEMORY && slot->ns[0].ctx != NULL)
+		munmap(slot->ns[0].ctx, slot->space.size);
+	free(slot->space.path);
+	s->old_reads += slot_sum(slot, offsetof(struct nvmf_ns, reads));
+	s->old_writes += slot_sum(slot, offsetof(struct nvmf_ns, writes));
+	memset(slot, 0, sizeof(*slot));
 }
 
 static uint32_t

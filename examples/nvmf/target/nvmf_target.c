@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include <rte_lcore.h>
+#include <rte_log.h>
 #include <rte_malloc.h>
 
 #include "nvmf_program.h"
@@ -58,6 +59,28 @@ static uint32_t
 queues_of_lcore(void)
 {
 	return (config.queues + storage.lcores - 1) / storage.lcores;
+}
+
+/*
+ * Returns whether a CM of the device can move requests for connections to another lcore. Only the
+ * transport BB_CM_IB can. If the device does not support it, the library logs an error.
+ */
+static bool
+can_move_requests(struct bb_dev *dev)
+{
+	const uint32_t level = rte_log_get_global_level();
+	struct bb_cm_attr attr;
+	struct bb_cm *cm;
+	int rc;
+
+	bb_cm_attr_init(&attr);
+	attr.transport = BB_CM_IB;
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	rc = bb_cm_create(dev, &attr, &cm);
+	rte_log_set_global_level(level);
+	if (rc == 0)
+		(void)bb_cm_destroy(cm);
+	return rc == 0;
 }
 
 /* ---- Addresses in the discovery log */
@@ -192,7 +215,7 @@ end_worker(struct nvmf_rdma *worker, void *arg)
 static void
 report(void)
 {
-	uint64_t reads = 0, writes = 0, accepted = 0, rejected = 0;
+	uint64_t reads = storage.old_reads, writes = storage.old_writes, accepted = 0, rejected = 0;
 	uint32_t i, j;
 
 	for (i = 0; i < MAX_SUBSYSTEMS; i++) {
@@ -355,13 +378,19 @@ run(struct config *c)
 	storage_init(&storage, c);
 	storage.lcores = rte_lcore_count();
 	storage.run = run_on_workers;
-	len = nvmf_rdma_memory(&attr, queues_of_lcore()) * storage.lcores;
 	rc = bb_dev_open(c->device, &dev);
 	if (rc != 0) {
 		say("--device %s: cannot be opened: %s; the lines above say why", c->device,
 		    strerror(-rc));
 		return EXIT_FAILED;
 	}
+	if (storage.lcores > 1 && !can_move_requests(dev)) {
+		say("%s: librdmacm's connections cannot move to another lcore: one lcore serves all %u "
+		    "queues",
+		    bb_dev_name(dev), c->queues);
+		storage.lcores = 1;
+	}
+	len = nvmf_rdma_memory(&attr, queues_of_lcore()) * storage.lcores;
 	for (i = 0; i < c->listeners && rc == 0; i++)
 		rc = find_address(dev, i);
 	if (rc == 0) {
