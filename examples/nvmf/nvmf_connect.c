@@ -214,8 +214,14 @@ nvmf_attached(struct nvmf_req *r, uint32_t status, uint64_t result)
 		return;
 	if (status == SC_OK && s != NULL)
 		c = calloc(1, sizeof(*c));
+	if (c == NULL && status == SC_OK) {
+		/* The other target has attached the queue; it learns of the end of the connection.
+		 */
+		r->q->t->attr.ops->close(r->q, "its subsystem was removed, or no memory is left");
+		return;
+	}
 	if (c == NULL) {
-		nvmf_end(r, status == SC_OK ? SC_CONNECT_BUSY : status, result);
+		nvmf_end(r, status, result);
 		return;
 	}
 	c->proxy = true;

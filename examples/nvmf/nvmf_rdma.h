@@ -20,6 +20,7 @@
 
 #define NVMF_LISTENERS 8u
 #define NVMF_WORKERS   7u
+#define NVMF_LINE_MS   1000u /* time between two lines about hosts that lose their queues */
 
 struct nvmf_conn {
 	struct nvmf_rdma *rdma;
@@ -94,17 +95,21 @@ struct nvmf_rdma {
 	uint32_t depth;  /* largest depth of a queue */
 	uint32_t stride; /* bytes of a receive; data in a capsule begins at a page */
 	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
-	uint64_t accepted, rejected;
+	uint64_t accepted, rejected, dropped;
 	struct nvmf_rdma *worker[NVMF_WORKERS];
 	uint32_t workers;
 	struct nvmf_ring to_worker, to_first; /* valid for a worker */
-	uint32_t used;                        /* connections in use; accessed with __atomic */
+	/* of a worker: requests that the first lcore has moved to it, and those that it has handled
+	 */
+	uint32_t moved, handled; /* handled is accessed with __atomic */
+	uint32_t used;           /* connections in use; accessed with __atomic */
 	/* function that a worker must execute, NULL if none; accessed with __atomic */
 	const struct nvmf_call *call;
 	struct nvmf_conn *to_ring; /* list of connections whose doorbells the turn rings */
 	uint32_t releasing;        /* number of connections with nvmf_conn.releasing */
-	uint64_t next_line;        /* earliest time of the next line about a refused host, ms */
-	bool looped;               /* the pollers are attached to the loop */
+	/* ms: earliest times of the next lines about a refused host and about a disconnected one */
+	uint64_t next_line, next_drop_line;
+	bool looped; /* the pollers are attached to the loop */
 	/* Called in each turn of the loop after all events; may be NULL. Returns 0 if idle. */
 	unsigned int (*turn)(void *arg);
 	void *turn_arg;
@@ -170,6 +175,8 @@ void nvmf_rdma_detach(struct nvmf_conn *c);
  * Makes a worker close its queue, on the first lcore's request. Called in the first lcore's thread.
  */
 void nvmf_rdma_close_stub(struct nvmf_conn *c);
+/* Returns whether a queue stands for one of a worker. Called in the first lcore's thread. */
+bool nvmf_rdma_has_stub(const struct nvmf_rdma *first);
 /* Executes @fn in the thread of each worker, one after another, and waits for them. */
 void nvmf_rdma_run(struct nvmf_rdma *first, void (*fn)(struct nvmf_rdma *worker, void *arg),
 		   void *arg);

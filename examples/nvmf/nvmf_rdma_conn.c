@@ -18,7 +18,6 @@
 #define TICK_MS    10u
 /* Time that a host has for its Connect command even if all queues are in use. */
 #define PATIENCE_MS 500u
-#define LINE_MS     1000u /* time between two lines about refused hosts */
 #define CAPSULE_AT  (NVMF_PAGE - NVMF_SQE)
 
 static uint32_t
@@ -87,7 +86,7 @@ reject(struct nvmf_rdma *r, struct bb_conn *conn, enum nvmf_cm_status status, co
 	if (r->target->now >= r->next_line) {
 		say("host %s: refused: %s; %" PRIu64 " refused so far", info.peer, why,
 		    r->rejected + 1);
-		r->next_line = r->target->now + LINE_MS;
+		r->next_line = r->target->now + NVMF_LINE_MS;
 	}
 	put16(rej + 2, status);
 	(void)bb_conn_reject(conn, rej, sizeof(rej));
@@ -253,6 +252,7 @@ nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	(void)cm;
 	if (ev->type == BB_CM_CONNECT_REQUEST) {
 		request(r, ev);
+		__atomic_store_n(&r->handled, r->handled + 1, __ATOMIC_RELEASE);
 		return;
 	}
 	if (ev->type == BB_CM_ESTABLISHED)
@@ -465,7 +465,8 @@ nvmf_rdma_idle(struct nvmf_rdma *r)
 	for (i = 0; i < r->attr.conns; i++)
 		if (r->conn[i].queue != NULL || r->conn[i].detaching)
 			return false;
-	return true;
+	/* The last message of a worker may be unread. */
+	return !nvmf_rdma_has_stub(r);
 }
 
 void

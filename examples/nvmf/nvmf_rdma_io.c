@@ -2,6 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Transfers, responses and receives, and the first step of a disconnection. */
+#include <inttypes.h>
+
 #include <rte_cycles.h>
 
 #include "nvmf_rdma.h"
@@ -20,9 +22,17 @@
 void
 nvmf_rdma_drop(struct nvmf_conn *c, const char *why)
 {
+	struct nvmf_rdma *r = c->rdma;
+
 	if (c->ending)
 		return;
-	say("host %s, queue %u: %s; it is disconnected", c->name, c->queue->qid, why);
+	/* Hosts may connect and lose their connections thousands of times. */
+	if (r->target->now >= r->next_drop_line) {
+		say("host %s, queue %u: %s; it is disconnected; %" PRIu64 " disconnected so far",
+		    c->name, c->queue->qid, why, r->dropped + 1);
+		r->next_drop_line = r->target->now + NVMF_LINE_MS;
+	}
+	r->dropped++;
 	c->ending = true;
 	if (c->conn != NULL)
 		(void)bb_conn_disconnect(c->conn, NULL, 0);

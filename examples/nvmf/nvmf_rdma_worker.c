@@ -112,21 +112,39 @@ worker_message(struct nvmf_conn *c, uintptr_t kind)
 
 /* ---- First lcore */
 
+/* Returns the number of connections of a worker, with the requests that are on the way to it. */
+static uint32_t
+load_of(const struct nvmf_rdma *worker)
+{
+	uint32_t handled = __atomic_load_n(&worker->handled, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&worker->used, __ATOMIC_RELAXED) + worker->moved - handled;
+}
+
 bool
 nvmf_rdma_delegate(struct nvmf_rdma *first, struct bb_conn *conn)
 {
-	uint32_t i, used, least = first->used;
-	struct nvmf_rdma *to = NULL;
+	struct nvmf_rdma *to = NULL, *worker;
+	uint32_t i, load, least = UINT32_MAX;
 
 	for (i = 0; i < first->workers; i++) {
-		used = __atomic_load_n(&first->worker[i]->used, __ATOMIC_RELAXED);
-		if (used > least || used >= first->worker[i]->attr.conns)
+		worker = first->worker[i];
+		load = load_of(worker);
+		if (load > least)
 			continue;
-		least = used;
-		to = first->worker[i];
+		least = load;
+		to = worker;
 	}
+	if (to == NULL || (first->used < least && first->used < first->attr.conns))
+		return false;
+	/* A full worker can still disconnect a host that has sent no Connect command. */
+	if (least >= to->attr.conns && first->used < first->attr.conns)
+		return false;
 	/* Not every transport of the CM can move a request. Then the first lcore serves all. */
-	return to != NULL && bb_conn_migrate(conn, to->cm) == 0;
+	if (bb_conn_migrate(conn, to->cm) != 0)
+		return false;
+	to->moved++;
+	return true;
 }
 
 void
@@ -146,6 +164,18 @@ drop_stub(struct nvmf_conn *c)
 	nvmf_queue_close(c->stub);
 	nvmf_queue_destroy(c->stub);
 	c->stub = NULL;
+}
+
+bool
+nvmf_rdma_has_stub(const struct nvmf_rdma *first)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < first->workers; i++)
+		for (j = 0; j < first->worker[i]->attr.conns; j++)
+			if (first->worker[i]->conn[j].stub != NULL)
+				return true;
+	return false;
 }
 
 static void

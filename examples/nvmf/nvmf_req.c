@@ -74,7 +74,9 @@ nvmf_end(struct nvmf_req *r, uint32_t status, uint64_t result)
 		if (q->ctrl != NULL)
 			log_error(q->ctrl, r, status);
 	}
-	count_latency(&q->stats, q->t->ticks - r->began);
+	/* An Asynchronous Event Request waits for an event, not for the target. */
+	if (r->state != REQ_WAITING)
+		count_latency(&q->stats, q->t->ticks - r->began);
 	put64(r->cqe + AT_CQE_RESULT, result);
 	put16(r->cqe + AT_CQE_SQHD, q->no_flow ? 0xffff : q->sqhd);
 	put16(r->cqe + AT_CQE_SQID, q->qid);

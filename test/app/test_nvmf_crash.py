@@ -122,7 +122,8 @@ class Crash(unittest.TestCase):
             self.configure(target, path, NQN + '2', NQN)
         self.until(writer, 'round %d: ' % rounds)
         self.assertEqual(writer.wait(LIMIT), 0)
-        self.assertEqual(len(self.lines('queue 0: the host may not use the subsystem any more')), rounds)
+        # The target prints at most one such line a second.
+        self.assertNotEqual(self.lines('the host may not use the subsystem any more'), [])
         target.terminate()
         self.assertEqual(target.wait(LIMIT), 0)
 

@@ -58,12 +58,13 @@ static void
 send_connect(uint16_t qid, struct fuzz_in *in)
 {
 	static const char *const names[] = {SUBSYS_OPEN, SUBSYS_OWN, NVMF_DISCOVERY, "nqn.none"};
-	uint32_t n = fuzz_u8(in) & 3, depth = qid == 0 ? NVMF_ADMIN_DEPTH : IO_DEPTH;
+	uint32_t n = fuzz_u8(in) & 3, depth = qid == 0 ? NVMF_ADMIN_DEPTH : IO_DEPTH, at;
 	uint8_t cmd[NVMF_SQE];
 
 	open_queue(qid);
 	nvmf_host_connect_cmd(&host, cmd, names[n], qid, qid == 0 ? NVMF_CNTLID_ANY : 1, depth);
-	host.mem[fuzz_u16(in) % NVMF_CONNECT_DATA] ^= fuzz_u8(in);
+	at = fuzz_u16(in) % NVMF_CONNECT_DATA;
+	host.mem[at] ^= fuzz_u8(in);
 	nvmf_host_send(&host, queue[qid], cmd, NULL, 0);
 	nvmf_host_run(&host);
 }

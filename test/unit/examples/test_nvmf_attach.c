@@ -132,6 +132,25 @@ TEST_WITH(setup, teardown, test_answer_to_a_closed_queue_is_ignored)
 	assert_null(q->ctrl);
 }
 
+TEST_WITH(setup, teardown, test_queue_whose_subsystem_goes_while_it_attaches_is_closed)
+{
+	uint32_t before = host.responses;
+	uint8_t cmd[NVMF_SQE];
+	uint64_t result;
+
+	nvmf_host_connect_cmd(&host, cmd, SUBSYS_OPEN, 1, admin->ctrl->cntlid, IO_DEPTH);
+	nvmf_host_send(&host, q, cmd, NULL, 0);
+	nvmf_host_run(&host);
+	assert_int_equal(nvmf_attach(stub, host.attaching->data, &result), SC_OK);
+	host.subsys[0].inactive = true;
+	nvmf_attached(host.attaching, SC_OK, result);
+	nvmf_host_run(&host);
+	/* No response: after one the host could send Connect again, and the queue is attached. */
+	assert_int_equal(host.closes, 1);
+	assert_int_equal(host.responses, before);
+	assert_null(q->ctrl);
+}
+
 TEST_WITH(setup, teardown, test_capsules_of_the_worker_keep_the_controller_alive)
 {
 	admin->ctrl->kato.ms = 2000;

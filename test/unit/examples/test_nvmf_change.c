@@ -221,6 +221,33 @@ count_of(uint32_t status)
 	return 0;
 }
 
+static uint64_t
+latencies_of(const struct nvmf_queue *of)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < NVMF_LATENCIES; i++)
+		sum += of->stats.latency[i];
+	return sum;
+}
+
+TEST_WITH(setup, teardown, test_time_that_an_event_request_waits_is_no_latency)
+{
+	uint64_t before = latencies_of(admin);
+	uint8_t cmd[NVMF_SQE];
+	uint16_t cid;
+
+	nvmf_host_cmd(&host, cmd, ADM_ASYNC_EVENT, 0, 0);
+	cid = get16(cmd + AT_CID);
+	nvmf_host_send(&host, admin, cmd, NULL, 0);
+	nvmf_host_cmd(&host, cmd, ADM_ABORT, 0, 0);
+	put32(cmd + AT_CDW10, (uint32_t)cid << 16);
+	nvmf_host_send(&host, admin, cmd, NULL, 0);
+	nvmf_host_run(&host);
+	assert_int_equal(latencies_of(admin), before + 1);
+}
+
 TEST_WITH(setup, teardown, test_queue_counts_commands_bytes_errors_and_latencies)
 {
 	const struct nvmf_stats *s = &q->stats;
