@@ -93,15 +93,15 @@ def quick_tests(_, suites):
 
 def plain_tests(_, suites):
     """In --all: PLAIN, and each program once as users get it; the asan stage runs the other tests."""
-    if suites & {'interop', 'kernel', 'devices'}:
-        return False  # suite "table" runs all devices
+    if suites & {'interop', 'kernel', 'devices', 'slow'}:
+        return False  # suite "table" runs all devices; only --long runs "slow"
     if suites & PLAIN:
         return 'short' not in suites
     return 'app' in suites and 'long' not in suites
 
 
 def asan_tests(_, suites):
-    return not suites & (PLAIN | {'interop', 'kernel', 'short'})
+    return not suites & (PLAIN | {'interop', 'kernel', 'short', 'slow'})
 
 
 def stage_gcc(r):
