@@ -148,19 +148,16 @@ nvmf_rdma_list(struct nvmf_conn *c)
 /* nvmf_rdma_conn.c */
 void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
 void nvmf_rdma_release(struct nvmf_conn *c);
-/* Destroys and releases a connection, without waiting for the peer. Call bb_conn_disconnect()
- * before. */
-void nvmf_rdma_end_conn(struct nvmf_conn *c);
 /* nvmf_rdma_worker.c */
 /*
  * Creates the rings for the messages between a worker and the first lcore. Returns 0 or -ENOMEM.
  */
 int nvmf_rdma_rings(struct nvmf_rdma *worker);
 /*
- * Handles the messages about connections that other lcores have sent to the lcore of @r. Returns
- * the number of these messages.
+ * Handles the messages about connections that other lcores have sent to the lcore of @r. Calls
+ * @end for a connection whose controller has ended. Returns the number of these messages.
  */
-unsigned int nvmf_rdma_messages(struct nvmf_rdma *r);
+unsigned int nvmf_rdma_messages(struct nvmf_rdma *r, void (*end)(struct nvmf_conn *c));
 /* Restarts the keep-alive timers of controllers whose queues on workers had capsules. */
 void nvmf_rdma_activity(struct nvmf_rdma *first);
 /*

@@ -64,13 +64,21 @@ nvmf_rdma_release(struct nvmf_conn *c)
 	nvmf_rdma_detach(c);
 }
 
-void
-nvmf_rdma_end_conn(struct nvmf_conn *c)
+/* Destroys and releases a connection that was disconnected, without waiting for the peer. */
+static void
+end_conn(struct nvmf_conn *c)
 {
 	c->ending = true;
 	bb_conn_destroy(c->conn);
 	c->conn = NULL;
 	nvmf_rdma_release(c);
+}
+
+static void
+controller_ended(struct nvmf_conn *c)
+{
+	nvmf_rdma_drop(c, "its controller has ended");
+	end_conn(c);
 }
 
 /* ---- Requests for connections */
@@ -148,7 +156,7 @@ free_entry(struct nvmf_rdma *r)
 	    oldest->connect.deadline + PATIENCE_MS > r->target->now + r->attr.connect_ms)
 		return NULL;
 	nvmf_rdma_drop(oldest, "it has sent no Connect command, and another host needs its place");
-	nvmf_rdma_end_conn(oldest);
+	end_conn(oldest);
 	return oldest->queue == NULL && !oldest->detaching ? oldest : NULL;
 }
 
@@ -316,7 +324,7 @@ turn(void *arg)
 
 	r->target->ticks = rte_get_tsc_cycles();
 	work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
-	work += nvmf_target_turn(r->target) + nvmf_rdma_messages(r);
+	work += nvmf_target_turn(r->target) + nvmf_rdma_messages(r, controller_ended);
 	now = rte_get_tsc_cycles();
 	ring(r);
 	for (i = 0; i < r->attr.conns && r->releasing != 0; i++)
@@ -453,7 +461,7 @@ nvmf_rdma_end(struct nvmf_rdma *r)
 		if (c->conn == NULL)
 			continue;
 		(void)bb_conn_disconnect(c->conn, NULL, 0);
-		nvmf_rdma_end_conn(c);
+		end_conn(c);
 	}
 }
 

@@ -92,7 +92,7 @@ nvmf_rdma_detach(struct nvmf_conn *c)
 }
 
 static void
-worker_message(struct nvmf_conn *c, uintptr_t kind)
+worker_message(struct nvmf_conn *c, uintptr_t kind, void (*end)(struct nvmf_conn *c))
 {
 	struct nvmf_req *r = c->attaching;
 
@@ -105,8 +105,7 @@ worker_message(struct nvmf_conn *c, uintptr_t kind)
 		nvmf_attached(r, c->status, c->result);
 	} else if (kind == MSG_CLOSE && c->queue != NULL && c->conn != NULL) {
 		/* At once: the host gets no new controller before MSG_DETACH. */
-		nvmf_rdma_drop(c, "its controller has ended");
-		nvmf_rdma_end_conn(c);
+		end(c);
 	}
 }
 
@@ -211,7 +210,7 @@ nvmf_rdma_activity(struct nvmf_rdma *first)
 }
 
 unsigned int
-nvmf_rdma_messages(struct nvmf_rdma *r)
+nvmf_rdma_messages(struct nvmf_rdma *r, void (*end)(struct nvmf_conn *c))
 {
 	const struct nvmf_call *call;
 	unsigned int n = 0;
@@ -232,7 +231,7 @@ nvmf_rdma_messages(struct nvmf_rdma *r)
 	if (r->attr.first == NULL)
 		return n;
 	for (; (c = get(&r->to_worker, &kind)) != NULL; n++)
-		worker_message(c, kind);
+		worker_message(c, kind, end);
 	call = __atomic_load_n(&r->call, __ATOMIC_ACQUIRE);
 	if (call != NULL) {
 		call->fn(r, call->arg);
