@@ -208,7 +208,7 @@ load(uint32_t round)
 	struct bb_nvmf_done done[DEPTH];
 	const uint64_t before = acked;
 	uint32_t i, got;
-	bool told = false;
+	bool reported = false;
 
 	while (bb_nvmf_broken(n) == NULL) {
 		for (i = 0; i < DEPTH; i++)
@@ -228,8 +228,8 @@ load(uint32_t round)
 			block[s->block].acked = block[s->block].sent;
 			acked++;
 		}
-		if (!told && acked - before >= MANY) {
-			told = true;
+		if (!reported && acked - before >= MANY) {
+			reported = true;
 			printf("busy %u\n", round);
 			fflush(stdout);
 		}

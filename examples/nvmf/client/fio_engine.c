@@ -34,7 +34,7 @@ struct nvmf_job {
 	struct fio_nvmf f;
 	struct bb_nvmf_done *done;
 	uint32_t ndone;
-	bool told;
+	bool reported;
 };
 
 static struct fio_option options[] = {
@@ -253,9 +253,9 @@ nvmf_getevents(struct thread_data *td, unsigned int min, unsigned int max, const
 	do {
 		s->ndone += bb_nvmf_poll(s->f.nvmf, s->done + s->ndone, max - s->ndone);
 		broken = bb_nvmf_broken(s->f.nvmf);
-		if (broken != NULL && !s->told) {
+		if (broken != NULL && !s->reported) {
 			log_err("nvmf: %s\n", broken);
-			s->told = true;
+			s->reported = true;
 		}
 		if (t != NULL) {
 			clock_gettime(CLOCK_MONOTONIC, &now);
