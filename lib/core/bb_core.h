@@ -44,7 +44,7 @@ void bb_cq_compact(struct bb_cq *cq);
 enum bb_wc_status bb_wc_status_of(uint8_t syndrome);
 
 /*
- * Records that the device does not execute send number @seq and all later sends. Called only by the
+ * Records that the device executes neither send number @seq nor any later send. Called only by the
  * QP's owner.
  */
 void bb_qp_send_failed(struct bb_qp *qp, uint32_t seq);
@@ -95,8 +95,8 @@ int bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *pa
 		  const struct bb_port_attr *port);
 
 /*
- * Returns the number of sends that have no completion, and writes the index of the oldest one's
- * first block to @counter.
+ * Returns the number of sends that have no completion, and writes the WQEBB index at which the
+ * oldest of these sends starts to @counter.
  */
 uint32_t bb_sq_pending(const struct bb_sq *sq, uint16_t *counter);
 /*

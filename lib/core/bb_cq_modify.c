@@ -125,8 +125,11 @@ bb_cq_resize(struct bb_cq *cq, uint32_t depth)
 	if (ret == 0)
 		ret = dev->drv->cq_resize(cq, rte_align32pow2(depth));
 	if (ret == 0)
-		bb_count_add(&cq->more, UINT64_MAX); /* subtracts the resize mark of the old ring
-						      * from the number of consumed CQEs */
+		/*
+		 * Adds -1: the CQE that marks the end of the old ring does not count as a
+		 * completion.
+		 */
+		bb_count_add(&cq->more, UINT64_MAX);
 	pthread_mutex_unlock(&dev->lock);
 	return ret;
 }

@@ -14,7 +14,7 @@
 #include "bb_text.h"
 #include "bb_wqe_priv.h"
 
-/* Largest number of a WQE's SGEs that the text lists. */
+/* Largest number of SGEs of the failed WQE that the error text lists. */
 #define PIECES_MAX 8
 
 /*

@@ -60,7 +60,7 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 	if (ret == 0) {
 		memcpy(a.gid, gid.raw, sizeof(a.gid));
 	} else if (attr.link_layer == BB_LINK_ETHERNET || attr.grh_required) {
-		BB_LOG(ERR, "%s: port %u has no GID at index %u: %s needs one", dev->name, port,
+		BB_LOG(ERR, "%s: port %u has no GID at index %u: %s needs a GID", dev->name, port,
 		       sgid_index, attr.grh_required ? "a port that needs a GRH" : "RoCE");
 		return ret;
 	}

@@ -433,7 +433,8 @@ static void
 post_marker(struct bb_qp *qp)
 {
 	/*
-	 * If the queue is full, a later call posts the NOP, because a pending CQE will make room.
+	 * If the queue is full, a later call posts the NOP: the poll of a pending CQE makes room
+	 * for it.
 	 */
 	if (qp->ctrl->recovery.marked || bb_sq_post_own_nop(&qp->sq) != 0)
 		return;

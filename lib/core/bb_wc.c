@@ -279,7 +279,8 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 /*
  * Consumes the CQE of a SEND that an RC or UC QP received in its own receive queue, without data in
  * the CQE and without immediate data: the common receive. @own is the result of bb_cqring_own().
- * Returns false, without any change, if the CQE is another one; bb_cq_translate() then handles it.
+ * Returns false, without any change, if the CQE is of another kind; bb_cq_translate() then handles
+ * it.
  */
 static inline bool
 take_recv(struct bb_cq *cq, const struct bb_cqe *cqe, uint8_t own, struct bb_wc *wc)

@@ -22,7 +22,7 @@ enum bb_prm_eth_op {
 	BB_PRM_OP_QUERY_RQ = 0x90b,
 };
 
-/* Mailbox sizes in bytes, without a list. */
+/* Mailbox sizes in bytes, without the list that may follow the fixed part. */
 #define BB_PRM_SZ_CREATE_SQ_IN         0x110 /* sizeof(create_sq_in) */
 #define BB_PRM_SZ_MODIFY_SQ_IN         0x110 /* sizeof(modify_sq_in) */
 #define BB_PRM_SZ_QUERY_SQ_OUT         0x110 /* sizeof(query_sq_out) */
@@ -100,7 +100,7 @@ enum bb_prm_eth_op {
 #define BB_PRM_DEST_TYPE         BB_PRM_F(0x000, 0, 8)    /* dest_format_struct.destination_type */
 #define BB_PRM_DEST_ID           BB_PRM_F(0x000, 8, 24)   /* dest_format_struct.destination_id */
 
-/* Headers of a frame in a match, the first 64 bytes of fte_match_param. */
+/* Match of a flow entry on the headers of a frame: the first 64 bytes of fte_match_param. */
 #define BB_PRM_MATCH_SMAC_HIGH   BB_PRM_F(0x000, 0, 32)  /* fte_match_set_lyr_2_4.smac_47_16 */
 #define BB_PRM_MATCH_SMAC_LOW    BB_PRM_F(0x004, 0, 16)  /* fte_match_set_lyr_2_4.smac_15_0 */
 #define BB_PRM_MATCH_ETHERTYPE   BB_PRM_F(0x004, 16, 16) /* fte_match_set_lyr_2_4.ethertype */

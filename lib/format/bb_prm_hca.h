@@ -359,7 +359,7 @@ enum bb_prm_hca_cap {
 #define BB_PRM_ROCE_ADDR_ROCE_L3_TYPE BB_PRM_F(0x018, 20, 4) /* roce_addr_layout.roce_l3_type */
 #define BB_PRM_ROCE_ADDR_ROCE_VERSION BB_PRM_F(0x018, 24, 8) /* roce_addr_layout.roce_version */
 
-/* ACCESS_REG and registers. */
+/* ACCESS_REG, and the registers that it reads or writes. */
 #define BB_PRM_ACCESS_REG_REGISTER_ID BB_PRM_F(0x008, 16, 16) /* access_register_in.register_id */
 #define BB_PRM_ACCESS_REG_ARGUMENT    BB_PRM_F(0x00c, 0, 32)  /* access_register_in.argument */
 #define BB_PRM_ACCESS_REG_REGISTER_DATA                                                            \
@@ -447,7 +447,7 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x0a4, 0, 32)                          /* cmd_hca_cap.num_of_uars_per_page */
 #define BB_PRM_HCA_VPORT_COUNTERS BB_PRM_F(0x030, 1, 1) /* cmd_hca_cap.vport_counters */
 
-/* QUERY_HCA_CAP: other groups that an Ethernet port needs. */
+/* QUERY_HCA_CAP: other groups of capabilities that the driver of an Ethernet port reads. */
 #define BB_PRM_ROCE_CAP_L3_TYPE BB_PRM_F(0x010, 12, 4) /* roce_cap.l3_type */
 #define BB_PRM_ROCE_CAP_R_ROCE_DEST_UDP_PORT                                                       \
 	BB_PRM_F(0x014, 16, 16) /* roce_cap.r_roce_dest_udp_port */

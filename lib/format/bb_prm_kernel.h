@@ -47,7 +47,7 @@ enum bb_prm_kernel_op {
 #define BB_PRM_WQ_PAS              0x0c0 /* wq.pas */
 #define BB_PRM_UMEM_MTT            0x020 /* umem.mtt */
 
-/* Users: CREATE_UCTX, DESTROY_UCTX. */
+/* User contexts: CREATE_UCTX, DESTROY_UCTX. */
 #define BB_PRM_CREATE_UCTX_OUT_UID BB_PRM_F(0x008, 16, 16) /* create_uctx_out.uid */
 #define BB_PRM_DESTROY_UCTX_UID    BB_PRM_F(0x008, 16, 16) /* destroy_uctx_in.uid */
 
@@ -59,7 +59,7 @@ enum bb_prm_kernel_op {
 #define BB_PRM_CREATE_UMEM_OUT_ID BB_PRM_F(0x008, 8, 24)  /* create_umem_out.umem_id */
 #define BB_PRM_DESTROY_UMEM_ID    BB_PRM_F(0x008, 8, 24)  /* destroy_umem_in.umem_id */
 
-/* Numbers of PDs, transport domains, XRC domains and SRQs. */
+/* Commands that allocate or free PDs, transport domains, XRC domains and SRQs. */
 #define BB_PRM_ALLOC_PD_OUT_PD BB_PRM_F(0x008, 8, 24) /* alloc_pd_out.pd */
 #define BB_PRM_DEALLOC_PD_PD   BB_PRM_F(0x008, 8, 24) /* dealloc_pd_in.pd */
 #define BB_PRM_ALLOC_TD_OUT_TD                                                                     \

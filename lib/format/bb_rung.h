@@ -22,7 +22,8 @@
 
 /* Written by the thread that owns the doorbell register, read by the device. */
 struct bb_rung {
-	uint32_t n; /* number of entries added since the list was created; wraps; __atomic */
+	/* number of entries added since the list was created; wraps; accessed with __atomic */
+	uint32_t n;
 	uint8_t pad[60];
 	/* QP number << 8, big endian, as in a control segment; entry i is at i % BB_RUNG_SIZE */
 	uint32_t qpn[BB_RUNG_SIZE];

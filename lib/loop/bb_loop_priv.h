@@ -65,10 +65,12 @@ struct bb_loop {
 	struct loop_cmd *cmd; /* pending command, NULL if none; accessed with __atomic */
 	uint64_t tsc;         /* TSC at the end of the last iteration */
 	bool accounting;
-	bool dirty;            /* true if a detached CQ or poller is still in the loop's arrays */
-	uint32_t service_left; /* stored with release order at the end of each service call. So
-				  bb_loop_wait() sees everything that the call has written. Accessed
-				  with __atomic */
+	bool dirty; /* true if a detached CQ or poller is still in the loop's arrays */
+	/*
+	 * Written with release order at the end of each service call, so that bb_loop_wait() sees
+	 * everything that the call has written. The value has no meaning. Accessed with __atomic.
+	 */
+	uint32_t service_left;
 
 	struct bb_loop_stats now; /* current statistics; only the loop's thread accesses them */
 	uint64_t published;       /* value of tsc at the last publication */

@@ -46,7 +46,7 @@ static int
 loop_claim(struct bb_loop *loop, enum loop_mode mode)
 {
 	if (bb_loop_running(loop)) {
-		BB_LOG(ERR, "loop of lcore %u runs already", loop->lcore);
+		BB_LOG(ERR, "loop of lcore %u is not started: it runs already", loop->lcore);
 		return -EBUSY;
 	}
 	loop->mode = mode;
@@ -65,12 +65,15 @@ static int
 loop_check_caller(const struct bb_loop *loop)
 {
 	if (unlikely(RTE_PER_LCORE(bb_loop_current) != NULL)) {
-		BB_LOG(ERR, "loop of lcore %u: cannot be run from a callback", loop->lcore);
+		BB_LOG(ERR, "loop of lcore %u: cannot be run from a callback of a loop",
+		       loop->lcore);
 		return -EBUSY;
 	}
 	if (unlikely(rte_lcore_id() != loop->lcore)) {
-		BB_LOG(ERR, "loop of lcore %u: cannot be run by lcore %u", loop->lcore,
-		       rte_lcore_id());
+		BB_LOG(ERR,
+		       "loop of lcore %u: cannot be run by lcore %u: "
+		       "run it on the lcore that owns it",
+		       loop->lcore, rte_lcore_id());
 		return -EINVAL;
 	}
 	return 0;
@@ -98,7 +101,8 @@ bb_loop_run_once(struct bb_loop *loop)
 	if (unlikely(rc != 0))
 		return rc;
 	if (unlikely(bb_loop_running(loop))) {
-		BB_LOG(ERR, "loop of lcore %u runs already", loop->lcore);
+		BB_LOG(ERR, "loop of lcore %u: bb_loop_run_once() rejected: the loop runs already",
+		       loop->lcore);
 		return -EBUSY;
 	}
 	RTE_PER_LCORE(bb_loop_current) = loop;
@@ -117,8 +121,9 @@ bb_loop_start(struct bb_loop *loop)
 
 	if (rte_eal_lcore_role(loop->lcore) != ROLE_RTE || loop->lcore == rte_get_main_lcore()) {
 		BB_LOG(ERR,
-		       "loop of lcore %u is not started: not a worker lcore: call bb_loop_run() "
-		       "on that lcore, or bb_loop_service_start() for a service lcore",
+		       "loop of lcore %u is not started: its lcore is not a worker lcore: call "
+		       "bb_loop_run() on that lcore, or bb_loop_service_start() for a service "
+		       "lcore",
 		       loop->lcore);
 		return -EINVAL;
 	}
@@ -128,8 +133,8 @@ bb_loop_start(struct bb_loop *loop)
 		rc = rte_eal_remote_launch(loop_body, loop, loop->lcore);
 		if (rc != 0) {
 			BB_LOG(ERR,
-			       "loop of lcore %u is not started: the lcore is busy (%d): wait "
-			       "for its work with rte_eal_wait_lcore()",
+			       "loop of lcore %u is not started: the lcore is busy (error %d): "
+			       "wait for its work with rte_eal_wait_lcore()",
 			       loop->lcore, rc);
 			loop_release(loop);
 		}
@@ -178,7 +183,9 @@ loop_service_add(struct bb_loop *loop)
 	snprintf(spec.name, sizeof(spec.name), "bb_loop_%u_%p", loop->lcore, (void *)loop);
 	rc = rte_service_component_register(&spec, &loop->service);
 	if (rc != 0) {
-		BB_LOG(ERR, "loop of lcore %u: EAL accepts no more services (%d)", loop->lcore, rc);
+		BB_LOG(ERR,
+		       "loop of lcore %u is not started: EAL accepts no more services (error %d)",
+		       loop->lcore, rc);
 		return -ENOMEM;
 	}
 	rc = rte_service_map_lcore_set(loop->service, loop->lcore, 1);
@@ -187,8 +194,9 @@ loop_service_add(struct bb_loop *loop)
 	if (rc == 0)
 		rc = rte_service_runstate_set(loop->service, 1);
 	if (rc != 0) {
-		BB_LOG(ERR, "loop of lcore %u: its service cannot be started (%d)", loop->lcore,
-		       rc);
+		BB_LOG(ERR,
+		       "loop of lcore %u is not started: EAL cannot start its service (error %d)",
+		       loop->lcore, rc);
 		rte_service_component_unregister(loop->service);
 	}
 	return rc;
@@ -201,8 +209,8 @@ bb_loop_service_start(struct bb_loop *loop)
 
 	if (rte_eal_lcore_role(loop->lcore) != ROLE_SERVICE) {
 		BB_LOG(ERR,
-		       "loop of lcore %u is not started: not a service lcore: make it one with "
-		       "rte_service_lcore_add() or EAL's -S",
+		       "loop of lcore %u is not started: its lcore is not a service lcore: make it "
+		       "one with rte_service_lcore_add() or EAL's -S",
 		       loop->lcore);
 		return -EINVAL;
 	}

@@ -52,7 +52,8 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 	}
 	if (ret != 0)
 		BB_LOG(ERR,
-		       "%s: %" PRIu64 " bytes of heap at 0x%" PRIx64 " are not registered (%d): "
+		       "%s: %" PRIu64 " bytes of heap at 0x%" PRIx64
+		       " are not registered (error %d): "
 		       "lookups of these addresses find no lkey",
 		       t->pd->dev->name, len, start, ret);
 	return ret;
@@ -158,8 +159,8 @@ follow(struct bb_mem_table *t)
 		t->events = true;
 	} else if (rte_errno != ENOTSUP) {
 		BB_LOG(ERR,
-		       "%s: the heap is not registered: EAL accepts no memory event "
-		       "callback (%d)",
+		       "%s: the heap is not registered: EAL accepts no memory event callback "
+		       "(error %d)",
 		       t->pd->dev->name, rte_errno);
 		return -rte_errno;
 	}

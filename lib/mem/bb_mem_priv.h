@@ -69,8 +69,8 @@ int bb_mr_busy(const struct bb_mr_priv *mr, const char *what);
  */
 void bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey);
 /*
- * Releases the regions that no window refers to any more because requests have completed. Call with
- * dev->lock held.
+ * Removes the completed requests of every memory window, and releases the regions that only these
+ * requests held. Call with dev->lock held.
  */
 void bb_mw_settle(const struct bb_dev *dev);
 /* Records that the reset of @qp has dropped its requests on windows. Call with dev->lock held. */

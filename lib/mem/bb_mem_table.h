@@ -68,7 +68,7 @@ struct bb_mem_table {
 	pthread_mutex_t lock __attribute__((aligned(64)));
 	struct bb_pd *pd;
 	struct bb_mem_block *blocks;
-	struct bb_mem_entry *free; /* linked by "left" */
+	struct bb_mem_entry *free; /* free entries, linked through their field left */
 	uint32_t n_free;
 	struct bb_mem_regs heap;
 	struct bb_mem_regs pools;
@@ -106,7 +106,7 @@ uint64_t bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end);
 bool bb_mem_table_gap(const struct bb_mem_table *t, uint64_t *start, uint64_t end,
 		      uint64_t *gap_end);
 
-/* ---- bb_mem.c */
+/* ---- functions of bb_mem.c: registrations */
 
 /* Registers memory with the driver but does not add it to the table. Allocates only from libc. */
 int bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_mr_attr *attr,
@@ -126,7 +126,7 @@ int bb_mem_reg_destroy(struct bb_pd *pd, struct bb_mem_reg *reg);
  */
 int bb_mem_reap_locked(struct bb_pd *pd);
 
-/* ---- bb_mem_heap.c */
+/* ---- functions of bb_mem_heap.c: following the EAL heap */
 
 /*
  * Handles one EAL memory event. EAL calls this function; tests also call it in EAL modes without

@@ -206,7 +206,7 @@ layout_check(const struct bb_qp *qp, const struct bb_mkey *mkey, uint32_t access
 		why = "more pieces than the key's max_pieces";
 	if (why == NULL)
 		return 0;
-	BB_LOG(ERR, "QP 0x%x: key 0x%x is not laid out: %s", qp->qpn, mkey->lkey, why);
+	BB_LOG(ERR, "QP 0x%x: the layout of key 0x%x is not posted: %s", qp->qpn, mkey->lkey, why);
 	return -EINVAL;
 }
 
@@ -230,8 +230,8 @@ bb_post_mkey_interleaved(struct bb_qp *qp, uint64_t wr_id, struct bb_mkey *mkey,
 
 	if (!qp->ctrl->pd->dev->attr.mkey_interleaved) {
 		BB_LOG(ERR,
-		       "QP 0x%x: key 0x%x gets no layout: the device has no interleaved layouts; "
-		       "use bb_post_mkey_list()",
+		       "QP 0x%x: the layout of key 0x%x is not posted: the device has no "
+		       "interleaved layouts; use bb_post_mkey_list()",
 		       qp->qpn, mkey->lkey);
 		return -ENOTSUP;
 	}

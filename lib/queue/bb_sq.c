@@ -54,7 +54,7 @@ check_memory(const struct bb_sq_conf *conf)
 			     "send queue of QP 0x%06x: ring %p, WQE table %p, doorbell record %p "
 			     "and register %p must be aligned to 64, 8, 4 and 8 bytes and must not "
 			     "be NULL; with conf.ring, doorbell record and register must be NULL; "
-			     "with conf.ops, the ring, too",
+			     "with conf.ops, the ring must be NULL as well",
 			     conf->qpn, conf->buf, (void *)conf->wqes, (void *)conf->dbrec,
 			     conf->reg);
 		return -EINVAL;
@@ -220,9 +220,9 @@ bb_sq_rung_over(struct bb_sq *sq)
 	if (built == 0)
 		return 0;
 	/*
-	 * bb_sq_rung() calls this function in two cases: seq is not above the low half of
-	 * rung_seq, or the calling thread is not the owner. So if seq is above that half, the
-	 * second case applies.
+	 * bb_sq_rung() calls this function only if seq is not above the low half of rung_seq, or if
+	 * the calling thread is not the owner. If seq is above that low half, the calling thread is
+	 * not the owner.
 	 */
 	if (sq->seq > (uint32_t)sq->rung_seq || !bb_queue_check_owner(sq->owner)) {
 		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);

@@ -9,7 +9,8 @@
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
-#define AETH_CLASS 0xe0u /* mask of a syndrome's type and of the bit that is always 0 */
+/* mask of the type bits of an AETH syndrome, and of its top bit, which is always 0 */
+#define AETH_CLASS 0xe0u
 
 static struct bb_roce_msg *
 oldest(const struct bb_roce_qp *qp)
@@ -86,7 +87,7 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	req->going_back = false;
 	req->rnr_wait = false;
 	complete_acked(qp, una);
-	/* The callback could not report a completion and has moved the QP to ERR. */
+	/* complete() could not report a completion and has moved the QP to ERR. */
 	if (qp->state != BB_ROCE_RTS)
 		return;
 	if (skip)
@@ -132,7 +133,10 @@ acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)
 	return una;
 }
 
-/* Uses a retry to send again from the oldest PSN. Fails the QP if no retries are left. */
+/*
+ * Uses one retry: sends the oldest packet that is not acknowledged again, alone if possible,
+ * otherwise with all packets after it. Fails the QP if no retries are left.
+ */
 static void
 retry(struct bb_roce_qp *qp, bool by_nak)
 {
@@ -208,7 +212,7 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
 
-	/* A repeated RNR NAK. No packet is in flight, so nothing must be sent again. */
+	/* Ignore a repeated RNR NAK: no packet is in flight, so none must be sent again. */
 	if (req->nxt == req->una)
 		return;
 	qp->stats.rnr_nak_retry++;

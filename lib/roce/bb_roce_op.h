@@ -44,8 +44,8 @@ enum bb_roce_op {
 	BB_ROCE_SEND_ONLY_INV = 0x17,
 };
 /*
- * Congestion notification packet. It names a queue pair, but its PSN belongs to no sequence of
- * packets.
+ * Congestion notification packet. It names a queue pair, but its PSN is not part of the queue
+ * pair's PSN sequence.
  */
 #define BB_ROCE_CNP     0x81u
 #define BB_ROCE_CNP_PAD 16u /* zero bytes after the BTH of a CNP, counted as part of the header */

@@ -445,8 +445,8 @@ struct bb_roce_resp {
 	uint64_t store_until; /* value of seq up to which packets may be stored; see bb_roce_ooo.c
 			       */
 	/*
-	 * The newest READs and atomics of the peer, at most replays entries. The responses of the
-	 * entries from todo to head are still to be sent.
+	 * The newest READs and atomics of the peer, at most bb_roce_mem.replays entries. The
+	 * responses of the entries from todo to head are still to be sent.
 	 */
 	struct bb_roce_replay *replay; /* array in memory of the caller */
 	uint32_t replays;

@@ -386,9 +386,10 @@ bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 		if (span == 0) {
 			/*
 			 * The newest packets in flight have no AckReq, and no packet can follow
-			 * them. So send again from the oldest packet without an answer
-			 * (9.7.5.1.1): repeated messages end with AckReq, so that this
-			 * happens once. If an answer is on its way, the responder gets a duplicate.
+			 * them. So send again from the oldest packet that is not acknowledged
+			 * (9.7.5.1.1). A repeated message ends with AckReq, so this happens only
+			 * once. If an ACK is already on its way, the responder gets a duplicate,
+			 * which is harmless.
 			 */
 			if (!newest_without_ack_req(&qp->req))
 				break;

@@ -91,8 +91,9 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 }
 
 /*
- * Returns how many packets may be sent before one must request an ACK, if others follow them. The
- * first is that of the last bb_roce_short_assign(), before bb_roce_short_timers().
+ * Returns how many of the next packets may be sent without AckReq if more packets follow them. The
+ * first of these packets is the one that the last bb_roce_short_assign() has posted. Call it before
+ * bb_roce_short_timers().
  */
 static inline uint32_t
 bb_roce_short_quiet(const struct bb_roce_qp *qp)
@@ -137,7 +138,7 @@ bb_roce_short_assign(struct bb_roce_qp *qp, struct bb_roce_msg *m)
 	m->psn = psn;
 	m->packets = 1;
 	req->psn = req->nxt = req->sent = (psn + 1) & BB_ROCE_PSN_MASK;
-	/* bb_roce_short_room() requires that the three are equal. */
+	/* The three indexes were equal, which bb_roce_short_room() has checked. */
 	req->unassigned = req->next = ++req->head;
 	qp->stats.tx_packets++;
 }

@@ -29,13 +29,14 @@ struct bb_send_wr {
 	uint32_t imm_or_inv; /**< immediate data in network byte order (operations *_WITH_IMM), or
 			      * the key to invalidate (SEND_WITH_INV, LOCAL_INV) */
 	union {
-		/** RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ */
+		/** Fields of RDMA_WRITE, RDMA_WRITE_WITH_IMM and RDMA_READ. */
 		struct {
 			uint64_t raddr;
 			uint32_t rkey;
 		} rdma;
 		/**
-		 * Atomics, with one SGE of 8 bytes; masked atomics, with one SGE of 4 or 8 bytes
+		 * Fields of atomics, which have one SGE of 8 bytes, and of masked atomics, which
+		 * have one SGE of 4 or 8 bytes.
 		 */
 		struct {
 			uint64_t raddr;
@@ -46,14 +47,14 @@ struct bb_send_wr {
 			uint64_t swap_mask;    /**< bits that masked CMP_AND_SWP replaces */
 			uint32_t rkey;
 		} atomic;
-		/** SEND and SEND_WITH_IMM of a UD queue pair */
+		/** Fields of SEND and SEND_WITH_IMM on a UD queue pair. */
 		struct {
 			const struct bb_ah *ah;
 			uint32_t qpn;
 			uint32_t qkey; /**< Q_Key of the receiver; if the top bit is set, the QP's
 					* own Q_Key is sent instead */
 		} ud;
-		/** BIND_MW of a window of type 2 */
+		/** Fields of BIND_MW for a window of type 2. */
 		struct {
 			struct bb_mw *mw;
 			struct bb_mr *mr;

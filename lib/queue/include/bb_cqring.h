@@ -205,11 +205,12 @@ void bb_cqring_clear(void *buf, uint32_t log_size);
 
 /**
  * Switches to the ring that MODIFY_CQ gave to the device. Copies the unread CQEs from the old to
- * the new ring, at an index that is higher by one: the CQE that ends the old ring also counts.
+ * the new ring, at an index that is higher by one, because the CQE that ends the old ring is
+ * counted too.
  * @param buf memory of the new ring, prepared by bb_cqring_clear()
  * @param log_size log2 of the number of CQEs, as of bb_cqring_init()
- * @return 0; -EAGAIN if the device has not written the last CQE of the old ring yet; -ENOSPC if
- * the new ring is too small for the unread CQEs. Nothing changes on an error.
+ * @return 0; -EAGAIN if the device has not written the last CQE of the old ring yet; -ENOSPC if the
+ * new ring is too small for the unread CQEs. Nothing changes on an error.
  */
 int bb_cqring_move(struct bb_cqring *cq, void *buf, uint32_t log_size);
 

@@ -49,7 +49,7 @@ BB_STATIC_ASSERT(sizeof(struct bb_rq) == 2 * BB_CACHE_LINE, "the next struct has
 /** Configuration of a receive queue. The caller owns the memory. */
 struct bb_rq_conf {
 	void *buf;           /**< memory of the ring: wqes << log_stride bytes, 64-byte aligned */
-	uint64_t *wr_ids;    /**< @ref wqes entries */
+	uint64_t *wr_ids;    /**< array of @ref wqes entries */
 	uint32_t wqes;       /**< number of WQEs, a power of two from 1 to 32768 */
 	uint32_t depth;      /**< WQEs that may be outstanding, 1 to wqes */
 	uint32_t log_stride; /**< log2 of the bytes per WQE, 4 to 9 */

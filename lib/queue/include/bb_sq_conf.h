@@ -47,7 +47,7 @@ enum bb_bf_copy {
 /** Configuration of a send queue. The caller owns the memory. */
 struct bb_sq_conf {
 	void *buf;              /**< ring of @ref blocks, 64-byte aligned; NULL if ops is given */
-	struct bb_sq_wqe *wqes; /**< @ref blocks entries */
+	struct bb_sq_wqe *wqes; /**< array of @ref blocks entries */
 	uint32_t blocks;        /**< number of blocks, a power of two from 1 to 32768 */
 	uint32_t qpn;
 	uint32_t depth; /**< WQEs that may be outstanding; the ring must have room for as many WQEs

@@ -91,7 +91,7 @@ struct bb_sq_ops {
 			    uint32_t max);
 };
 
-/** Functions of rings. */
+/** Functions of send queues that build WQEs in a ring. */
 extern const struct bb_sq_ops bb_sq_ring_ops;
 
 #ifdef __cplusplus

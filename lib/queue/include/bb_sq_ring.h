@@ -49,7 +49,10 @@ bb_sq_rung(struct bb_sq *sq)
 	return seq - rung;
 }
 
-/** Writes the current end of the ring to the doorbell record. */
+/**
+ * Writes the index after the last built WQE to the doorbell record. @p where is the result of
+ * bb_sq_where().
+ */
 static inline void
 bb_sq_record(struct bb_sq *sq, uint64_t where)
 {
