@@ -32,11 +32,12 @@ def stage_fuzz_long(r):
 
 
 def stage_arm64_long(r):
-    """Under QEMU: the model suite, and conformance on devices that --all leaves out."""
+    """Under QEMU: the unit and model suites, and conformance on devices that --all leaves out."""
     path = r.builds.get(r.tally, 'arm64')
     if path:
-        stages.meson_tests(r, 'arm64_long', path, lambda name, suites: 'model' in suites and 'bulk' not in suites or
-                           name in ('soft0,no_odp', 'soft0,wire=1', 'soft0,shuffle=1'), multiplier=10)
+        stages.meson_tests(r, 'arm64_long', path, lambda name, suites:
+                           suites & {'unit', 'model'} and 'bulk' not in suites or
+                           name in ('soft0,wire=1', 'soft0,shuffle=1'), multiplier=10)
 
 
 TRIXIE = 'devtools/run && meson compile -C build && ' \
