@@ -44,9 +44,9 @@ struct bench_opts {
 
 extern struct bench_opts opts;
 /*
- * Returns true if a signal has stopped the run (stop.h). The current measurement is then dropped,
- * and earlier results are reported. A case removes its namespaces and processes as without a
- * signal.
+ * Returns true if a signal has stopped the run (stop.h). The current measurement is then discarded,
+ * and the earlier results are reported. A stopped case still removes its network namespaces and
+ * child processes.
  */
 bool bench_stopped(void);
 /*
@@ -192,7 +192,7 @@ struct pair {
 	 */
 	unsigned int rejected;
 	double shared;      /* fraction of the time lost to other work; 0 if negligible */
-	bool baseline_only; /* the measurement has a baseline and nothing of Bluebell */
+	bool baseline_only; /* only the baseline is measured, not Bluebell */
 	bool valid;
 };
 void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn bluebell, void *bluebell_arg,

@@ -57,7 +57,7 @@ global_entry(const struct ini *f, const char *where, struct bench_config *config
 static int
 entry(const struct ini *f, struct bench_config *config)
 {
-	/* Part of the messages of bench_number() and others. */
+	/* Start of the error texts that bench_number() and similar functions print. */
 	char where[128];
 
 	if (f->section == NULL)

@@ -3,12 +3,12 @@
  */
 /*
  * Loops whose instructions devtools/instructions counts with callgrind. The functions count_post
- * and count_poll contain the application's work and nothing of the null device, so that callgrind
- * can count inside them only. The loops use no EAL and no clock.
+ * and count_poll contain only the work of the application and none of the null device. So callgrind
+ * can count the instructions inside these functions. The loops use no EAL and no clock.
  *
- * The loops for the software device are soft_write8() on soft0. There callgrind counts
- * soft_engine_progress(). With RoCEv2 packets between the queue pairs that is the work of both
- * ends.
+ * The loops for the software device call soft_write8() on soft0, and callgrind counts the
+ * instructions inside soft_engine_progress(). If the queue pairs exchange RoCEv2 packets, this
+ * count contains the work of the requester and of the responder.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ struct kernel {
 	const char *device; /* device specification; NULL if the loop has no device */
 	const char *other;  /* specification of the peer's device; NULL if the peer is on the same
 			       device */
-	uint32_t qps; /* number of QPs, or 0 for one pair of QPs. In each round, as many QPs ring
-			 the doorbell as the field batch says */
+	uint32_t qps; /* number of QPs; batch of them ring the doorbell in each round. 0 if the loop
+			 has only one pair of QPs */
 	bool others; /* true if each round uses other QPs than the round before; false if all rounds
 			use the same QPs */
 };
@@ -408,7 +408,7 @@ run_ring(const struct kernel *k, struct soft *a, struct soft *b, uint64_t n)
 	for (i = 0; i < n && rc == 0; i += k->batch) {
 		ring_fill(&m, i);
 		rc = count_push(&tx, &m, k->batch);
-		/* The first message goes as a packet, which also @b must process. */
+		/* A poll of @b makes its device process the packet with the first message. */
 		for (done = 0, idle = 0; done < k->batch && rc == 0; idle++) {
 			if (bb_cq_poll(a->cq, &wc, 1) != 0 || idle > 1000000)
 				return -EIO;

@@ -22,13 +22,14 @@ enum remote_op {
 			 it */
 	REMOTE_NET_OPEN, /* opens a DPDK port; the field text has the name and arguments of its vdev
 			  */
-	REMOTE_NET_CLOSE, /* closes net */
-	REMOTE_NET_ECHO,  /* sends back n packets of size bytes on net */
-	REMOTE_NET_SINK,  /* receives n packets of size bytes on net; sends flow control credits */
-	REMOTE_MAPPED_ECHO,   /* sends back n cells of size bytes */
+	REMOTE_NET_CLOSE,     /* closes the port that REMOTE_NET_OPEN opened */
+	REMOTE_NET_ECHO,      /* sends back n packets of size bytes on that port */
+	REMOTE_NET_SINK,      /* receives n packets of size bytes on that port; sends flow control
+				 credits */
+	REMOTE_MAPPED_ECHO,   /* sends back n messages of size bytes in mapped memory */
 	REMOTE_TCP_ECHO,      /* sends back n messages of size bytes; value: TCP port */
 	REMOTE_TCP_SINK,      /* receives n messages of size bytes, then sends one byte */
-	REMOTE_RTE_RING_ECHO, /* sends n messages of an rte_ring back */
+	REMOTE_RTE_RING_ECHO, /* sends back n messages through an rte_ring */
 	REMOTE_RTE_RING_SINK, /* receives n messages, size at a time, then sends one back */
 	REMOTE_SOFT_OPEN,     /* opens a device: text is its specification, n its QP depth, size the
 				 bytes of its buffers, value the bytes of inline data */
@@ -36,7 +37,10 @@ enum remote_op {
 	REMOTE_SOFT_ECHO,     /* sends back n WRITEs of 8 bytes */
 	REMOTE_SOFT_RUN,      /* polls until stop is set, and consumes n receives meanwhile */
 	REMOTE_SOFT_CHECK,    /* compares size bytes with link_fill(): value is the seed */
-	/* The same three for rdma_rings: RING_OPEN initializes them. */
+	/*
+	 * The same with rdma_rings: OPEN initializes both rings of the second process, ECHO sends
+	 * back n messages, SINK receives n messages and then sends one back.
+	 */
 	REMOTE_RDMA_RING_OPEN,
 	REMOTE_RDMA_RING_ECHO,
 	REMOTE_RDMA_RING_SINK,
@@ -103,10 +107,10 @@ bool remote_gone(void);
 void remote_end(void);
 
 /*
- * Decides whether a polling loop gives up. The loop calls it after each poll without a result,
- * and sets *@idle to 0 after a poll with a result. Returns true if nothing arrived for
- * REMOTE_SECONDS, or the other process has ended. @idle: number of calls since then; @since: TSC at
- * the first one.
+ * Decides whether a polling loop gives up. The loop calls it after each poll without a result, and
+ * sets *@idle to 0 after a poll with a result. Returns true if nothing arrived for REMOTE_SECONDS,
+ * or the other process has ended. *@idle: number of calls since the last result; *@since: TSC at
+ * the first of these calls.
  */
 bool remote_give_up(uint64_t *idle, uint64_t *since);
 

@@ -65,8 +65,8 @@ double baseline_ring_rate(void *run);
 #define RING_BYTES (2 * RING_SLOTS * RDMA_RING_SLOT + 64)
 int ring_init(struct soft *s, struct rdma_ring_tx *to, struct rdma_ring_rx *from);
 /*
- * Initializes both rdma_rings of a device that link_open() has opened. ring_open() also does so in
- * the second process. Return 0 or -errno.
+ * Initialize both rdma_rings of a device that link_open() has opened: ring_open() those of both
+ * processes, ring_open_peer() those of the second process. Return 0 or -errno.
  */
 int ring_open(struct soft *s);
 int ring_open_peer(struct soft *s);

@@ -28,8 +28,8 @@ bool shared_add_cpu(const char *stat, unsigned int cpu, long hz, struct shared_t
 
 /*
  * Returns the fraction of the @ns nanoseconds between @before and @after in which a thread waited
- * for a CPU or the host took a CPU. Returns 0 if it is too small to affect medians: less than a
- * 20th, or less than 10 ms. Each start of a thread makes such a short wait.
+ * for a CPU or the host took a CPU. Returns 0 if the fraction is too small to affect medians: less
+ * than a 20th, or less than 10 ms. Such short waits also occur whenever a thread starts.
  */
 double shared_part(const struct shared_time *before, const struct shared_time *after, uint64_t ns);
 

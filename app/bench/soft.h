@@ -110,9 +110,9 @@ double soft_write8(void *run);
 
 /*
  * Executes @writes WRITEs of 8 bytes on the first @active QPs, with one outstanding WRITE per QP. A
- * QP posts a WRITE when its previous WRITE has completed. All QPs use one register, so their stores
- * merge. Returns ns per WRITE, or a negative number on an error. Sets *@worst to the maximum number
- * of polls from the post of a WRITE to its completion.
+ * QP posts a WRITE when its previous WRITE has completed. All QPs ring the same doorbell register,
+ * so the device sees only the last of several stores. Returns ns per WRITE, or a negative number on
+ * an error. Sets *@worst to the maximum number of polls from the post of a WRITE to its completion.
  */
 double soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint64_t *worst);
 

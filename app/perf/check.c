@@ -45,7 +45,7 @@ start_qp(struct perf *p, struct perf_qp *q)
 {
 	enum verb verb = p->o.proto->verb;
 
-	/* The first size has the most slots. */
+	/* The layout is that of the first size of the test. Later sizes need fewer slots. */
 	q->slot_hashes = calloc(2 * (size_t)p->layout.slots, sizeof(*q->slot_hashes));
 	if (q->slot_hashes == NULL) {
 		say("--check: no memory for the values to compare");
@@ -96,7 +96,7 @@ check_next_size(struct perf *p)
 {
 	uint32_t i;
 
-	/* Atomics have only one size. So the words in memory keep their values. */
+	/* Atomics have only one size, so these words are hashes and not values of atomics. */
 	for (i = 0; i < p->o.qps; i++)
 		memset(p->qps[i].slot_hashes, 0, 2 * p->layout.slots * sizeof(uint64_t));
 }

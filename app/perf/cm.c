@@ -23,8 +23,8 @@
 #define SLOT      128u /* bytes of a receive, and of the message to send */
 #define EVENTS    8u
 #define AGAIN_MS  100u  /* time before the client tries to connect again */
-#define SLEEP_US  100u  /* without a connection */
-#define RUNS      64u   /* device runs between two polls of the CM */
+#define SLEEP_US  100u  /* sleep between two polls before the first connection is up */
+#define RUNS      64u   /* polls of the device between two polls of the connection manager */
 #define FINISH_MS 5000u /* limit for the peer's reply to the last disconnect */
 
 /* State of a connection. */
@@ -45,18 +45,18 @@ struct perf_cm {
 	struct bb_cm *cm;
 	struct bb_listener *listener;
 	struct cm_link control;
-	struct cm_link *links; /* of the queue pairs of the test; NULL before they exist */
-	uint32_t n_links;      /* number of links that have begun */
+	struct cm_link *links; /* connections of the test's QPs; NULL before the QPs exist */
+	uint32_t n_links;      /* number of connections that were started or accepted */
 	struct bb_pd *pd;
 	struct bb_cq *cq;
-	struct bb_qp *qp; /* queue pair of the messages */
+	struct bb_qp *qp; /* QP that carries the handshake messages */
 	struct bb_mr *mr;
-	uint8_t *mem;          /* RECVS receives and a message to send */
+	uint8_t *mem; /* buffers of RECVS receives, then the buffer of the message to send */
 	uint32_t lens[RECVS];  /* bytes of received messages */
-	uint32_t first, count; /* index of the first unread message; number of these */
+	uint32_t first, count; /* unread messages: index of the first one, number */
 	bool sending, failed;
-	bool said_absent;   /* the client has said that no server listens */
-	uint64_t next_line; /* TSC from which a rejection may be said again */
+	bool said_absent;   /* the client has printed that no server listens */
+	uint64_t next_line; /* TSC from which the next rejection may be printed */
 };
 
 /* ---- Queue pair of the messages */
@@ -123,8 +123,9 @@ take_completions(struct perf_cm *c)
 }
 
 /*
- * Moves a queue pair back to RESET after a failed attempt. RESET drops the receives of the
- * messages, also where the CM has moved the queue pair, so posts them again.
+ * Moves a queue pair back to RESET after a failed attempt to connect. RESET discards the posted
+ * receives, even if the CM has caused it. So this function posts the receives for handshake
+ * messages again.
  */
 static int
 reset(struct perf_cm *c, struct bb_qp *qp)
@@ -176,7 +177,10 @@ param_of(const struct perf *p, struct bb_conn_param *param)
 	}
 }
 
-/* Rejects a connection. Says why, at most once a second, because a peer decides how often. */
+/*
+ * Rejects a connection. Prints the reason at most once a second, because the peers decide how often
+ * they connect.
+ */
 static void
 reject(struct perf *p, struct bb_conn *conn, const char *why)
 {
@@ -191,7 +195,7 @@ reject(struct perf *p, struct bb_conn *conn, const char *why)
 	bb_conn_destroy(conn);
 }
 
-/* Accepts the first connection for the messages, and the next ones for the test. */
+/* Accepts the first connection for the handshake messages, and the later ones for the test. */
 static void
 accept_one(struct perf *p, const struct bb_cm_event *ev)
 {
@@ -225,7 +229,10 @@ accept_one(struct perf *p, const struct bb_cm_event *ev)
 	bb_conn_user_set(ev->conn, link);
 }
 
-/* Returns true if the server may listen, or be reached, later. */
+/*
+ * Returns true if another attempt to connect may succeed: no server listens yet, or the host does
+ * not reply.
+ */
 static bool
 is_absence(const struct bb_cm_event *ev)
 {
@@ -235,7 +242,7 @@ is_absence(const struct bb_cm_event *ev)
 	       (ev->status == -ETIMEDOUT || ev->status == -EHOSTUNREACH);
 }
 
-/* Says why a connection has failed or ended; says only once that no server listens. */
+/* Prints why a connection has failed or ended. Prints only once that no server listens. */
 static void
 say_why(struct perf *p, const struct cm_link *link, const struct bb_cm_event *ev)
 {
@@ -274,7 +281,10 @@ take_event(struct perf *p, const struct bb_cm_event *ev)
 	link->state = link->absent ? CM_NONE : CM_CLOSED;
 	link->conn = NULL;
 	bb_conn_destroy(ev->conn);
-	/* The server goes on listening if a client gives up. */
+	/*
+	 * If the client gives up before the connection is established, the server waits for another
+	 * client.
+	 */
 	if (early && p->server && link == &c->control && reset(c, c->qp) == 0)
 		link->state = CM_NONE;
 }
@@ -338,8 +348,9 @@ resolve(const struct perf *p, struct sockaddr_storage *addr)
 }
 
 /*
- * Connects @qp, and waits until the connection is established. While no server listens, tries
- * again: a server of perftest listens a second time after it has replied.
+ * Connects @qp, and waits until the connection is established. If no server listens, tries again,
+ * because a perftest server listens anew for the connections of the test, a moment after its last
+ * reply.
  */
 static int
 connect_one(struct perf *p, struct cm_link *link, struct bb_qp *qp)

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The sequence of the messages over TCP. The sources are those of perf_msg.h, and for perftest also
- * the main() of each program.
+ * The order of the messages over TCP. It is taken from the sources that perf_msg.h names, and for
+ * perftest also from the main() of each program.
  *
  * pingpong: the client sends its address, the server replies with its address, and the client sends
  * "done". Then TCP is closed. The server is ready to receive before it replies, the client before
@@ -13,13 +13,15 @@
  * - Version, cycle buffer, cache line and MTU.
  * - Latency tests other than SEND: the keys of the first queue pair.
  * - The keys of each queue pair. Then both processes connect.
- * - The keys of each queue pair again. The keys of the first queue pair are exchanged once more,
- *   before that in SEND tests and after it in other tests. This is a barrier.
+ * - SEND tests: the keys of the first queue pair, as a barrier.
+ * - The keys of each queue pair again.
+ * - Tests other than SEND: the keys of the first queue pair, as a barrier.
  * - Between two sizes: see sizes.c.
  * - One-sided bandwidth tests in one direction: keys and a bandwidth report.
  * - All tests except write_lat: the last keys. Then each process sends "done".
- * With --rdma-cm each message is a SEND, and keys are binary. A barrier before and one after the
- * connections of the test, right after the MTU, are keys, too. There is no "done".
+ * With --rdma-cm each message is a SEND, its keys are binary, and there is no "done". Then two more
+ * exchanges follow the MTU, one before and one after the connections of the test are established.
+ * They exchange keys that are all 0, as a barrier.
  */
 #include "perf.h"
 
@@ -178,8 +180,9 @@ exchange_keys(struct perf *p, uint32_t i, bool again, const char *what)
 	if (why != NULL)
 		return print_invalid(p, "keys", why);
 	/*
-	 * If the peer has fewer queue pairs than this process, it already repeats the keys of its
-	 * first one. If the peer has more, it still sends new keys.
+	 * Without @again, a peer with fewer queue pairs than this process already repeats the keys
+	 * of its first one. With @again, a peer with more queue pairs still sends the keys of
+	 * another one.
 	 */
 	if (again ? keys_equal(&keys, &q->peer) : i == 0 || !keys_equal(&keys, &p->qps[0].peer)) {
 		q->peer = keys;
@@ -196,7 +199,10 @@ perftest_sync(struct perf *p, const char *what)
 	return exchange_keys(p, 0, true, what);
 }
 
-/* Exchanges keys of --rdma-cm that say nothing: both ends have come to the same point. */
+/*
+ * Exchanges keys that are all 0 with --rdma-cm: a barrier, which only shows that both ends have
+ * come to this point.
+ */
 static int
 barrier(struct perf *p)
 {

@@ -315,8 +315,9 @@ check_together(struct options *o, int type)
 static const char short_options[] = "P:d:s:n:abD:q:Rm:g:x:p:h";
 
 /*
- * Handles an invalid option. Parses the other arguments only to find the server's address and port:
- * the server already waits for this client, which then connects and reports the error.
+ * Handles an invalid option. Parses the other arguments only to find the server's address and port.
+ * A server may already wait for this client, and main() then connects to it and closes the
+ * connection, so that the server stops waiting.
  */
 static int
 refused(struct options *o, int argc, char **argv)

@@ -78,7 +78,7 @@ struct window {
 	enum window_state state;
 	uint64_t until; /* TSC at which the state ends */
 	uint64_t count; /* messages completed before the measured part of the time began */
-	bool cut;       /* the peer ended first */
+	bool cut;       /* the peer ended the test before --duration was over */
 };
 
 struct figures {
@@ -142,7 +142,7 @@ struct perf {
 	uint32_t mtu, cycle, line;
 	/*
 	 * distance in bytes from one receive slot to the next, and number of the receive slots;
-	 * slot 0 is at the start of the half "in" (see above)
+	 * slot 0 is at the start of the half "in" of a queue pair's memory
 	 */
 	uint32_t recv_step, recv_slots;
 	uint32_t rq_depth;     /* depth of a receive queue: number of receive slots for the smallest
@@ -156,7 +156,7 @@ struct perf {
 		peer_version; /* version of perftest in hundredths; 0 if the peer is not perftest */
 	int fd;               /* socket of the TCP connection; -1 if there is none */
 	struct perf_cm *cm;   /* with --rdma-cm instead of TCP; else NULL */
-	/* State of perf_idle(): */
+	/* Fields that perf_idle() and perf_overdue() use. */
 	uint32_t spins;
 	uint64_t last_progress; /* TSC of the last message or completion */
 	uint64_t limit;       /* TSC cycles without activity after which the peer counts as lost */
@@ -201,7 +201,10 @@ uint64_t perf_served(struct perf *p);
 /* Returns true if the peer has been silent for --silence seconds. */
 bool perf_overdue(struct perf *p);
 
-/* peer.c: the connection of the messages, by tcp.c or cm.c. See there. */
+/*
+ * peer.c: the connection that carries the handshake messages. These functions call those of tcp.c
+ * or, with --rdma-cm, of cm.c.
+ */
 int peer_open(struct perf *p);
 int peer_write(struct perf *p, const void *buf, size_t len);
 int peer_read(struct perf *p, void *buf, size_t len, const char *what);
@@ -295,10 +298,10 @@ void perf_linger(struct perf *p, double seconds);
 /* post.c */
 /*
  * Posts message number q->posted. It goes from its slot to the same slot at the peer. bb_qp_ring()
- * must follow. @return 0; -EAGAIN if the queue is full; -1.
+ * must follow. @return 0; -EAGAIN if the queue is full; -1 after printing another error.
  */
 int perf_post(struct perf *p, struct perf_qp *q, bool signaled);
-/* Posts receives on all queue pairs, never more than there are messages. */
+/* Posts receives on all queue pairs, at most one for each expected message. */
 int perf_post_recvs(struct perf *p);
 /*
  * Polls completions and adds them to p->done and p->recv_done. With --check also checks received
@@ -306,8 +309,8 @@ int perf_post_recvs(struct perf *p);
  */
 int perf_step(struct perf *p);
 /*
- * Polls until the numbers of completed requests and receives have reached @done and @received, or
- * the time is over.
+ * Polls until at least @done requests and @received receives have completed in all, or the time of
+ * --duration is over.
  */
 int perf_wait(struct perf *p, uint64_t done, uint64_t received);
 
@@ -356,7 +359,8 @@ void report_size(const struct perf *p, const struct size_result *s);
 void report_result(const struct perf *p);
 void report_figures(const struct perf *p, struct figures *f);
 /*
- * One MiB/s in the unit of the tables and of the peer's reports: 1, or in Gb/s with --report-gbits.
+ * Returns the factor from MiB/s to the unit of the tables and of the peer's reports: 1, or with
+ * --report-gbits the Gb/s of one MiB/s.
  */
 double report_unit(const struct perf *p);
 int json_open(const char *path);

@@ -38,8 +38,8 @@ const char *msg_done_decode(const uint8_t *msg, size_t len);
 #define MSG_VERSION     16u
 #define MSG_VERSION_OWN 606u /* version that bb_perf sends, in hundredths: 6.06 */
 /*
- * Smallest supported version of a peer. perftest 4.4 has it. perftest 6.06 rejects older peers as
- * well.
+ * Smallest version of a peer that bb_perf supports, in hundredths: 5.70, which perftest 4.4 sends.
+ * perftest 6.06 rejects older peers as well.
  */
 #define MSG_VERSION_MIN 570u
 

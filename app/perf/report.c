@@ -74,7 +74,7 @@ report_figures(const struct perf *p, struct figures *f)
 		f->bandwidth = true;
 		f->rate = (double)r->messages / seconds / 1e6;
 		f->average = (double)r->messages / seconds * mib;
-		/* Only an end that sends --iters messages knows when they were posted. */
+		/* The peak is unknown at an end that sends nothing, and with --duration. */
 		if (r->peak_messages > 0)
 			f->peak = RTE_MAX(f->average, (double)r->peak_messages * mib *
 							      (double)p->tsc_hz /

@@ -138,7 +138,7 @@ run_send_lat(struct perf *p)
 {
 	uint64_t n = p->o.iters, seen = 0;
 
-	/* The time begins at the first received message (received()). */
+	/* With --duration the time starts when the first message is received (received()). */
 	while ((p->posted < n || seen < n) && !window_over(p)) {
 		if (seen < n && !(p->posted == 0 && is_client(p))) {
 			if (perf_wait(p, 0, seen + 1) != 0)

@@ -99,8 +99,8 @@ find_port(struct perf *p)
 }
 
 /*
- * Waits until the port is active. The link of some ports, such as memif, comes up only with the
- * peer's.
+ * Waits until the port is active. Some ports, such as a memif, have no link until the peer has
+ * opened its port too.
  */
 static int
 wait_for_port(struct perf *p)

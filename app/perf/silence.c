@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The time in which nothing came from the peer: --silence. */
+/* --silence: detects that nothing has come from the peer for a while. */
 #include <rte_cycles.h>
 
 #include "perf.h"

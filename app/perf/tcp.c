@@ -23,8 +23,8 @@
 #define DECLINE_MS 1000
 
 /*
- * Runs the device once while the caller waits for @events of @fd. Without a connected QP it also
- * sleeps, at most 1 ms, until TCP has an event.
+ * Runs the device while the caller waits for @events of @fd. Before a QP is connected, also sleeps
+ * until TCP has an event, at most 1 ms.
  */
 static int
 run_device(struct perf *p, int fd, short events)

@@ -125,7 +125,10 @@ spec_make(struct session *s, const struct faults *set, char *spec, size_t size)
 	for (i = 0; i < FAULTS; i++)
 		for (dir = 0; dir < FAULT_DIRECTIONS; dir++)
 			packets |= kinds[i].packets && set->value[dir][i][0] != '\0';
-	/* Adds wire=1 on the loop port, which has packets only with this option. */
+	/*
+	 * Packet faults need packets. Without port= and shm= the QPs of a device exchange packets
+	 * only with wire=1, so adds wire=1.
+	 */
 	len = (size_t)snprintf(spec, size, "%s%s", base,
 			       packets && strstr(base, "wire=") == NULL &&
 					       strstr(base, "port=") == NULL &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Limits of the flows of a test, and the number of operations that they have completed. */
+/* Sets how many operations each flow of a test may post, and counts the completed operations. */
 #include "testrdma.h"
 
 uint64_t

@@ -55,8 +55,9 @@ schedule_count(const struct schedule *s, uint64_t now)
 	if (now < s->start)
 		return 0;
 	/*
-	 * Operation k is due if k * step >> SHIFT <= now - start. This is true if k * step is less
-	 * than the dividend below. n is the number of such k.
+	 * Operation k is due if (k * step) >> RATE_SHIFT is at most now - start. This holds if k *
+	 * step is less than (now - start + 1) << RATE_SHIFT. n is how many values of k, from 0,
+	 * fulfil this.
 	 */
 	n = (uint64_t)(((((unsigned __int128)(now - s->start) + 1) << RATE_SHIFT) - 1) / s->step) +
 	    1;

@@ -170,7 +170,7 @@ int responder_create(struct tester *server, const struct remote_hello *hello, ui
 		     struct bb_mr *mr, struct responder **out);
 /* Returns the responder's queue pair, which the caller connects. */
 struct bb_qp *responder_qp(struct responder *responder);
-/* Returns the test with the responder's completion queues and memory. */
+/* Returns the tester (state of a test) that has the responder's completion queues and memory. */
 const struct tester *responder_tester(const struct responder *responder);
 /* Executes pending work of the responder's test. @return true if there was any. */
 bool responder_poll(struct responder *responder);

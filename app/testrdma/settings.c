@@ -47,8 +47,8 @@ settings_init(void)
 }
 
 /*
- * Sets the log level of Bluebell, or of the types of a pattern before a colon. Raises EAL's global
- * level if it hides the level.
+ * Sets the log level of Bluebell or, if @value is PATTERN:LEVEL, of the log types that match
+ * PATTERN. Raises EAL's global log level if that would suppress messages of this level.
  */
 static void
 log_level_set(struct session *s, const char *value)

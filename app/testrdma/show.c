@@ -77,7 +77,10 @@ show_since(struct session *s, FILE *out)
 		serve_interval(s->run.server, out, seconds);
 	} else {
 		runner_totals(&s->run, &totals);
-		/* test_finish() has counted the latencies of a test that has ended. */
+		/*
+		 * Adds only latencies of a running test, because test_finish() has added those of
+		 * each finished test.
+		 */
 		if (s->run.running && runner_latency(&s->run, &lat))
 			interval_latencies(&lat);
 		interval_line(out, totals.ops - s->last_shown.ops, seconds,

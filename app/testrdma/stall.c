@@ -8,7 +8,7 @@
 #define STOP_SECONDS   1  /* seconds that outstanding operations get to complete after a stop */
 
 /*
- * Numbers of fatal events of devices, and of CQs, that all threads have read since the program
+ * How many fatal events of devices, and how many of CQs, all threads have read since the program
  * began. Accessed with __atomic.
  */
 static uint32_t dead_devices, dead_cqs;

@@ -227,7 +227,7 @@ struct tester {
 			     */
 	struct test *test;  /* current test */
 	uint32_t test_no, ntests;
-	uint64_t started; /* TSC */
+	uint64_t started; /* TSC at the start of the run */
 	uint64_t tsc_hz;
 	uint64_t errors, verified; /* sums over all tests */
 	uint32_t passed, failed;

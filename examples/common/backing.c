@@ -167,8 +167,8 @@ void
 backing_shrink(struct backing *b, const struct backing_attr *attr, uint64_t size)
 {
 	if (ftruncate(b->fd, (off_t)size) != 0)
-		say("%s is now longer than %" PRIu64 " bytes, and keeps that size: %s", attr->path,
-		    size, strerror(errno));
+		say("%s cannot be made %" PRIu64 " bytes long again, and stays longer: %s",
+		    attr->path, size, strerror(errno));
 	b->capacity = size - size % b->block;
 }
 

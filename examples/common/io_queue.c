@@ -64,8 +64,8 @@ open_ring(struct io_queue *q, void *mem, size_t len)
 
 	rc = init_ring(q);
 	if (rc == -ENOSYS || rc == -EPERM) {
-		say("the kernel refuses io_uring here: %s (containers often do, and "
-		    "kernel.io_uring_disabled): give --io sync, which uses blocking system calls",
+		say("the kernel refuses io_uring here: %s; many containers forbid it, and the sysctl "
+		    "kernel.io_uring_disabled does: give --io sync, which uses blocking system calls",
 		    strerror(-rc));
 		return rc;
 	}
@@ -198,7 +198,7 @@ mode_of(const struct io_queue *q, const struct request *r)
 static void
 queue(struct io_queue *q, struct request *r)
 {
-	uint32_t len = (uint32_t)r->left; /* of a transfer */
+	uint32_t len = (uint32_t)r->left; /* for reads and writes */
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
 	int fd = q->fixed_file ? 0 : q->b->fd;
 

@@ -93,7 +93,7 @@ rdma_ring_tx_wait(struct rdma_ring_tx *tx)
 	int rc;
 
 	if (tx->error == 0 && tx->head != tx->posted) {
-		/* Changes stop, unless the credit is used up. */
+		/* This post raises tx->stop if the credit allows more messages. */
 		rc = rdma_ring_tx_post(tx);
 		if (rc != 0)
 			return rc;

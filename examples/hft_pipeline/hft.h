@@ -76,10 +76,10 @@ struct worker;
 struct end {
 	bool used, producer, listens;
 	bool up;              /* the link is connected, so the ring can be used */
-	bool ended;           /* this end has disconnected the link */
+	bool ended;           /* this end has called bb_conn_disconnect() */
 	bool report_received; /* the previous stage's report has arrived, and no message follows it
 			       */
-	bool disconnected;    /* the link is disconnected */
+	bool disconnected;    /* the connection manager has reported the end of the connection */
 	uint32_t link;
 	uint64_t next_try; /* TSC before which the connecting end must not try to connect */
 	struct bb_qp *qp;

@@ -60,7 +60,10 @@ latency_print(const char *what, const struct hist *h)
 	printf("  max %s\n", time_text(text, latency_ns(h->max)));
 }
 
-/* Returns the smallest nanoseconds of row @row. Rows begin at 2^n and 1.5 * 2^n. */
+/*
+ * Returns the lower bound of row @row of the printed histogram, in ns. Rows begin at 2^n and 1.5 *
+ * 2^n ns.
+ */
 static double
 row_from(uint32_t row)
 {

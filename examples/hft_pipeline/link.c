@@ -145,7 +145,7 @@ links_open(struct worker *p)
 	if (rc == 0)
 		rc = bb_pd_alloc(p->dev, &p->pd);
 	p->target_progress = rc == 0 && dev.target_progress;
-	/* Some devices of the verbs driver take less, down to one message. */
+	/* Some devices of the verbs driver allow less inline data, down to one message. */
 	p->max_inline = rc == 0 ? RTE_MIN(dev.max_inline, RDMA_RING_INLINE) : 0;
 	bb_cq_attr_init(&cq);
 	cq.depth = LINKS * SQ_DEPTH;

@@ -52,8 +52,8 @@ judge(struct risk_stage *s, const union hft_msg *o)
 	if (o->order.shares > s->p.max_shares)
 		return RISK_SHARES;
 	/*
-	 * off is the distance from the opposite best price, which is twice the distance from the
-	 * middle price.
+	 * An order has the best price of the opposite side, so off is the spread, and half of it is
+	 * the distance of the price from the middle price.
 	 */
 	if (off / 2 > s->p.collar)
 		return RISK_COLLAR;

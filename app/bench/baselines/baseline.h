@@ -36,8 +36,8 @@ enum baseline_signal {
 };
 
 /*
- * Mask for the number of a WRITE: WRITE i copies 8 bytes from src + 8 * (i % 512) to the same
- * offset from raddr.
+ * Bits of a WRITE's index that select its 8 bytes: WRITE i copies the bytes at src + 8 * (i % 512)
+ * to the same offset from raddr.
  */
 #define BASELINE_SPREAD 511u
 
@@ -98,10 +98,13 @@ void baseline_null_run(void *dev);
 /* Completes each posted receive as if a SEND of 0 bytes had arrived; the CQE has no data. */
 void baseline_null_recv(struct baseline_dev *dev);
 void baseline_ideal_run(void *dev);
-/* Runs the ideal device (struct baseline_dev) in baseline_ideal_run() until stop is set. */
+/*
+ * Thread function: executes WRITEs with baseline_ideal_run() until @dev's field stop is set. @dev
+ * is a struct baseline_dev.
+ */
 void *baseline_ideal_thread(void *dev);
 /*
- * Runs an ideal device (struct baseline_dev) until stop is set. The device gets each WQE from its
+ * Thread function like baseline_ideal_thread(), but takes each WQE from the 64-byte doorbell
  * register instead of the send queue. A WQE and its data fill one cache line.
  */
 void *baseline_register_thread(void *dev);

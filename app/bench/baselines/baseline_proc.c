@@ -61,7 +61,7 @@ baseline_mapped_latency(void *run)
 	}
 	if (remote_wait(&msg) != 0)
 		return -1;
-	/* The second process has sent back the data that it received. */
+	/* Checks that the second process has received the data and sent it back unchanged. */
 	return memcmp(remote_shared->pong, data, r->size - 8) == 0 ? t.ns : -1;
 }
 

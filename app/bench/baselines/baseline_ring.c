@@ -144,7 +144,10 @@ baseline_ring_rate(void *run)
 
 	if (make_rings() != 0 || remote_send(&msg) != 0)
 		return -1;
-	/* The second process takes the first message when it runs. */
+	/*
+	 * Exchanges one message before the timed part, so that the second process runs when the
+	 * time starts.
+	 */
 	rc = put_all(ring_at(TO_PEER), 0, 1, 1);
 	if (rc == 0)
 		rc = take_all(ring_at(FROM_PEER), 0, 1, 1);

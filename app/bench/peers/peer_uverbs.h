@@ -7,8 +7,8 @@
 #include "uverbs_cmd.h"
 
 /*
- * A function that replaces the default responses. The default ones suffice to create a QP and post
- * to it.
+ * Plays the kernel: replaces responses to uverbs commands. The default responses suffice to create
+ * a QP and post to it.
  */
 struct uverbs_kernel {
 	/* Executes a command. Returns 0 or an errno; ENOSYS selects the default response. */

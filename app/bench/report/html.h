@@ -12,7 +12,10 @@
 
 #define HTML_MAX_LINES 24
 
-/* Type of a line. Lines of baselines are dashed, lines of peers dotted. */
+/*
+ * Type of a line in a plot. Baselines have dashed lines. Other transports and libraries (HTML_PEER)
+ * have dotted lines.
+ */
 enum html_kind {
 	HTML_BLUEBELL,
 	HTML_BASELINE,

@@ -23,9 +23,9 @@
 struct pmd {
 	const char *name;
 	/*
-	 * last characters of two ethdev names: raw for the ethdev of raw packets, dev for the
-	 * ethdev of the device. Each PMD needs names of its own, because an ethdev stays until its
-	 * process ends
+	 * last character of the names of two ethdevs: raw for the one that carries raw packets, dev
+	 * for the one that the RDMA device uses. Each PMD uses other characters, because the
+	 * ethdevs of the previous PMD still exist
 	 */
 	char raw, dev;
 	bool makes_if; /* true if the PMD creates its interface */
@@ -96,8 +96,8 @@ compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
 }
 
 /*
- * Creates the second process's ethdev. A tap copies its own MAC to its interface when it starts, so
- * one of the two MACs must be changed.
+ * Creates the second process's ethdev. If the PMD is tap, first changes the MAC of the interface: a
+ * tap port gives its own MAC to the interface, and both ends of the link need different MACs.
  */
 static int
 make_peer_port(const void *arg)

@@ -123,8 +123,9 @@ large(struct soft *s, struct raw *raw)
 		uint32_t size, window;
 	} points[] = {
 		/*
-		 * Posts more WRITEs than the device keeps outstanding. The baseline does the same:
-		 * it sends more packets without credit than a ring holds.
+		 * Each window exceeds the number of WRITEs that the device keeps in flight, so the
+		 * device always has the next WRITE. The baseline's window, 2^20 packets, exceeds
+		 * its ring too.
 		 */
 		{"wire/write/4KiB", 4096, 128},
 		{"wire/write/64KiB", 65536, 32},

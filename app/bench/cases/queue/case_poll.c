@@ -8,7 +8,10 @@
 #include "rig.h"
 
 enum {
-	/* number of CQEs that are written at a time; they complete blocks 0 to FILL - 1 */
+	/*
+	 * number of CQEs that the writer thread writes at a time; they complete the WQEs in blocks
+	 * 0 to FILL - 1
+	 */
 	FILL = (1 << RIG_LOG_CQES) / 2,
 };
 

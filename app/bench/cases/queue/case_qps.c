@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Measures many queue pairs: 10,000 in RTS, each of which has transferred data that was checked. In
- * the first case, only one of them is active, compared with a device that has only one pair. In the
- * second case, some of them ring one doorbell register between two polls. In the third case, 1,000
- * are active in turn with the same register. That also measures how many polls of the device a WQE
- * waits for.
+ * Measures a device with 10,000 queue pairs in RTS. First, each of them transfers data, which is
+ * checked. Then there are three cases. In the first, only one queue pair is active; the baseline is
+ * a device that has only one pair. In the second, several queue pairs ring the same doorbell
+ * register between two polls of the device. In the third, 1,000 queue pairs have one WRITE
+ * outstanding each. This case also measures how many polls of the device a WRITE waits for.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -110,7 +110,10 @@ one_active(struct soft *one, struct soft *all)
 	}
 }
 
-/* A few QPs of many ring between two polls, compared with one QP that rings. */
+/*
+ * Measures rounds in which a few of the device's many QPs ring the doorbell between two polls. The
+ * baseline are rounds in which one of these QPs rings it.
+ */
 static void
 some_active(struct soft *s)
 {

@@ -124,8 +124,8 @@ one_active(void *arg)
 }
 
 /*
- * Returns true if @side has written its data. Baseline and Bluebell write the same data to the same
- * addresses.
+ * Runs @side, a measurement of the baseline or of Bluebell, and returns true if its WRITEs have
+ * copied the data.
  */
 static bool
 written(struct soft *s, uint32_t n, measure_fn side, void *arg)
