@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * BAR 0: the initialization segment, of big-endian dwords, pages of doorbell registers, and device
- * memory. The MSI-X table lies between the first two; QEMU emulates it, so that no access to it
- * arrives here.
+ * BAR 0 has the initialization segment (big-endian dwords), the MSI-X table, pages of doorbell
+ * registers, and device memory. QEMU emulates the MSI-X table, so accesses to the table do not
+ * arrive here.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -89,7 +89,7 @@ write_cmdq_low(struct hca *h, uint32_t v)
 	uint32_t state = v >> 8 & 7, high = h->cmdq.high;
 
 	if (state == HCA_NIC_RESET) {
-		HCA_LOG(NOTICE, "reset by the driver");
+		HCA_LOG(NOTICE, "the driver has reset the device");
 		hca_reset(h);
 		h->nic_state = HCA_NIC_DISABLED;
 		return;
@@ -99,7 +99,7 @@ write_cmdq_low(struct hca *h, uint32_t v)
 		return;
 	}
 	if (state == HCA_NIC_FULL && h->health != HCA_HEALTH_OK) {
-		HCA_LOG(NOTICE, "reset: the driver loads again after the fatal state");
+		HCA_LOG(NOTICE, "device reset: the driver has reloaded after a fatal state");
 		hca_reset(h);
 		h->cmdq.high = high;
 	}
@@ -139,7 +139,7 @@ dm_at(struct hca *h, uint64_t off, uint32_t len, const char *what)
 	if (dm == NULL)
 		HCA_LOG(WARNING,
 			"%s of %u bytes at 0x%" PRIx64
-			" of BAR 0: they are not device memory of one allocation",
+			" of BAR 0: not inside one allocation of device memory",
 			what, len, off);
 	return dm;
 }
@@ -176,7 +176,7 @@ hca_bf_flush(struct hca *h)
 		return;
 	bf->len = 0;
 	/*
-	 * If a part of the copy is missing, passes on only its first 8 bytes, as a doorbell. The
+	 * If a part of the WQE's copy is missing, use only its first 8 bytes, as a doorbell. The
 	 * device then reads the WQE from the queue in memory.
 	 */
 	if (len % BLOCK != 0 || len < (bf->data[7] & 0x3fu) * 16u)

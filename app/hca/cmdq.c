@@ -199,7 +199,7 @@ execute(struct hca *h, uint32_t index)
 
 	at = guest_at(&h->guest, addr, sizeof(e), true);
 	if (at == NULL) {
-		HCA_LOG(ERR, "command queue: the guest's address 0x%llx is not RAM",
+		HCA_LOG(ERR, "command queue: the guest address of the queue, 0x%llx, is not RAM",
 			(unsigned long long)h->cmdq.addr);
 		hca_fatal(h, HCA_HEALTH_FETCH_PCI);
 		return;

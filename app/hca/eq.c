@@ -26,7 +26,8 @@ fire(struct hca *h, uint32_t eqn)
 	eq->armed = false;
 	hca_count(&h->stats.interrupts);
 	if (!vfu_irq(&h->vfu, eq->vector))
-		HCA_LOG(INFO, "EQ %u: the guest has masked vector %u", eqn, eq->vector);
+		HCA_LOG(INFO, "EQ %u: no interrupt: the guest has masked vector %u", eqn,
+			eq->vector);
 }
 
 void
@@ -42,7 +43,8 @@ hca_eq_post(struct hca *h, uint32_t eqn, uint8_t type, uint8_t sub, const void *
 		return;
 	size = 1u << eq->log_size;
 	if (eq->pi - eq->ci >= size) {
-		HCA_LOG(ERR, "EQ %u: overrun: the guest has %u entries to consume", eqn, size);
+		HCA_LOG(ERR, "EQ %u: overrun: the guest has not consumed any of its %u entries",
+			eqn, size);
 		hca_fatal(h, HCA_HEALTH_EQ_OVERRUN);
 		return;
 	}

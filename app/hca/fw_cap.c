@@ -80,10 +80,15 @@ static const struct cap eth_caps[] = {
 };
 
 static const struct cap net_caps[] = {
-	{BB_PRM_NET_CAP_CSUM_CAP, 1},        {BB_PRM_NET_CAP_VLAN_CAP, 1},
-	{BB_PRM_NET_CAP_WQE_VLAN_INSERT, 1}, {BB_PRM_NET_CAP_SELF_LB_EN_MODIFIABLE, 1},
-	{BB_PRM_NET_CAP_MAX_LSO_CAP, 16},    {BB_PRM_NET_CAP_WQE_INLINE_MODE, 2}, /* not required */
-	{BB_PRM_NET_CAP_RSS_IND_TBL_CAP, 8}, {BB_PRM_NET_CAP_CQE_CHECKSUM_FULL, 1},
+	{BB_PRM_NET_CAP_CSUM_CAP, 1},
+	{BB_PRM_NET_CAP_VLAN_CAP, 1},
+	{BB_PRM_NET_CAP_WQE_VLAN_INSERT, 1},
+	{BB_PRM_NET_CAP_SELF_LB_EN_MODIFIABLE, 1},
+	/* WQE_INLINE_MODE 2: a WQE needs no inline headers. */
+	{BB_PRM_NET_CAP_MAX_LSO_CAP, 16},
+	{BB_PRM_NET_CAP_WQE_INLINE_MODE, 2},
+	{BB_PRM_NET_CAP_RSS_IND_TBL_CAP, 8},
+	{BB_PRM_NET_CAP_CQE_CHECKSUM_FULL, 1},
 };
 
 static const struct cap flow_caps[] = {

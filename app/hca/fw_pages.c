@@ -111,7 +111,7 @@ fw_manage_pages(struct fw_cmd *c)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "pages of another function");
 	switch (c->op_mod) {
 	case PAGES_CANT_GIVE:
-		HCA_LOG(WARNING, "the driver cannot give pages");
+		HCA_LOG(WARNING, "MANAGE_PAGES: the driver has no pages for the firmware");
 		return BB_PRM_STAT_OK;
 	case PAGES_GIVE:
 		return give_pages(c, n);

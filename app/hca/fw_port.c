@@ -217,7 +217,7 @@ reg_pmtu(struct hca *h, uint8_t *r)
 	uint32_t mtu = h->o.eth ? ETH_MTU : port_of(h).active_mtu, frame;
 	uint8_t mac[6];
 
-	/* Of an Ethernet port it is the length of a frame (Linux mlx5e: MLX5E_HW2SW_MTU()). */
+	/* The MTU of an Ethernet port is the length of a frame (Linux mlx5e: MLX5E_HW2SW_MTU()). */
 	if (h->o.eth && front_ethernet_port(h->front, mac, &frame))
 		mtu = frame + ETH_CRC;
 	bb_prm_set(r, BB_PRM_PMTU_MAX_MTU, mtu);

@@ -139,7 +139,9 @@ window_fill(struct guest *g, struct guest_window *w, bool all)
 		run = run_length(g, w, i, &m);
 		runs++;
 		if (run == 0 && all) {
-			HCA_LOG(ERR, "guest page 0x%" PRIx64 " of 2^%u bytes is not writable RAM",
+			HCA_LOG(ERR,
+				"cannot map guest page 0x%" PRIx64
+				" of 2^%u bytes: it is not writable RAM",
 				w->pa[i], w->log_sz);
 			return false;
 		}

@@ -47,8 +47,8 @@ struct guest {
 	struct guest_window *windows[GUEST_WINDOW_LISTS];
 	uint32_t runs, max_runs; /* runs: number of mappings of this process that all windows
 				    (ranges of guest pages) need; max_runs: its limit */
-	bool blocked;            /* guest_block() */
-	struct guest *next;      /* list of guest_catch_sigbus() */
+	bool blocked;            /* set by guest_block() */
+	struct guest *next;      /* next in the list for the SIGBUS handler */
 };
 
 /* Initializes @g without mappings. */
@@ -90,7 +90,7 @@ void guest_window_free(struct guest *g, void *window);
 
 /* Installs the SIGBUS handler for all guests that guest_init() initialized. Call it once. */
 void guest_catch_sigbus(void);
-/* Returns the number of pages that the handler has replaced since the start. */
+/* Returns the number of pages that the SIGBUS handler has replaced since the program started. */
 unsigned int guest_lost_pages(void);
 
 #endif

@@ -10,10 +10,10 @@
 #include "mlx5_cmd.h"
 
 /*
- * Time after which 8 bytes of a register count as a doorbell, if the client has sent nothing more.
- * A copy of a WQE begins with the same 8 bytes, so the order of stores cannot distinguish the two.
- * After more than 8 bytes the register has a copy, which waits for its other stores without a
- * limit. The next store to another register, or to the start of the copy's register, ends the copy.
+ * An 8-byte store to a register is a doorbell if the client sends nothing more for this time. A
+ * BlueFlame copy of a WQE begins with the same 8 bytes, so only the time distinguishes the two. A
+ * copy of more than 8 bytes waits for its other stores without a time limit. A store to another
+ * register, or to the start of the same register, ends the copy.
  */
 #define BF_WAIT_NS    500000u
 #define DOORBELL_SIZE 8u
@@ -197,7 +197,10 @@ hca_poll(struct hca *h)
 {
 	int ms;
 
-	/* If this process was stopped, the next store may have arrived long ago. */
+	/*
+	 * The time does not count while input is unread: the next store may already be in the
+	 * socket.
+	 */
 	if (h->bf.len == DOORBELL_SIZE && hca_now() - h->bf.since >= BF_WAIT_NS &&
 	    !vfu_has_input(&h->vfu))
 		hca_bf_flush(h);

@@ -95,8 +95,9 @@ hca_is_master(const struct hca *h)
 }
 
 /*
- * A function that is not a bus master issues no memory requests (PCI Express Base 3.0, 7.5.1.1). So
- * Linux clears the bit before another kernel starts (pci-driver.c, pci_device_shutdown()).
+ * A function that is not a bus master issues no memory requests (PCI Express Base 3.0, 7.5.1.1).
+ * Linux clears the bus master bit before kexec starts another kernel (pci-driver.c,
+ * pci_device_shutdown()).
  */
 void
 hca_update_dma(struct hca *h)

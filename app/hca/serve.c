@@ -179,8 +179,8 @@ hca_serve(struct hca *h, const struct function *f, unsigned int n)
 		for (i = 0; i < n; i++) {
 			hca_log_function(n > 1 ? f[i].name : NULL);
 			/*
-			 * When a client has left, the next client, which may be waiting already,
-			 * can connect.
+			 * Messages first: if the client has left, a client that waits at the socket
+			 * can then be accepted.
 			 */
 			if (p[2 * i + 1].fd >= 0 && p[2 * i + 1].revents != 0)
 				receive(&h[i]);

@@ -162,8 +162,7 @@ receive_some(struct vfu *v, uint32_t want)
 		       : errno == ECONNRESET             ? -EPIPE
 							 : -errno;
 	if (!take_fds(v, &mh)) {
-		HCA_LOG(ERR, "vfio-user: a message with more than %u file descriptors",
-			VFU_MAX_FDS);
+		HCA_LOG(ERR, "vfio-user: a message has more than %u file descriptors", VFU_MAX_FDS);
 		return -EPROTO;
 	}
 	if (n == 0)

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Which messages establish connections, and the addresses that belong to them. Over TCP these are
- * addresses of the host. The messages of librdmacm (BB_CM_RDMA) use addresses of the device.
+ * Chooses the protocol that establishes connections, and the addresses of endpoints. With TCP they
+ * are addresses of the host. With the messages of librdmacm (BB_CM_RDMA) they are addresses of the
+ * device.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -77,7 +78,7 @@ matches(const struct sockaddr_storage *addr, uint32_t format)
 	       !IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
 }
 
-/* Finds the first option ip= of that format. */
+/* Finds the first option ip= whose address has the format @format. */
 static bool
 soft_address(const char *device, uint32_t format, struct sockaddr_storage *addr)
 {
@@ -91,7 +92,9 @@ soft_address(const char *device, uint32_t format, struct sockaddr_storage *addr)
 	return false;
 }
 
-/* Finds the first GID of that format of a device of the kernel (sysfs-class-infiniband). */
+/*
+ * Finds the first GID with the address format @format of a kernel device (sysfs-class-infiniband).
+ */
 static bool
 kernel_address(const char *device, uint32_t format, struct sockaddr_storage *addr)
 {
@@ -178,12 +181,15 @@ fab_cm_unpack(const struct fab_dev *d, const struct bb_cm_event *ev, size_t *len
 	const uint8_t *bytes = ev->private_data;
 
 	*len = ev->private_len;
-	/* The CM rejects some requests itself, with a text of its own. */
+	/*
+	 * The CM rejects some requests itself. Its private data are a text that is not from the
+	 * peer.
+	 */
 	if (ev->type == BB_CM_REJECTED && ev->reason != BB_REJECT_CONSUMER)
 		*len = 0;
 	if (!d->rdma || *len == 0)
 		return bytes;
-	/* The peer may send any number. */
+	/* The peer may send a length that exceeds the data. */
 	*len = bytes[0] < *len ? bytes[0] : *len - 1;
 	return bytes + 1;
 }

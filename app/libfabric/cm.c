@@ -129,7 +129,10 @@ fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *ev)
 	switch (ev->type) {
 	case BB_CM_ESTABLISHED:
 		ep->connected = true;
-		/* Only the connecting side gets data: those of fi_accept(). */
+		/*
+		 * Only the connecting side gets private data: the data that the peer gave to
+		 * fi_accept().
+		 */
 		fab_eq_add(ep->eq, FI_CONNECTED, 0, fid, NULL, data, ep->connecting ? len : 0);
 		if (ep->broken)
 			fab_ep_broken(ep);

@@ -96,7 +96,8 @@ cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	const int64_t end = fab_deadline(timeout);
 	const struct timespec nap = {.tv_nsec = 50000};
 	/*
-	 * Reads the count without a poll. So a failure that a later poll finds counts as a new one.
+	 * Read the count of errors without a poll, so that a failure found by the polls below
+	 * counts as a new one.
 	 */
 	const uint64_t errors = __atomic_load_n(&cntr_of(fid)->errors, __ATOMIC_RELAXED);
 

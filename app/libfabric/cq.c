@@ -11,7 +11,7 @@
 /* Depth of a CQ on a device that cannot resize it. */
 #define FIXED_DEPTH 32768u
 
-static uint64_t last_id; /* of CQs */
+static uint64_t last_id; /* id of the CQ that was opened last */
 
 static struct fab_cq *
 cq_of(struct fid_cq *fid)
@@ -143,7 +143,7 @@ fab_cq_reserve(struct fab_cq *cq, uint32_t entries)
 	return ret;
 }
 
-/* Writes one entry in the format of the CQ, and returns the place of the next one. */
+/* Writes one entry in the format of the CQ, and returns the address of the next entry. */
 static void *
 put(const struct fab_cq *cq, void *buf, const struct fab_comp *comp)
 {

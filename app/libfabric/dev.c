@@ -217,9 +217,10 @@ in_parent(void)
 }
 
 /*
- * Leaves the parent's objects alone: posts of the child fail, its reads find nothing new, and a
- * close frees only the child's memory. The memory and descriptors of the objects are the parent's
- * too, even for a read. Other threads may have held the lock, and they do not exist in the child.
+ * Runs in a child after fork(). The child shares the device's memory and descriptors with its
+ * parent, so it must not use them, not even to read. From now on posts fail, reads return no new
+ * entries, and a close frees only the child's own memory. Releases the locks, which a thread that
+ * the child does not have may have held.
  */
 static void
 in_child(void)
@@ -328,7 +329,7 @@ fab_dev_exit(void)
 	pthread_mutex_unlock(&open_lock);
 }
 
-/* Looks for connections that broke: over TCP the CM notices the end of the peer itself. */
+/* Reports connections whose QP has failed. Over TCP the CM itself detects the end of the peer. */
 static void
 read_async(struct fab_dev *d)
 {
@@ -358,7 +359,9 @@ fab_dev_run(struct fab_dev *d)
 			continue;
 		}
 		fid = bb_conn_user(event.conn);
-		/* A passive endpoint destroys the requests that the application has not accepted.
+		/*
+		 * Ignore events of requests that are not accepted: their passive endpoint destroys
+		 * them.
 		 */
 		if (fid != NULL && fid->fclass == FI_CLASS_EP)
 			fab_ep_event(container_of(fid, struct fab_ep, fid.fid), &event);

@@ -24,7 +24,10 @@ reserve(struct fab_ep *ep)
 	if (ep->srx == NULL) {
 		ret = fab_cq_reserve(ep->rx_cq, ep->rx_size);
 	} else if (ep->srx->cq_id != ep->rx_cq->id) {
-		/* A shared receive completes once, for any number of endpoints. */
+		/*
+		 * Each receive of a shared context completes once, so reserve entries for it only
+		 * once.
+		 */
 		ret = fab_cq_reserve(ep->rx_cq, ep->srx->depth);
 		if (ret == 0)
 			ep->srx->cq_id = ep->rx_cq->id;
@@ -42,14 +45,17 @@ unreserve(struct fab_ep *ep)
 		ep->rx_cq->used -= ep->rx_size;
 }
 
-/* Computes what requests with the flags of the endpoint need. */
+/* Computes ep->tx and ep->rx, the attributes of requests that use the endpoint's default flags. */
 static void
 set_own(struct fab_ep *ep)
 {
 	const bool tx_quiet = ep->tx_selective && (ep->tx_op_flags & FI_COMPLETION) == 0;
 	const bool rx_quiet = ep->rx_selective && (ep->rx_op_flags & FI_COMPLETION) == 0;
 
-	/* Without counters a quiet request keeps its context, because it completes if it fails. */
+	/*
+	 * Without counters a request that requests no completion keeps its context, because a
+	 * failure is still reported with it.
+	 */
 	ep->tx = (struct fab_own){
 		.context = tx_quiet && ep->counts ? 0 : UINT64_MAX,
 		.silent = tx_quiet && ep->counts ? FAB_SILENT(ep) : 0,
@@ -261,7 +267,9 @@ ep_close(struct fid *fid)
 	unsigned int i;
 
 	fab_lock(dev);
-	/* Sends ACKs of messages that the application has read: the peer waits for them. */
+	/*
+	 * Run the device, so that it sends the ACKs of received messages: the peer waits for them.
+	 */
 	for (i = 0; i < LAST_POLLS && ep->qp != NULL; i++)
 		bb_cq_poll(dev->idle, NULL, 0);
 	if (ep->conn != NULL) {

@@ -143,8 +143,9 @@ eq_sread(struct fid_eq *fid, uint32_t *type, void *buf, size_t len, int timeout,
 		if (n != -FI_EAGAIN || fab_now_ms() >= end)
 			return n;
 		/*
-		 * Time limits of the CM do not make its descriptor readable: sleep briefly. In a
-		 * child of fork() the descriptor is the parent's.
+		 * Sleep only briefly, because an expired timeout of the CM does not make its
+		 * descriptor readable. A child of fork() does not poll the descriptor, which is the
+		 * parent's.
 		 */
 		if (poll(&p, q->fabric->dev->child ? 0 : 1, FAB_NAP_MS) < 0)
 			return -errno;
@@ -288,8 +289,9 @@ static struct fi_ops_eq eq_ops = {
 };
 
 /*
- * Makes the descriptor that is readable while the CM has work or the queue has an event. Messages
- * of librdmacm on a software device arrive only in polls, so a timer takes the place of the CM.
+ * Creates the descriptor that is readable while the CM has work or the queue has an event. On a
+ * software device, messages of librdmacm arrive only in polls, so a timer replaces the CM's
+ * descriptor.
  */
 static int
 open_wait(struct fab_eq *q)

@@ -39,7 +39,7 @@
 #define FAB_MAX_DEPTH  4096u /* maximum of fi_tx_attr.size and fi_rx_attr.size */
 #define FAB_MAX_MSG    (1u << 30)
 #define FAB_CM_DATA    256u /* maximum bytes of private data of a connection over TCP */
-#define FAB_CM_RDMA    55u  /* the same with messages of librdmacm */
+#define FAB_CM_RDMA    55u  /* maximum bytes of private data with librdmacm's messages */
 #define FAB_POLL       32u  /* completions that a poll takes from Bluebell */
 #define FAB_NAP_MS     1    /* milliseconds of sleep between two runs of a software device */
 #define FAB_PROTOCOL   (1u << 31 | 0xbbu) /* a protocol of the provider's own */
@@ -59,7 +59,7 @@ struct fab_pep;
 /* The device of the process, open while a fabric exists. */
 struct fab_dev {
 	uint32_t lock;     /* 1 while held; guards every object of the device. __atomic */
-	unsigned int refs; /* fabrics */
+	unsigned int refs; /* number of open fabrics */
 	pid_t pid;         /* process that opened the device */
 	bool child;        /* this process is a child of pid after fork(): it must not use bb_* */
 	struct bb_dev *dev;
@@ -67,7 +67,7 @@ struct fab_dev {
 	bool rdma;          /* the CM uses messages of librdmacm, not TCP */
 	struct bb_cq *idle; /* a poll of this CQ runs a software device */
 	struct bb_dev_attr attr;
-	uint32_t lcore; /* owner of all queues */
+	uint32_t lcore; /* lcore that owns all queues */
 	/* Runs a software device while the application does not: see progress.c. */
 	pthread_t thread;
 	bool has_thread;
@@ -255,9 +255,9 @@ struct fab_cm_room {
 int fab_transport(bool *rdma);
 /*
  * Returns the first address of the device, without opening it. @format: FI_SOCKADDR_IN,
- * FI_SOCKADDR_IN6, or another value for any. @routed: there is a destination, so the kernel's
- * routes decide if the kernel knows the device. Returns 0; -ENOENT if connections use TCP or the
- * kernel decides; -FI_ENODATA or -FI_EINVAL (logged) if there is no address.
+ * FI_SOCKADDR_IN6, or another value for any. @routed: there is a destination; the kernel's routes
+ * then choose the address of a kernel device. Returns 0; -ENOENT if connections use TCP or the
+ * routes choose the address; -FI_ENODATA or -FI_EINVAL (logged) if there is no address.
  */
 int fab_device_address(uint32_t format, bool routed, struct sockaddr_storage *addr);
 /* Returns the maximum bytes of private data. */
@@ -327,8 +327,8 @@ void fab_connreq_free(struct fab_connreq *request);
 void fab_pep_event(struct fab_dev *dev, const struct bb_cm_event *event);
 void fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *event);
 /*
- * Reports FI_SHUTDOWN once, because the connection of the endpoint is broken. Before FI_CONNECTED
- * it follows right after that event.
+ * Reports FI_SHUTDOWN once, because the connection of the endpoint is broken. If FI_CONNECTED is
+ * not reported yet, FI_SHUTDOWN follows right after FI_CONNECTED.
  */
 void fab_ep_broken(struct fab_ep *ep);
 

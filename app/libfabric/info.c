@@ -335,8 +335,8 @@ source_of(struct fi_info *i)
 }
 
 /*
- * Sets the source address to an address of the device. Returns 0, also if there is none: the kernel
- * then knows the source. @format as of fab_device_address().
+ * Sets the source address to an address of the device. Returns 0 without setting it if connections
+ * use TCP or the kernel's routes choose the source. @format: see fab_device_address().
  */
 static int
 device_address(struct fi_info *i, uint32_t format)

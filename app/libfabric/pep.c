@@ -210,7 +210,10 @@ pep_close(struct fid *fid)
 			fab_connreq_free(r);
 			continue;
 		}
-		/* The application has the handle, and may still open an endpoint with it. */
+		/*
+		 * The application has read the event, and may still open an endpoint with the
+		 * request.
+		 */
 		LIST_REMOVE(r, next);
 		LIST_INSERT_HEAD(&dev->orphans, r, next);
 	}

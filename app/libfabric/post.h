@@ -10,7 +10,7 @@
 
 #include "fab.h"
 
-/* The most frequent posts: the compiler copies the functions that they call into them. */
+/* Marks the posting functions that are called most often: all calls in them are inlined. */
 #define FAB_HOT __attribute__((flatten))
 
 /* A request of the application. */
@@ -42,7 +42,7 @@ fab_sge(const void *buf, size_t len, const void *desc, struct bb_sge *sge)
 	if (bb_unlikely(len > FAB_MAX_MSG))
 		return -FI_EMSGSIZE;
 	if (bb_unlikely(desc == NULL && len != 0))
-		return -FI_EINVAL; /* FI_MR_LOCAL */
+		return -FI_EINVAL; /* FI_MR_LOCAL: a local buffer needs a descriptor */
 	*sge = (struct bb_sge){(uintptr_t)buf, (uint32_t)len, FAB_LKEY(desc)};
 	return 0;
 }

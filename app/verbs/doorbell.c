@@ -39,8 +39,10 @@ doorbell_file(int node_fd)
 	node = (struct share_file){.fd = node_fd, .dev = st.st_dev, .ino = st.st_ino};
 }
 
-/* Protects the program's pages of a mapping. One mapping may also contain pages of the device's
- * own. */
+/*
+ * Protects the program's pages of a mapping. A mapping may also contain pages that only the device
+ * uses.
+ */
 static bool
 protect(void *arg, const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
 {

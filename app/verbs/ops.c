@@ -264,7 +264,7 @@ ibv_import_device(int cmd_fd)
 	return opened(real(cmd_fd));
 }
 
-/* The provider calls this function, too, for CQs with times of day. */
+/* libmlx5 itself also calls this function, for CQs whose completions have times of day. */
 PUBLIC int
 mlx5dv_get_clock_info(struct ibv_context *ctx, struct mlx5dv_clock_info *info)
 {

@@ -36,7 +36,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct share_file files[MAX_FILES];
-static unsigned int n_files; /* __atomic */
+static unsigned int n_files; /* number of used entries of files; accessed with __atomic */
 static bool forking; /* true from before share_lock() takes the lock until share_unlock(); accessed
 			with __atomic */
 
@@ -258,7 +258,8 @@ not_to_child(void *arg, const struct share_file *file, uintptr_t at, size_t len,
 
 /*
  * Makes shared pages behave as private pages. MADV_DONTNEED and MADV_FREE discard their content.
- * MADV_DOFORK does not pass them to children, which would write into the memory of this process.
+ * MADV_DOFORK has no effect: children must not get the pages, or they would write into the memory
+ * of this process.
  */
 PUBLIC int
 madvise(void *addr, size_t len, int advice)

@@ -178,7 +178,7 @@ put_all(struct tree *t, struct mlx5_ctx *ctx)
 
 /* ---- Removal */
 
-/* Longest pause between two looks for processes that use the files, seconds. */
+/* Longest pause between two searches for processes that use the files, seconds. */
 #define MAX_PAUSE 60
 
 static int

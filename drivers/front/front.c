@@ -26,7 +26,7 @@ front_now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The counters are those of the process, whose fronts may belong to several threads. */
+/* All fronts of the process share the counters, and fronts may run in several threads. */
 bool
 front_may_log(uint32_t level)
 {
@@ -184,7 +184,7 @@ front_reset(struct front *f)
 			next = LIST_NEXT(o, of_kind);
 			ret = front_obj_destroy(f, o);
 			if (ret != 0)
-				FRONT_LOG(ERR, "reset: object 0x%x of kind %d is in use: %s\n",
+				FRONT_LOG(ERR, "reset: cannot destroy object 0x%x of kind %d: %s\n",
 					  o->id, kind, strerror(-ret));
 		}
 	for (uid = 1; uid < FRONT_MAX_UIDS; uid++)

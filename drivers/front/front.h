@@ -77,11 +77,11 @@ struct front_host {
 int front_open(const char *device_and_opts, const struct front_host *host, struct front **f);
 void front_close(struct front *f);
 /*
- * Gives the port of the device frames: SQs, RQs and flow tables, as the netdev of a guest uses
- * them. The frames of a device with the option port= pass through that port, and the guest sets the
- * port's addresses. All other ports with frames of this process are on one link. Call it once,
- * after front_open() of a device with an Ethernet port. Returns 0, -ENOMEM, or -EINVAL: the
- * device's options set addresses (logged).
+ * Adds what the netdev of a guest needs to the device's port: SQs, RQs and flow tables, which send
+ * and receive Ethernet frames. The frames of a device with the option port= pass through that port,
+ * and the guest sets the port's addresses. All other ports with frames of this process are on one
+ * link. Call it once, after front_open() of a device with an Ethernet port. Returns 0, -ENOMEM, or
+ * -EINVAL: the device's options set addresses (logged).
  */
 int front_ethernet(struct front *f);
 /*
@@ -97,7 +97,9 @@ bool front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame);
  */
 void front_stop(struct front *f, bool stop);
 
-/* Limits of such a port, as the program reports them to the guest: log2 of the numbers of objects.
+/*
+ * Limits of a port with front_ethernet(), which the program reports to the guest: log2 of the
+ * maximum number of objects.
  */
 #define FRONT_LOG_MAX_ETH_QUEUES 10u /* of each kind: SQ, RQ, TIS, TIR, RQT */
 #define FRONT_LOG_MAX_TABLES     8u

@@ -91,7 +91,7 @@ async(struct front *f, struct front_user *u)
 			put32(data, CQ_ERR_CQN, id);
 		} else {
 			put32(data, QP_SRQ_QPN, id);
-			/* devx.c finds the subscribers of an RMP by the type RQ. */
+			/* Linux's devx.c finds the subscribers of an RMP by the type RQ. */
 			data[QP_SRQ_TYPE] = kind == FRONT_RMP ? TYPE_RQ : TYPE_QP;
 		}
 		f->host.event(f->host.arg, (uint8_t)ev.type, sub, data, sizeof(data));

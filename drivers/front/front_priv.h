@@ -77,7 +77,7 @@ struct front_obj {
 	struct mlx5_uar *uar;
 	uint32_t eqn;         /* valid for a CQ: event queue of its completion events */
 	uint32_t dm_size;     /* valid for device memory: bytes */
-	uint32_t refs;        /* objects of drivers/front/eth that use the object */
+	uint32_t refs;        /* number of objects of drivers/front/eth that use this object */
 	struct front_key key; /* valid for a key */
 	void *eth;            /* state of an object of drivers/front/eth, which fini() frees */
 	void (*fini)(struct front_obj *o); /* NULL if there is nothing to free */
@@ -105,7 +105,7 @@ struct front {
 	uint32_t n_of_kind[FRONT_KINDS];
 	uint32_t next_number; /* next number for an object that the device does not have, such as an
 				 XRC domain */
-	bool stopped;         /* front_stop(): no access to the guest */
+	bool stopped;         /* set by front_stop(): the guest must not be accessed */
 	bool dead;            /* the device failed; the next reset opens it again */
 	uint64_t busy_until;  /* time until which front_poll() asks for polls without a pause, ns */
 	struct front_eth *eth; /* frames of an Ethernet port, NULL without front_ethernet() */

@@ -48,8 +48,8 @@ int bb_ibv_gid(struct ibv_context *ctx, uint32_t port, uint32_t index, struct bb
 /*
  * Resolves the MAC of attr->grh.dgid on RoCE in the background; never waits. Returns 0 if the
  * kernel knows the MAC. For about a minute from then on, creating an address handle does not wait.
- * Returns -EAGAIN if the caller must call again. Otherwise returns once the reason why the MAC
- * cannot be resolved; the next call resolves it again. Any thread.
+ * Returns -EAGAIN if the caller must call again. If the MAC cannot be resolved, returns the reason
+ * once, as another negative errno; the next call resolves the MAC again. Any thread.
  */
 int bb_ibv_ready(struct ibv_context *ctx, const struct ibv_ah_attr *attr);
 /* Waits for pending requests of bb_ibv_ready(). Call it before the device is closed. */

@@ -93,7 +93,7 @@ raise_fd(int fd)
 		return; /* the counter is at its maximum, so the descriptor is readable anyway */
 }
 
-/* ---- Functions for the node */
+/* ---- Callbacks of the rdma_cm node */
 
 static void
 node_tx(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
@@ -176,7 +176,7 @@ copy(void *own, uint64_t addr, size_t len, bool write)
 
 	if (done >= 0 || (errno != ENOSYS && errno != EPERM))
 		return done == (ssize_t)len ? 0 : -EFAULT;
-	/* A sandbox forbids the system call. */
+	/* A sandbox forbids the system call, so copy without it. */
 	if (addr == 0)
 		return -EFAULT;
 	memcpy(write ? there.iov_base : own, write ? own : there.iov_base, len);
@@ -198,7 +198,7 @@ node_copy_out(void *ctx, uint64_t to, const void *from, size_t len)
 	return copy((void *)(uintptr_t)from, to, len, true);
 }
 
-/* Called at most once in a command. */
+/* Called at most once per command. */
 static int
 node_file(void *ctx, uint32_t fd, struct ucma_file **f)
 {
@@ -267,7 +267,7 @@ serve(void *arg)
 	return NULL;
 }
 
-/* Starts the thread without signals: they are for the program's threads. */
+/* Starts the thread with all signals blocked, so that only the program's threads handle them. */
 static int
 start_thread(void)
 {
@@ -281,7 +281,7 @@ start_thread(void)
 	return -ret;
 }
 
-/* ---- Openings */
+/* ---- Open files of the node */
 
 static int
 start_node(struct mlx5_ctx *ctx, uint64_t node_guid)
@@ -460,9 +460,15 @@ cm_write(struct cm_file *file, const void *buf, size_t len)
 		ref = named;
 		named.kind = FD_NONE;
 		unlock_node(state);
-		/* The last reference to a file takes the lock. */
+		/*
+		 * Releasing the last reference to a file takes the lock, so it is released here
+		 * without the lock.
+		 */
 		fds_put(&ref);
-		/* After the end the process exits: as in the kernel, the call does not return. */
+		/*
+		 * If the file has ended, the process is exiting. As in the kernel, the call then
+		 * does not return.
+		 */
 		if (!ended && (rc != EAGAIN || (fcntl(file->fd, F_GETFL) & O_NONBLOCK) != 0))
 			return rc;
 		rc = wait_for_event(file, seen);

@@ -24,8 +24,8 @@ struct cm_file;
  */
 int cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file **file, int *fd);
 /*
- * Executes a command. Waits for an event as the descriptor's flags say. A thread that is cancelled
- * while it waits releases the caller's reference. Returns 0 or an errno.
+ * Executes a command. Waits for an event unless the descriptor is O_NONBLOCK. A thread that is
+ * cancelled while it waits releases the caller's reference. Returns 0 or an errno.
  */
 int cm_write(struct cm_file *file, const void *buf, size_t len);
 void cm_get(struct cm_file *file);

@@ -15,17 +15,19 @@
 #include "qp1.h"
 #include "soft_hooks.h"
 
-/* Powers of two: entries of the rings. */
+/* Numbers of entries of the rings, powers of two. */
 #define RECVS 1024u
 #define SENDS 64u
 #define CQES  2048u /* more than RECVS + SENDS, so that the CQ has room for all */
 
-#define SEND_BLOCKS 2u   /* of 64 bytes: control segment, address vector, data segment */
-#define SEND_DS     5u   /* their 16-byte segments */
-#define SLOT        512u /* bytes of a buffer */
-#define PORT        1u
-#define CQ_REC      8u /* offset of the CQ's doorbell record, in 4-byte units */
-#define ARM         0x20
+/* Size of a send WQE in blocks of 64 bytes. */
+#define SEND_BLOCKS 2u
+/* Size of a send WQE in 16-byte units: control segment, address vector, data segment. */
+#define SEND_DS 5u
+#define SLOT    512u /* bytes of a buffer */
+#define PORT    1u
+#define CQ_REC  8u /* offset of the CQ's doorbell record, in 4-byte units */
+#define ARM     0x20
 /* Times that the device runs before QP1 is closed. */
 #define LAST_TURNS 64
 
@@ -53,7 +55,7 @@ struct qp1 {
 	struct mlx5_obj *cq, *qp;
 	uint32_t cqn, qpn;
 	uint32_t ci, events; /* CQEs consumed; completion events received */
-	uint32_t posted;     /* receives */
+	uint32_t posted;     /* number of receives posted */
 	uint32_t sent, completed;
 	/* Received MADs that were not returned yet: their slots and lengths, in order. */
 	uint32_t first, n;
@@ -397,7 +399,7 @@ qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	av->hop_limit = net->hop_limit;
 	av->grh_gid_fl = bb_be32(sgid_index << 20 | (net->flow_label & 0xfffff));
 	memcpy(av->rgid, net->dst, sizeof(av->rgid));
-	/* As libmlx5 does for RoCE v2 without a flow label; any port of this range is valid. */
+	/* The UDP source port. Any dynamic port is valid; libmlx5 chooses from the same range. */
 	av->rlid = bb_be16(0xc000);
 	data->byte_count = bb_be32(BB_IBCM_MAD);
 	data->lkey = bb_be32(q->mr->lkey);

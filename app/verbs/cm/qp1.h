@@ -20,7 +20,9 @@ int qp1_open(struct mlx5_ctx *ctx, struct qp1 **q);
 /* Destroys QP1, after its last MADs have left as far as they can at once. */
 void qp1_close(struct qp1 *q);
 
-/* Finds the way to a GID. Returns 0, -EAGAIN if it is not known yet, or another negative errno. */
+/*
+ * Resolves the MAC of a GID. Returns 0, -EAGAIN if it is not known yet, or another negative errno.
+ */
 int qp1_reach(struct qp1 *q, uint32_t sgid_index, const uint8_t dgid[16]);
 /* Sends a MAD. Drops it if its destination cannot be reached at once or all buffers are in use. */
 void qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,

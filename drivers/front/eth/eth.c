@@ -16,8 +16,8 @@
 #define MAX_NUMBER 0xfffffeu
 
 /*
- * Opens the port= again, which the device still has if it had one. After a failure the next reset
- * calls this function again.
+ * Opens the device's port= again after the device was reopened. The device has the port= if
+ * e->on_port is true. After a failure the next reset calls this function again.
  */
 static int
 reopen(struct front_eth *e)
@@ -166,7 +166,7 @@ eth_named(struct front_cmd *cmd, enum front_kind kind, uint32_t id)
 
 	if (o != NULL && o->user == cmd->user)
 		return o;
-	FRONT_LOG(ERR, "there is no object 0x%x of kind %d\n", id, kind);
+	FRONT_LOG(ERR, "command refused: the kernel has no object 0x%x of kind %d\n", id, kind);
 	FRONT_REFUSE(cmd, BAD_RES);
 	return NULL;
 }

@@ -32,8 +32,8 @@
 #define ETH_MAX_QUEUE   0xfffffeu
 
 /*
- * Time of a port's SQs between two polls, ns. Without this limit one guest could stop the devices
- * of all guests.
+ * Maximum time, in ns, that a port's SQs run between two polls. Without this limit one guest could
+ * stop the devices of all guests.
  */
 #define ETH_TURN_NS 1000000u
 
@@ -54,7 +54,7 @@
 #define ETH_MAX_ENTRIES 4096u      /* entries of all flow tables */
 #define ETH_MAX_GROUPS  1024u      /* groups of all flow tables */
 #define ETH_MAX_DESTS   8u         /* destinations of an entry */
-/* RQs that get one frame, over all tables. Without a limit each of 127 tables could add 8. */
+/* Maximum number of RQs that get one frame. Otherwise each of 127 tables could add 8 RQs. */
 #define ETH_MAX_DELIVERIES 16u
 
 /* States of SQs and RQs (Linux include/linux/mlx5/mlx5_ifc.h: MLX5_SQC_STATE_*). */

@@ -3,8 +3,9 @@
  */
 /*
  * The link between the Ethernet ports of this process: a learning bridge (IEEE 802.1D). A frame to
- * a group, or to an address that sent nothing yet, goes to all other ports. A newer address takes
- * the place of an older one in the table; a missing address only costs copies.
+ * a group, or to an address that sent nothing yet, goes to all other ports. A new address may
+ * replace an older one in the table. Frames to an address that is not in the table are only copied
+ * to more ports.
  */
 #include <string.h>
 

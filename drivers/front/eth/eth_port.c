@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The port= of the device as the link of the guest's netdev. The device takes the RoCE datagrams
- * for the guest's addresses; all other received frames come here.
+ * The guest's netdev sends and receives frames through the Ethernet port that the device's option
+ * port= names. The device takes the RoCE datagrams for the guest's addresses; all other received
+ * frames come here.
  */
 #include <errno.h>
 #include <string.h>

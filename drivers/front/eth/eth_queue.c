@@ -28,7 +28,7 @@ make(struct front_cmd *cmd, const uint8_t *wq, bool sq)
 	uint64_t dbr = bb_prm_get64(wq, BB_PRM_WQ_DBR_ADDR), bytes;
 	struct eth_queue *q;
 
-	/* Striding RQs, umems, and rings that do not begin at a page are not done. */
+	/* Striding RQs, umems, and rings that do not begin at a page are not supported. */
 	if (bb_prm_get(wq, BB_PRM_WQ_TYPE) != BB_PRM_WQ_TYPE_CYCLIC ||
 	    bb_prm_get(wq, BB_PRM_WQ_UMEM_VALID) || bb_prm_get(wq, BB_PRM_WQ_DBR_UMEM_VALID) ||
 	    bb_prm_get(wq, BB_PRM_WQ_PAGE_OFFSET) != 0) {
@@ -81,18 +81,23 @@ fini(struct front_obj *o)
 	free(q);
 }
 
-/* Finds the CQ, and of an SQ the TIS and the register page. Returns false after refusing. */
+/*
+ * Finds the CQ of an SQ or RQ, and the TIS and the register page of an SQ. Returns false after
+ * refusing the command.
+ */
 static bool
 find_others(struct front_cmd *cmd, const uint8_t *ctx, struct eth_queue *q, bool sq)
 {
 	struct front_obj *tis = NULL;
 
-	/* The position is the same in both contexts. */
+	/* The CQ number has the same position in the contexts of SQ and RQ. */
 	q->cq = eth_named(cmd, FRONT_CQ, bb_prm_get(ctx, BB_PRM_SQC_CQN));
 	if (q->cq == NULL)
 		return false;
-	/* mlx5e's drop RQ, which has no WQEs, names PD 0. So the PD of an RQ counts at its use
-	 * only. */
+	/*
+	 * mlx5e's drop RQ, which has no WQEs, names PD 0. So the PD of an RQ is not checked here,
+	 * only at its use.
+	 */
 	if (sq) {
 		if (eth_named(cmd, FRONT_PD, q->pdn) == NULL)
 			return false;
@@ -108,10 +113,10 @@ find_others(struct front_cmd *cmd, const uint8_t *ctx, struct eth_queue *q, bool
 				return false;
 		}
 	} else if (bb_prm_get(ctx, BB_PRM_RQC_MEM_RQ_TYPE) != 0) {
-		FRONT_REFUSE(cmd, BAD_PARAM); /* an RQ with an RMP is not done */
+		FRONT_REFUSE(cmd, BAD_PARAM); /* an RQ with an RMP is not supported */
 		return false;
 	}
-	/* The position of hairpin is the same in both contexts. */
+	/* Hairpin and state have the same positions in the contexts of SQ and RQ. */
 	if (bb_prm_get(ctx, BB_PRM_SQC_HAIRPIN) || bb_prm_get(ctx, BB_PRM_SQC_STATE) != ETH_RST) {
 		FRONT_REFUSE(cmd, BAD_PARAM);
 		return false;

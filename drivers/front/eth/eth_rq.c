@@ -11,8 +11,10 @@
 
 #define SEG         16u
 #define INVALID_KEY 0x100u /* Linux include/linux/mlx5/qp.h: ends the list of segments */
-/* Of the byte count. mlx5e sets the upper bit (Linux en.h: MLX5_HW_START_PADDING), which has no
- * effect. */
+/*
+ * Mask of a segment's byte count. mlx5e sets the upper bit (Linux en.h: MLX5_HW_START_PADDING),
+ * which has no effect.
+ */
 #define BYTES      0x7fffffffu
 #define MAX_STRIDE (1u << ETH_LOG_MAX_STRIDE)
 
@@ -27,7 +29,10 @@ complete(struct eth_queue *q, const uint8_t *frame, uint32_t len, uint32_t tag)
 	uint8_t cqe[64] = {0};
 	struct bb_cqe *c = (struct bb_cqe *)(void *)cqe;
 
-	/* The sum of all bytes after the Ethernet header, from which Linux checks checksums. */
+	/*
+	 * The sum of all bytes after the Ethernet header. Linux verifies the frame's checksums with
+	 * it.
+	 */
 	bb_prm_set(cqe, BB_PRM_F(CQE_CHECK_SUM, 0, 16),
 		   eth_sum(frame + ETH_HEADER, len - ETH_HEADER));
 	cqe[CQE_HDS_IP_EXT] = CQE_L2_OK;
@@ -92,8 +97,7 @@ eth_rq_put(struct eth_queue *q, const uint8_t *frame, uint32_t len, uint32_t tag
 	if (!eth_record(q, 0, &pi) ||
 	    !eth_read(q->eth, q->pages[off >> q->log_page] + (off & ((1u << q->log_page) - 1)), wqe,
 		      1u << q->log_stride)) {
-		FRONT_LOG(ERR,
-			  "RQ 0x%x: its ring or its doorbell record is not RAM: the RQ is in ERR\n",
+		FRONT_LOG(ERR, "RQ 0x%x moved to ERR: its ring or its doorbell record is not RAM\n",
 			  q->number);
 		q->state = ETH_ERR;
 		stats->dropped_error++;

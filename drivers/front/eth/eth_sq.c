@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Executes send WQEs: SEND, LSO and NOP (Linux include/linux/mlx5/qp.h, mlx5/core/en_tx.c). Control
- * segment, Ethernet segment with the inline header, data segments.
+ * Executes send WQEs: SEND, LSO and NOP (Linux include/linux/mlx5/qp.h, mlx5/core/en_tx.c). A WQE
+ * has a control segment, an Ethernet segment with the inline header, and data segments.
  */
 #include <string.h>
 
@@ -18,7 +18,9 @@
 #define OP_SEND 0x0au
 #define OP_LSO  0x0eu
 
-/* Frames of one message. Linux's smallest segment of TCP has 48 bytes (net.ipv4.tcp_min_snd_mss).
+/*
+ * Maximum number of frames of one message. Linux's smallest TCP segment has 48 bytes
+ * (net.ipv4.tcp_min_snd_mss).
  */
 #define MAX_SEGMENTS 2048u
 

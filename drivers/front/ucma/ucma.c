@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The rdma_cm device node: its files and IDs, and the time. */
+/* The rdma_cm device node: its open files, its IDs, received MADs and timeouts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "ucma_priv.h"
 
 #define MAX_IDS 65535u
-/* Time between two looks at the peers of connections. */
+/* Interval, in ns, of the check whether the peers of connections still exist. */
 #define CHECK_NS UINT64_C(500000000)
 
 /* ---- Creation */
@@ -44,7 +44,7 @@ ucma_create(const struct ucma_attr *attr, struct ucma **out)
 	if (u->ids == NULL)
 		goto free_node;
 	bb_ibcm_attr_init(&cm);
-	/* A connection's slot stays in use for a while after its ID. */
+	/* The CM engine keeps a connection's slot in use for a while after the ID is destroyed. */
 	cm.max_conns = 2 * attr->max_ids;
 	cm.max_services = attr->max_ids;
 	cm.max_pending_per_gid = cm.max_pending;
@@ -159,7 +159,9 @@ ucma_cm_release(struct ucma_id *id, bool peer_gone)
 		return;
 	id->has_cm = false;
 	u->peers--;
-	/* -ENOENT: the connection has ended with the event that the caller handles. */
+	/*
+	 * Fails with -ENOENT if the event that the caller handles has already ended the connection.
+	 */
 	(void)(peer_gone ? bb_ibcm_abandon : bb_ibcm_release)(u->cm, id->cm, u->now);
 }
 

@@ -36,11 +36,12 @@ struct ucma_ops {
 	/* Reads entry @index of the port's GID table. Returns 0 or a negative errno. */
 	int (*gid)(void *ctx, uint32_t index, struct bb_gid *gid);
 	/*
-	 * Finds the way to a GID, and to the process that has @qpn there if @qpn is not 0. Returns
-	 * 0; -EAGAIN if the answer is not known yet; -EHOSTUNREACH if no host has the GID, or no
-	 * process the QPN; or another negative errno. With 0 sets *opening to a number that changes
-	 * when another host or process takes the GID or QPN, or it starts anew; to 0 if the link
-	 * has no such number, or @qpn is 0 and several processes have the GID.
+	 * Checks whether a GID can be reached, and the process that has @qpn there if @qpn is not
+	 * 0. Returns 0; -EAGAIN if the answer is not known yet; -EHOSTUNREACH if no host has the
+	 * GID, or no process has the QPN; or another negative errno. On success sets *opening to a
+	 * number that identifies the peer: it changes when another host or process takes the GID or
+	 * QPN, or when the peer restarts. *opening is 0 if the link has no such number, or if @qpn
+	 * is 0 and several processes have the GID.
 	 */
 	int (*reach)(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint32_t qpn,
 		     uint64_t *opening);
@@ -55,10 +56,11 @@ struct ucma_ops {
 	 */
 	int (*file)(void *ctx, uint32_t fd, struct ucma_file **f);
 	/*
-	 * Takes a port for this process, at @n addresses of a host that other processes share.
-	 * @any: these are all addresses of the host. @service_id: port space and port. Returns 0,
-	 * -EADDRINUSE, -EADDRNOTAVAIL, or another negative errno. The node gives *port back by
-	 * port_give(); it may be NULL. Both functions are NULL if no process shares the address.
+	 * Reserves a port for this process at @n GIDs of the host, which other processes also use.
+	 * @any: these are all GIDs of the host. @service_id: port space and port. Returns 0,
+	 * -EADDRINUSE, -EADDRNOTAVAIL, or another negative errno. Sets *port, which may be NULL, to
+	 * the argument for port_give(), which releases the port. Both function pointers are NULL if
+	 * this process shares its GIDs with no other.
 	 */
 	int (*port_take)(void *ctx, const uint8_t (*gid)[16], uint32_t n, bool any,
 			 uint32_t service_id, void **port);
@@ -75,7 +77,10 @@ struct ucma_attr {
 	uint64_t seed;     /* secret random number from which communication IDs, PSNs and ports are
 			      derived */
 	uint8_t id_prefix; /* as in struct bb_ibcm_attr */
-	/* log2 of the QPNs that a process of a peer's host has; 24 if it has all */
+	/*
+	 * log2 of the number of QPNs that each process of a peer's host has; 24 if one process has
+	 * all
+	 */
 	uint8_t log_qpns;
 	uint32_t max_ids; /* 1 to 65535, the largest number that librdmacm accepts as an ID */
 };

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * IP addresses of IDs: ports, the step from an address to an entry of the GID table, and the way to
- * a destination. The table of the link decides which addresses exist, not the routing table of the
- * host: the address of a GID need not be an address of an interface.
+ * IP addresses of IDs: reserves ports, finds the GID table entry of an address, and resolves
+ * destinations. The link decides which addresses exist, not the host's routing table, because the
+ * address of a GID need not be an address of an interface.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 /* Ports for binds to port 0 (Linux: default of net.ipv4.ip_local_port_range). */
 #define FIRST_PORT 32768u
 #define PORTS      (60999u - FIRST_PORT + 1)
-/* Addresses of a host at which an ID may have a port. */
+/* Maximum number of GIDs of a host at which an ID may have a port. */
 #define MAX_GIDS 16u
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -32,7 +32,7 @@ ucma_addr_len(const struct sockaddr *sa)
 	}
 }
 
-/* The port is at the same place in both families. */
+/* The port has the same offset in sockaddr_in and sockaddr_in6. */
 uint16_t
 ucma_addr_port(const union ucma_addr *a)
 {
@@ -138,13 +138,19 @@ no_loopback(struct ucma *u, union ucma_addr *a)
 
 /* ---- Ports */
 
-/* Checks one other ID (Linux: cma_check_port() of drivers/infiniband/core/cma.c). */
+/*
+ * Returns 0 if @id may have address and port @a although ID @o exists, otherwise a negative errno
+ * (Linux: cma_check_port() of drivers/infiniband/core/cma.c).
+ */
 static int
 conflict(const struct ucma_id *id, const union ucma_addr *a, bool reuse, const struct ucma_id *o)
 {
 	uint8_t x[16], y[16];
 
-	/* IDs of requests share the listener's port. */
+	/*
+	 * An ID that a connection request has made shares the listener's port, so it is no
+	 * conflict.
+	 */
 	if (o == id || o->ps != id->ps || o->state == UCMA_IDLE || (!o->active && o->had_cm) ||
 	    ucma_addr_port(&o->src) != ucma_addr_port(a))
 		return 0;
@@ -181,7 +187,7 @@ any_has(const struct ucma_id *id, const union ucma_addr *a, const uint8_t gid[16
 	return a->sa.sa_family == AF_INET ? v4 : !v4 || !id->afonly;
 }
 
-/* Takes the port of @a from the other processes of the host, at each of its addresses. */
+/* Reserves the port of @a for this process, at each GID of the address. */
 static int
 take_port(struct ucma_id *id, const union ucma_addr *a)
 {
@@ -214,15 +220,15 @@ give_port(struct ucma_id *id)
 int
 ucma_listen_port(struct ucma_id *id)
 {
-	/* A listener has its port alone (Linux: rdma_listen() of core/cma.c). */
+	/* A listener shares its port with no other ID (Linux: rdma_listen() of core/cma.c). */
 	int ret = id->reuseaddr ? port_check(id, &id->src, false) : 0;
 
 	return ret != 0 ? ret : take_port(id, &id->src);
 }
 
 /*
- * Checks that an ID may have a port. Takes the port if @take is true. An ID that allows others to
- * share its port takes it when it listens, so that processes may share it, too.
+ * Checks that an ID may have a port. Takes the port if @take is true. An ID with the option
+ * REUSEADDR does not take the port before it listens, so that other processes can share the port.
  */
 static int
 get_port(struct ucma_id *id, const union ucma_addr *a, bool take)
@@ -274,7 +280,10 @@ ucma_bind_to(struct ucma_id *id, const union ucma_addr *asked, bool take)
 		if (!has_dev)
 			return -EADDRNOTAVAIL;
 	}
-	/* Linux's rdma_bind_addr() sets the option by the family, unless the program has set it. */
+	/*
+	 * Unless the program has set AFONLY, Linux's rdma_bind_addr() sets it according to the
+	 * family.
+	 */
 	if (!id->afonly_set)
 		id->afonly = a.sa.sa_family == AF_INET;
 	ret = ucma_addr_port(&a) == 0 ? choose_port(id, &a, take) : get_port(id, &a, take);
@@ -324,9 +333,12 @@ ucma_bind(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	return ret != 0 ? ret : ucma_bind_to(id, &a, true);
 }
 
-/* ---- The way to a destination */
+/* ---- Resolution of a destination */
 
-/* Asks the link for the destination. Queues the event unless the answer is not known yet. */
+/*
+ * Asks the link whether the destination can be reached. Queues the resulting event. If the answer
+ * is not known yet, queues none, and the node asks again later.
+ */
 static void
 query(struct ucma_id *id)
 {
@@ -354,7 +366,7 @@ ucma_addr_tick(struct ucma *u)
 			query(u->ids[i]);
 }
 
-/* Sets the source of an ID that has no device yet: an own address of the family. */
+/* Sets the source of an ID that has no device yet to an address of this device, of @family. */
 static int
 choose_source(struct ucma_id *id, sa_family_t family)
 {

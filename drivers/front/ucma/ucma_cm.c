@@ -12,10 +12,10 @@
 
 #include "ucma_priv.h"
 
-/* Peers whose answer ucma_peers_check() remembers during a pass. */
+/* Maximum number of peers whose state ucma_peers_check() caches during a pass. */
 #define ASKED 64u
 
-/* Sets private data, of which @skip bytes are for the CM itself. */
+/* Copies a message's private data to @to, without the first @skip bytes, which are for the CM. */
 static void
 put_private(const struct bb_ibcm_msg *msg, uint32_t skip, uint8_t *to, uint8_t *to_len)
 {
@@ -79,7 +79,8 @@ report_request(struct ucma_event *e, const struct ucma_id *id, const struct bb_i
 
 /*
  * Returns true if the addresses of a request are those of its sender and receiver. On RoCE the
- * address of a host is its GID (Linux: rdma_ip2gid()). The program must not see another host's.
+ * address of a host is its GID (Linux: rdma_ip2gid()). So a request with other addresses must not
+ * reach the program.
  */
 static bool
 addresses_match(const struct bb_ibcm_event *ev)
@@ -112,7 +113,7 @@ requested(struct ucma *u, const struct bb_ibcm_event *ev)
 		(void)bb_ibcm_release(u->cm, ev->id, u->now);
 		return;
 	}
-	/* The listener exists: it removes its service when it is destroyed. */
+	/* The listener still exists, because it removes its service when it is destroyed. */
 	if (listener->backlog > 0)
 		id = ucma_id_new(u, listener->ps, listener->qp_type);
 	if (id == NULL) {
@@ -185,9 +186,9 @@ resolved(struct ucma_id *id, const struct bb_ibcm_msg *msg)
 	ucma_ah_attr(id, &p->ah_attr);
 }
 
-/* ---- Ends */
+/* ---- Ends of connections */
 
-/* Ends the connection, before the program learns of it. */
+/* Releases the connection of an ID, then queues the event that reports its end. */
 static void
 end(struct ucma_id *id, enum ucma_event_type type, int status, bool peer_gone,
     const struct bb_ibcm_msg *rej)
@@ -205,8 +206,8 @@ end(struct ucma_id *id, enum ucma_event_type type, int status, bool peer_gone,
 }
 
 /*
- * A failure of this side's own request is an error of the host; a stale connection of the peer ends
- * like a reject by it.
+ * Reports a failed connection. A connection that the engine found stale after the peer's REP is
+ * reported as rejected; any other failure as a timeout.
  */
 static void
 failed(struct ucma_id *id, const struct bb_ibcm_event *ev)
@@ -227,7 +228,10 @@ ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 		requested(u, ev);
 		return;
 	}
-	/* A connection without an ID is released. */
+	/*
+	 * Ignore the event if the ID is destroyed or has another connection now. The connection is
+	 * then already released.
+	 */
 	id = ucma_id_at(u, ev->cookie);
 	if (id == NULL || !id->has_cm || id->cm != ev->id)
 		return;
@@ -237,7 +241,7 @@ ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 		break;
 	case BB_IBCM_EV_ESTABLISHED:
 		id->established = true;
-		/* The peer has answered, so the way to it is known. */
+		/* The peer has answered, so the link already knows how to reach it. */
 		ucma_find_opening(id);
 		(void)ucma_event_add(id, UCMA_EV_ESTABLISHED, 0);
 		break;
@@ -268,8 +272,10 @@ struct answer {
 	int ret;
 };
 
-/* Asks for the peer of an ID, once for all IDs of a peer. If the table is full, replaces its last
- * entry. */
+/*
+ * Asks the link for the state of an ID's peer. Asks only once for all IDs with the same peer, and
+ * caches the answer in @table. If the table is full, replaces its last entry.
+ */
 static const struct answer *
 ask(const struct ucma *u, const struct ucma_id *id, struct answer *table, uint32_t *n)
 {
@@ -300,9 +306,9 @@ peer_lost(struct ucma_id *id, bool silent)
 }
 
 /*
- * A host that is killed sends no DREQ. Where a process is a host of its own, its peers must not
- * wait for an answer for ever, so the link is asked whether the host is still there. If another
- * host has the address by now, it gets the messages that end the connection.
+ * A process that is killed sends no DREQ. So this function asks the link whether the peers of all
+ * connections still exist, and ends the connections of those that do not. If another host has the
+ * peer's address now, that host gets the messages that end the connection.
  */
 void
 ucma_peers_check(struct ucma *u)

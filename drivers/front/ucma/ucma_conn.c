@@ -37,7 +37,9 @@ ucma_packet_life_time(const struct ucma_id *id)
 	return (uint8_t)(id->ack_timeout != 0 ? id->ack_timeout - 1u : PACKET_LIFE_TIME);
 }
 
-/* The sum of two times of which each is a power of two, rounded up to a power of two. */
+/*
+ * Both arguments and the result are codes of powers of two. The sum of the two times is rounded up.
+ */
 uint8_t
 ucma_ack_timeout(uint8_t ack_delay, uint8_t packet_life_time)
 {
@@ -207,7 +209,7 @@ send_sidr_rep(struct ucma_id *id, enum bb_ibcm_sidr_status status, uint32_t qpn,
 {
 	int ret = bb_ibcm_sidr_reply(id->u->cm, id->cm, status, qpn, UCMA_UDP_QKEY, priv, len);
 
-	/* The request ends with the answer. */
+	/* The SIDR reply ends the exchange, so release its slot. */
 	if (ret == 0)
 		ucma_cm_release(id, false);
 	return ret;
@@ -237,8 +239,8 @@ send_rep(struct ucma_id *id, const struct rdma_ucm_conn_param *p)
 }
 
 /*
- * Accepts a request, or as the active side the peer's answer. After an error the connection is
- * rejected, as rdma_accept() of Linux does.
+ * Sends a REP or SIDR REP (passive side), or an RTU (active side). If that fails, rejects the
+ * connection, as rdma_accept() of Linux does.
  */
 int
 ucma_accept(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
@@ -308,7 +310,9 @@ ucma_disconnect(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	return 0;
 }
 
-/* Data of the peer has arrived before its RTU (Linux: ib_cm_notify()). */
+/*
+ * The program reports that data of the peer arrived before the peer's RTU (Linux: ib_cm_notify()).
+ */
 int
 ucma_notify(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 {

@@ -36,8 +36,8 @@ add(struct ucma_file *f, struct ucma_id *id, struct ucma_id *made, enum ucma_eve
 }
 
 /*
- * Linux reports nothing for a new connection before the program has accepted it and set its value
- * (ucma_event_handler()): the accept then fails.
+ * Queues no event for the ID of a connection request before the program has accepted it and set its
+ * uid, as in Linux (ucma_event_handler()). If the connection ends earlier, the accept fails.
  */
 struct ucma_event *
 ucma_event_add(struct ucma_id *id, enum ucma_event_type type, int status)

@@ -19,7 +19,9 @@
 #define UCMA_HOPS     64u
 /* Largest backlog (Linux: max_backlog of drivers/infiniband/core/ucma.c). */
 #define UCMA_MAX_BACKLOG 1024
-/* Time between two looks at an ID that waits for the way to its destination. */
+/*
+ * Interval, in ns, at which the node asks again for the destination of an ID in state ADDR_QUERY.
+ */
 #define UCMA_QUERY_NS UINT64_C(10000000)
 
 /* Events of struct rdma_ucm_event_resp (librdmacm: enum rdma_cm_event_type, rdma/rdma_cma.h). */
@@ -41,7 +43,7 @@ enum ucma_event_type {
 enum ucma_state {
 	UCMA_IDLE,
 	UCMA_BOUND,
-	UCMA_ADDR_QUERY, /* waits for the way to the destination */
+	UCMA_ADDR_QUERY, /* waits until the link knows the destination */
 	UCMA_ADDR,
 	UCMA_ROUTE,
 	UCMA_LISTEN,
@@ -68,11 +70,12 @@ struct ucma_id {
 	enum ucma_state state;
 	/* NULL until the program has read the event of the connection request */
 	struct ucma_file *file;
-	uint64_t uid; /* value of the program in events; 0: the ID has no events yet */
+	uint64_t uid; /* value that the program gets in events; 0: the ID gets no events yet */
 	uint16_t ps;  /* enum rdma_ucm_port_space */
 	uint8_t qp_type;
-	bool active;              /* the ID has connected; a passive one is made by a request */
-	bool reuseaddr;           /* options */
+	bool active;              /* true if the program has connected the ID, false if a request
+				     made it */
+	bool reuseaddr;           /* option RDMA_OPTION_ID_REUSEADDR */
 	bool afonly, afonly_set;  /* afonly_set: the program has set afonly */
 	uint8_t tos, ack_timeout; /* ack_timeout 0: not set by the program */
 	union ucma_addr src, dst;
@@ -83,7 +86,7 @@ struct ucma_id {
 	uint32_t events_reported;
 	int backlog;                    /* requests that a listener may still queue */
 	struct bb_ibcm_service service; /* valid in state LISTEN */
-	/* Connection of the engine. Valid if has_cm. */
+	/* Connection of the CM engine. Valid if has_cm is true. */
 	uint32_t cm;
 	bool has_cm;
 	bool had_cm; /* there was a connection or request, which may have ended */
@@ -96,7 +99,7 @@ struct ucma_id {
 
 struct ucma_event {
 	TAILQ_ENTRY(ucma_event) next;
-	struct ucma_id *id;   /* ID that counts the event */
+	struct ucma_id *id;   /* ID whose events_reported counts the event */
 	struct ucma_id *made; /* CONNECT_REQUEST: the new ID, else NULL */
 	struct rdma_ucm_event_resp resp;
 };
@@ -113,11 +116,12 @@ struct ucma {
 	struct ucma_id **ids; /* max_ids + 1 entries, by number; entry 0 is unused */
 	uint32_t nids, last;
 	uint32_t queries;  /* IDs in state ADDR_QUERY */
-	uint64_t query_at; /* time of the next look at them; valid if queries is not 0 */
+	uint64_t query_at; /* time at which the link is asked again for these IDs; valid if
+			      queries is not 0 */
 	uint32_t peers;    /* IDs with a connection of the engine, except listeners */
-	uint64_t check_at; /* time of the next look at peers; valid if peers is not 0 */
+	uint64_t check_at; /* time of the next ucma_peers_check(); valid if peers is not 0 */
 	uint64_t random;
-	uint64_t now; /* of the current call */
+	uint64_t now; /* time of the current call, ns */
 };
 
 /* Commands. The response's address is first in some and not in others. */
@@ -154,13 +158,16 @@ uint64_t ucma_random(struct ucma *u);
 struct ucma_id *ucma_id_new(struct ucma *u, uint16_t ps, uint8_t qp_type);
 /* Returns the ID with this number, NULL if there is none. */
 struct ucma_id *ucma_id_at(const struct ucma *u, uint64_t number);
-/* Finds the ID of a file. Returns -ENOENT if there is none, -EINVAL if it is another file's. */
+/*
+ * Finds the ID @number of a file. Returns 0; -ENOENT if there is no such ID; -EINVAL if the ID
+ * belongs to another file.
+ */
 int ucma_id_find(const struct ucma_file *f, uint32_t number, struct ucma_id **id);
 /* Destroys an ID with its connection and its events. Returns the number of events reported. */
 uint32_t ucma_id_free(struct ucma_id *id);
 /* Sets the connection of an ID. */
 void ucma_cm_set(struct ucma_id *id, uint32_t cm);
-/* Finds out the opening of the peer of an ID, unless it is known. */
+/* Sets id->opening, which identifies the peer of the connection, unless it is already set. */
 void ucma_find_opening(struct ucma_id *id);
 /* Ends the connection of an ID, without a message if the peer is gone. */
 void ucma_cm_release(struct ucma_id *id, bool peer_gone);
@@ -180,8 +187,8 @@ bool ucma_addr_is_any(const union ucma_addr *a);
 /* Finds a RoCE v2 entry of the GID table. Returns false if there is none. */
 bool ucma_gid_find(struct ucma *u, const uint8_t gid[16], uint32_t *index);
 /*
- * Binds an ID in state IDLE. @take: other processes of the host cannot have the port then. Without
- * it the port is the source port of a connection. Returns 0 or a negative errno.
+ * Binds an ID in state IDLE. @take: also reserves the port, so that no other process of the host
+ * can have it; false for the source port of a connection. Returns 0 or a negative errno.
  */
 int ucma_bind_to(struct ucma_id *id, const union ucma_addr *a, bool take);
 /*
@@ -189,18 +196,21 @@ int ucma_bind_to(struct ucma_id *id, const union ucma_addr *a, bool take);
  * ID, or another process of the host, has the port.
  */
 int ucma_listen_port(struct ucma_id *id);
-/* Looks again at IDs that wait for the way to their destination. */
+/* Asks the link again for the destinations of all IDs in state ADDR_QUERY. */
 void ucma_addr_tick(struct ucma *u);
 ucma_fn ucma_bind_ip, ucma_bind, ucma_resolve_ip, ucma_resolve_addr, ucma_resolve_route;
 
 /* ---- ucma_event.c */
-/* Queues an event, unless the ID has none yet. Returns NULL if it did not. */
+/*
+ * Queues an event. Returns NULL without queuing it if the ID gets no events yet (id->uid is 0) or
+ * there is no memory.
+ */
 struct ucma_event *ucma_event_add(struct ucma_id *id, enum ucma_event_type type, int status);
 /* Queues the event of a request for a listener. Returns NULL if there is no memory. */
 struct ucma_event *ucma_event_request(struct ucma_id *listener, struct ucma_id *made);
 /* Removes the events of an ID. Destroys the new IDs of those that are requests. */
 void ucma_events_drop(struct ucma_id *id);
-/* Moves the events of an ID to another file, after those that are there. */
+/* Moves the events of an ID to the end of the queue of another file. */
 void ucma_events_move(struct ucma_id *id, struct ucma_file *to);
 /* Fills in the address vector of the path of an ID. */
 void ucma_ah_attr(const struct ucma_id *id, struct ib_uverbs_ah_attr *ah);
@@ -218,7 +228,7 @@ ucma_fn ucma_listen, ucma_connect, ucma_accept, ucma_reject, ucma_disconnect, uc
 /* ---- ucma_cm.c */
 /* Handles an event of the CM engine. */
 void ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev);
-/* Ends the connections whose peers are gone without a message. */
+/* Ends the connections whose peers no longer exist and have sent no DREQ. */
 void ucma_peers_check(struct ucma *u);
 
 /* ---- ucma_query.c */

@@ -13,7 +13,7 @@
 /* Selector of a path record: exactly this value (Linux: IB_SA_EQ). */
 #define EXACTLY 2
 
-/* Index by which librdmacm compares devices, if both sides know one. */
+/* The device has no index. librdmacm then compares devices by their node GUID. */
 #define NO_INDEX UINT32_MAX
 
 static void
@@ -50,7 +50,10 @@ ucma_query_route(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	if (id->has_dev) {
 		r.node_guid = htobe64(f->u->attr.node_guid);
 		r.port_num = 1;
-		/* There is a path after ROUTE_RESOLVED, and from a request on. */
+		/*
+		 * An ID has a path once its route is resolved or a connection request was sent or
+		 * received.
+		 */
 		r.num_paths = id->state == UCMA_ROUTE || id->had_cm;
 		if (r.num_paths != 0) {
 			path_record(id, &r.ib_route[0]);

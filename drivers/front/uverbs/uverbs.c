@@ -151,7 +151,7 @@ destroy_all(struct uverbs_file *f)
 	return left == 0;
 }
 
-/* ---- Openings */
+/* ---- Open files of the node */
 
 int
 uverbs_open(const struct uverbs_attr *attr, struct uverbs_file **file, int *fd)
@@ -246,10 +246,7 @@ uverbs_write(struct uverbs_file *f, const void *buf, size_t len)
 	return rc;
 }
 
-/*
- * Checks the header as ib_uverbs_ioctl() of Linux drivers/infiniband/core/uverbs_ioctl.c does:
- * among others, the length is at most a page.
- */
+/* Checks the header as ib_uverbs_ioctl() of Linux drivers/infiniband/core/uverbs_ioctl.c does. */
 int
 uverbs_ioctl(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 {

@@ -3,7 +3,7 @@
  */
 /*
  * CQs that the kernel makes for ibv_create_cq(), resizes and moderates, after Linux
- * drivers/infiniband/hw/mlx5/cq.c. libmlx5 moves unread CQEs from ring to ring.
+ * drivers/infiniband/hw/mlx5/cq.c. After a resize libmlx5 moves the unread CQEs to the new ring.
  */
 #include <errno.h>
 #include <string.h>

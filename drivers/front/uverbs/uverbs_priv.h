@@ -164,7 +164,7 @@ int uverbs_attach_mcast(struct uverbs_file *f, const struct uverbs_cmd *c);
 int uverbs_detach_mcast(struct uverbs_file *f, const struct uverbs_cmd *c);
 /* Returns true if the QP of @handle is attached to a multicast group. */
 bool uverbs_qp_has_groups(const struct uverbs_file *f, uint32_t handle);
-/* Detaches all QPs. */
+/* Detaches all QPs from their multicast groups. */
 void uverbs_mcast_end(struct uverbs_file *f);
 
 /* ---- uverbs_write.c, uverbs_ioctl.c */

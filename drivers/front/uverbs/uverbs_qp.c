@@ -134,8 +134,8 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct ib_uverbs
 	qp->element = a->user_handle;
 	qp->made = *a;
 	/*
-	 * The kernel knows only the ring of receives (set_rq_size()): all its entries and their
-	 * SGEs can be used.
+	 * Return the size of the receive ring, as the kernel does (set_rq_size()): the program may
+	 * use all entries and SGEs of the ring.
 	 */
 	qp->made.max_recv_wr = srq == NULL ? q.rq_wqe_count : 0;
 	qp->made.max_recv_sge =

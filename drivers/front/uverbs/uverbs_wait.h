@@ -36,8 +36,8 @@ static inline void
 uverbs_wait_wake(struct uverbs_wait *w)
 {
 	/*
-	 * This thread stores "events" and loads "waiters", a thread that waits does the opposite.
-	 * So one of them sees the other's store.
+	 * This thread stores "events", then loads "waiters". A thread that waits stores "waiters",
+	 * then loads "events". So at least one of the two sees the other's store.
 	 */
 	__atomic_fetch_add(&w->events, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&w->waiters, __ATOMIC_SEQ_CST) != 0)
