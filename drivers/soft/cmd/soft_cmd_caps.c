@@ -79,7 +79,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ, opts->no_clock ? 0 : soft_clock_khz());
 	set(caps, BB_PRM_HCA_UAR_4K, 1);
 	set(caps, BB_PRM_HCA_BF, !opts->no_bf);
-	/* Logarithm of the register's size in bytes, both halves together. */
+	/* log2 of the size in bytes of a BlueFlame register, both halves together. */
 	set(caps, BB_PRM_HCA_LOG_BF_REG_SIZE, opts->no_bf ? 0 : 9);
 	set(caps, BB_PRM_HCA_MAX_WQE_SZ_SQ, SOFT_MAX_SQ_WQE);
 	set(caps, BB_PRM_HCA_MAX_WQE_SZ_RQ, SOFT_MAX_RQ_STRIDE);
@@ -94,9 +94,9 @@ static void
 atomic_caps(const struct soft_opts *opts, void *caps)
 {
 	/*
-	 * Operations in the mode: bit 0 is MLX5_ATOMIC_OPS_CMP_SWAP, 1 FETCH_ADD, 2
-	 * EXTENDED_CMP_SWAP, 3 EXTENDED_FETCH_ADD. The size field is the sum of the supported sizes
-	 * in bytes.
+	 * Bits of the supported atomics: 0 is MLX5_ATOMIC_OPS_CMP_SWAP, 1 FETCH_ADD, 2
+	 * EXTENDED_CMP_SWAP, 3 EXTENDED_FETCH_ADD. The size field is the sum of the supported
+	 * operand sizes in bytes.
 	 */
 	set(caps, BB_PRM_ATOMIC_CAP_MODE, opts->no_ext_atomic ? 0x3 : 0xf);
 	set(caps, BB_PRM_ATOMIC_CAP_SIZE_QP,
@@ -151,8 +151,8 @@ dev_mem_caps(const struct soft_opts *opts, void *caps)
 {
 	set(caps, BB_PRM_DEV_MEM_CAP_MEMIC, 1);
 	/*
-	 * Logarithm of the smallest allocation, 64 bytes (MLX5_MEMIC_BASE_SIZE). The alignment
-	 * below is a logarithm relative to this size.
+	 * log2 of the smallest allocation of device memory: 64 bytes (MLX5_MEMIC_BASE_SIZE). The
+	 * next field is the log2 of the largest alignment divided by this size.
 	 */
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MIN_MEMIC_ALLOC_SIZE, 6);
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT, SOFT_LOG_DM_ALIGN - 6);
@@ -209,8 +209,8 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 		return 0;
 	case BB_PRM_CAP_FLOW_TABLE:
 		/*
-		 * All values are 0: the device has no flow tables. Every card reports this group,
-		 * and programs read it without a look at nic_flow_table.
+		 * All capabilities of flow tables are 0, because the device has none. Every card
+		 * reports this group, so programs read it without checking nic_flow_table first.
 		 */
 		return 0;
 	case BB_PRM_CAP_DEV_EVENT:

@@ -250,7 +250,7 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 		return ret;
 	if (cmd->dev->opts.no_cq_resize)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "the device cannot resize CQs");
-	/* Size and buffer can only change together (assumption [A]). */
+	/* MODIFY_CQ must change the size and the buffer of a CQ together (assumption [A]). */
 	if (select != all)
 		return SOFT_REFUSE(
 			cmd, BAD_PARAM,
@@ -283,10 +283,7 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 			"the CQ first",
 			cq->cqn, 1u << log_size);
 	case -ENOSPC:
-		/*
-		 * A card may return another status in this case (so the behaviour here is an
-		 * assumption, [A]).
-		 */
+		/* A card may return another status if the CQ is full (assumption [A]). */
 		return SOFT_REFUSE(
 			cmd, BAD_SIZE_OUTS_CQES,
 			"CQ 0x%x is full, so the device cannot write the RESIZE CQE: poll the CQ "

@@ -109,10 +109,9 @@ static const struct optional optionals[] = {
 };
 
 /*
- * Fields that mlx5_ib sets in each transition of a QP that it made with a page list, whatever the
- * transition is (__mlx5_ib_modify_qp(), Linux 6.1 to 7.2). It repeats the attributes of CREATE_QP.
- * A card ignores these fields outside the transition to which they belong, so this device does,
- * too.
+ * Fields that mlx5_ib sets in every transition of a QP that it made with a page list
+ * (__mlx5_ib_modify_qp(), Linux 6.1 to 7.2). They repeat the attributes of CREATE_QP. A card
+ * ignores each of them except in the transition to which it belongs, and so does this device.
  */
 static const struct soft_field kernel_fields[] = {
 	QPC(BB_PRM_QPC_PD),        QPC(BB_PRM_QPC_CQN_SND),
@@ -126,8 +125,8 @@ static const struct soft_field kernel_fields[] = {
 /* Fields and mask bits that a transition accepts for one QP type. */
 struct takes {
 	/*
-	 * Accepted bits of opt_param_mask: opt_mask[] of mlx5_ib without path migration, LAG, DC,
-	 * and changes of SRQ and CQ.
+	 * Accepted bits of opt_param_mask: those of mlx5_ib's opt_mask[], except for path
+	 * migration, LAG, DC, and changes of SRQ and CQ.
 	 */
 	uint32_t opt_mask;
 	const struct soft_field *fields;

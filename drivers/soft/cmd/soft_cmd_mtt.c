@@ -122,7 +122,10 @@ make_direct(const struct soft_cmd *cmd)
 	m->rw = bit(cmd, BB_PRM_MKC_RW);
 	m->atomic = bit(cmd, BB_PRM_MKC_A);
 	m->umr_en = bit(cmd, BB_PRM_MKC_UMR_EN);
-	/* The context has no field for the right MW_BIND: the kernel gives it to each key. */
+	/*
+	 * The key's context has no bit for MW_BIND, because the kernel lets windows bind to any
+	 * key.
+	 */
 	m->mw_bind = true;
 	return m;
 }

@@ -119,8 +119,8 @@ find_parts(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 }
 
 /*
- * Returns true if only a kernel has QPs of type @st: QP0 and QP1 for management datagrams, and the
- * QP that posts UMRs. The engine runs these as UD QPs.
+ * Returns true if only a kernel creates QPs of type @st: QP0 and QP1 for management datagrams, and
+ * the QP that posts UMRs. The engine runs all of these as UD QPs.
  */
 static bool
 kernels_own(const struct soft_cmd *cmd, uint32_t st)
@@ -366,7 +366,10 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 		free(qp);
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for the QP in the engine");
 	}
-	/* If a kernel makes a second QP1, the second receives the packets from now on [A]. */
+	/*
+	 * If a kernel creates a second QP1, packets for QP1 go to the new one from now on
+	 * (assumption [A]).
+	 */
 	if (qp->special == BB_PRM_QP_ST_QP1)
 		__atomic_store_n(&dev->qp1, qp, __ATOMIC_RELEASE);
 	count_parts(qp, 1);
@@ -391,8 +394,9 @@ soft_qp1_claim(struct mlx5_ctx *ctx, uint32_t qpn)
 		ret = -EINVAL;
 	} else if (dev->shm != NULL && dev->shm->slot != SOFT_SHM_ALL && !dev->opts.mmap) {
 		/*
-		 * Only the CM of a verbs program marks its IDs with soft_id_prefix(), and takes
-		 * its ports for the process. Messages for another CM would go to any process.
+		 * Processes with one host=NAME share an address, so a CM message must name its
+		 * process. Only the CM of bb_verbs puts soft_id_prefix() into its IDs and reserves
+		 * its port numbers. A message for another CM could reach any of the processes.
 		 */
 		SOFT_LOG(ERR,
 			 "%s: host=%s: QP 0x%x cannot become QP1: a device that shares its address "

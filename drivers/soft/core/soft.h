@@ -15,8 +15,8 @@
  * Data path (folders engine, exec and cqe, and the access to memory in folder mem): an engine runs
  * the QPs of its UARs, under the engine's lock. Each such run is a turn. With inline progress each
  * UAR has an engine, which the UAR's owner runs. Otherwise one engine runs the whole device on its
- * own lcore or thread. A QP is "on a port" if it sends RoCEv2 packets (options wire, port, shm);
- * else it uses the loop port, which copies memory.
+ * own lcore or thread. With the options wire, port and shm a QP sends RoCEv2 packets; otherwise
+ * it uses the loop port, which copies memory.
  *
  * Lookup tables (mkeys, QPs, CQs) are arrays of pointers that engines read without a lock. To free
  * an object, the control path first unpublishes it (stores NULL with release). It then calls
@@ -119,7 +119,7 @@ struct soft_uar_page {
 	uint32_t allocs; /* number of mlx5_uar handles of this page */
 	uint32_t refs;   /* number of QPs and CQs that use the page */
 	bool bf;
-	bool copies; /* the device reads copies of WQEs from the page: not on a port (soft_bf.h) */
+	bool copies; /* the device executes BlueFlame copies; never with packets (soft_bf.h) */
 	struct soft_engine *engine;
 	struct soft_ctx *ctx;
 	uint8_t regs;             /* bit 0: register 0x800 is allocated, bit 1: 0xa00 */
@@ -162,7 +162,7 @@ struct soft_cq {
 	 * engine's lock and the CQ's lock.
 	 */
 	uint16_t mod_count, mod_period;
-	/* Data path. */
+	/* Fields of the data path, from here on. */
 	uint32_t pi;         /* CQEs written since creation */
 	uint32_t last_ci;    /* consumer index when the doorbell record was last read */
 	uint32_t flags;      /* SOFT_CQ_*; __atomic */
@@ -171,9 +171,9 @@ struct soft_cq {
 	bool error;          /* the CQ has overrun: the device writes no further CQE */
 	bool arm_solicited;  /* the pending arm request is for solicited completions only */
 	bool fired;          /* an event was raised for the arm request with number fired_sn */
-	uint8_t fired_sn;    /* valid if fired */
+	uint8_t fired_sn;    /* sequence number of the request that fired; valid if fired */
 	uint8_t arm_sn;      /* sequence number of the pending arm request */
-	uint32_t arm_ci;     /* consumer index of the arm request, in the units of pi */
+	uint32_t arm_ci;     /* consumer index of the arm request, extended to 32 bits */
 	uint32_t last_arm;   /* arm request last handled, big endian */
 	uint32_t scan_slot;  /* index among the CQs of the UAR page */
 	bool moderated;      /* on the engine's list of moderated CQs */
@@ -263,7 +263,7 @@ struct soft_qp {
 	uint32_t counter_set;
 	struct mlx5_obj *obj;
 
-	/* Set by state transitions. */
+	/* Fields that state transitions set. */
 	struct soft_dev *peer_dev; /* the device that owns the destination GID or LID */
 	uint32_t remote_qpn;
 	uint32_t q_key; /* UD only */
@@ -305,7 +305,7 @@ struct soft_qp {
 	TAILQ_ENTRY(soft_qp) all;
 	uint64_t peer_until; /* TSC at which SOFT_WAIT_PEER times out, or SOFT_NO_DEADLINE */
 	uint32_t scan_slot;  /* index among the doorbell records scanned for the UAR page */
-	uint32_t hidden;     /* 1 + index in soft_watch.hidden, 0 if the QP is not there */
+	uint32_t hidden;     /* 1 + index in soft_watch.hidden, 0 if the QP is not in that array */
 
 	/*
 	 * Fields of the responder. The QP's own engine writes rq_ci. The engine of the connected
@@ -319,7 +319,7 @@ struct soft_qp {
 	struct soft_replay replay[SOFT_REPLAYS];
 	uint32_t replay_next;
 
-	struct soft_wire *wire;  /* set on a port (see the top of this file), else NULL */
+	struct soft_wire *wire;  /* state of the QP's packets; NULL if it sends none */
 	struct bb_roce_qp *roce; /* QP of the RoCEv2 engine */
 
 	/* Context that commands have set so far, for QUERY_QP; belongs to the control path. */
@@ -403,7 +403,7 @@ struct soft_dev {
 	 * NULL if none; __atomic
 	 */
 	const struct soft_doorbell_ops *doorbells;
-	struct soft_netif *netif; /* set with option port */
+	struct soft_netif *netif; /* the ethdev of option port=, else NULL */
 	struct soft_mcgs *mcgs;   /* multicast groups: soft_mcg.h; __atomic */
 	struct soft_ctl *ctl;     /* state of the control path: id allocators and
 				   * others */
@@ -417,8 +417,9 @@ void soft_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf
 /* ---- Control path, called by the data path */
 
 /*
- * Returns the device with address @gid, among all ever opened; NULL if none. Takes no lock. The
- * device may be closed or have another type of port; callers check both after they found its QP.
+ * Returns the device with address @gid, even if it is closed; NULL if no device ever had the
+ * address. Takes no lock. The caller must first find a QP of the device, and then check that the
+ * device is open and has the same type of port.
  */
 struct soft_dev *soft_dev_peek_gid(const uint8_t gid[16]);
 struct soft_dev *soft_dev_peek_lid(uint16_t lid);
@@ -516,8 +517,8 @@ void soft_engine_lock(struct soft_engine *e);
 void soft_engine_unlock(struct soft_engine *e);
 
 /*
- * ---- soft_fault.c: both functions test whether the device has died. soft_fault_check() then
- * returns -EIO and logs @what.
+ * ---- soft_fault.c: soft_fault_dead() and soft_fault_check() test whether the device has died. If
+ * so, soft_fault_check() logs @what and returns -EIO.
  */
 bool soft_fault_dead(const struct soft_dev *dev);
 int soft_fault_check(const struct soft_dev *dev, const char *what);
@@ -548,7 +549,7 @@ void soft_reader_del(struct soft_reader *r);
 void soft_readers_forget(void);
 /* Forgets a device in a child of fork(). soft_dev_get() then makes another one. */
 void soft_dev_forget(uint32_t index);
-/* Makes the lock of the log anew in a child of fork(). */
+/* Initializes the lock of the log again, in a child of fork(). */
 void soft_log_forget(void);
 
 /* Allocates the state of a CQ that compresses CQEs. Returns 0 or -ENOMEM. */

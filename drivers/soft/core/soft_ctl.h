@@ -91,7 +91,7 @@ struct soft_ctl {
 	struct soft_random random;
 	struct soft_draw mkey_draw, qp_draw;
 	struct soft_ids cq_ids, pd_ids, umem_ids, uar_ids, counter_ids, rmp_ids;
-	uint8_t *mkey_variant; /* low byte of the last key, by key index */
+	uint8_t *mkey_variant; /* low byte of the last key that was created at each index */
 	struct soft_umem **umems;
 	struct soft_pd **pds;
 	struct soft_rmp **rmps;
@@ -135,7 +135,7 @@ struct soft_obj {
 struct soft_pd {
 	struct mlx5_pd pub;
 	struct soft_ctx *ctx;
-	uint32_t mrs; /* __atomic */
+	uint32_t mrs; /* number of keys; __atomic */
 	uint32_t qps, rmps;
 };
 
@@ -254,9 +254,9 @@ int soft_random(struct soft_random *r, uint64_t *value);
  * below @start. Returns 0 or -ENOMEM.
  */
 int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t start, uint32_t size);
-/* Frees all numbers and sets new limits. There are never more than after soft_draw_init(). */
+/* Frees all numbers and sets new limits. @size must not exceed that of soft_draw_init(). */
 void soft_draw_resize(struct soft_draw *d, uint32_t start, uint32_t size);
-/* Does the same with another first number. */
+/* Frees all numbers, which then go from @first to @size - 1. */
 void soft_draw_move(struct soft_draw *d, uint32_t first, uint32_t size);
 /*
  * Allocates a random free number. Returns 0, -ENOSPC if no number is free, or -EIO if there are no
@@ -374,7 +374,7 @@ int soft_mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey
 void soft_mkey_free(struct soft_mkey *m);
 
 /* ---- soft_phys.c */
-/* Makes the windows of a key over physical addresses. Returns NULL if out of memory. */
+/* Allocates the table of a key's mappings of guest memory. Returns NULL if out of memory. */
 struct soft_phys *soft_phys_make(const struct soft_host *host);
 void soft_phys_free(struct soft_phys *p);
 
@@ -457,10 +457,7 @@ struct soft_cmd_desc {
 
 enum {
 	SOFT_CMD_ENTRIES = 1 << 0, /* translation entries of a key may follow the input */
-	/*
-	 * a page list may follow the input, only if the command comes from a hypervisor's host
-	 * (soft_ctx.host)
-	 */
+	/* a page list may follow the input if a guest's kernel sends the command (soft_ctx.host) */
 	SOFT_CMD_PAGES = 1 << 1,
 	SOFT_CMD_HOST = 1 << 2, /* accepted only if soft_ctx.host is set, not from DEVX */
 };

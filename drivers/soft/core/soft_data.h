@@ -5,9 +5,9 @@
  * The software ConnectX, data path only. Start reading with soft_engine.c (one poll),
  * soft_doorbell.c (start of a WQE), soft_req.c (requester) and soft_resp.c (responder).
  *
- * The loop port, used without the options wire, port and shm, is synchronous: one step decodes,
- * checks, executes and completes a request. PSNs are counted, but no packet is built. The response
- * that a wire would carry (an ACK, a NAK, an RNR NAK or none) is a struct soft_response here.
+ * A device without the options wire, port and shm has a loop port, which is synchronous: one call
+ * decodes, checks, executes and completes a request. It counts PSNs, but builds no packet. Where a
+ * wire would carry an ACK, a NAK, an RNR NAK or nothing, it returns a struct soft_response.
  */
 #ifndef SOFT_DATA_H
 #define SOFT_DATA_H
@@ -52,7 +52,7 @@ enum {
 	SOFT_Q_NONE,
 	SOFT_Q_RUN,
 	SOFT_Q_TIMER,
-	SOFT_Q_LATE, /* port only: the next turn sends the requests, then a delayed ACK */
+	SOFT_Q_LATE, /* RoCEv2 only: the next turn sends the requests, then a delayed ACK */
 };
 
 /*
@@ -212,7 +212,7 @@ struct soft_engine {
 	bool alone;       /* the engine has one page, and the page has one owner; __atomic */
 	bool stamps;      /* soft_engine_stamp() reads the clock after a doorbell; __atomic */
 	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL, so that each poll runs a turn */
-	bool chores;      /* rare work may exist (soft_engine_chores()): set with such work */
+	bool chores;      /* true if soft_engine_chores() may have work to do */
 	bool plain;       /* no option changes how WQEs execute: neither defect, fault nor wire */
 	uint32_t turns;   /* 1 if every poll runs a turn (soft_engine.c), with or without work */
 	uint32_t n_watch;
@@ -225,11 +225,11 @@ struct soft_engine {
 	uint64_t now;                    /* TSC when the current work began: time stamp of CQEs */
 	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be delayed */
 	uint64_t work; /* number of doorbells and turns; unchanged while the thread is idle */
-	uint64_t counted, tried; /* work after a poll; after soft_engine_try(), __atomic */
+	uint64_t counted, tried; /* "work" after a poll; after soft_engine_try() (__atomic) */
 	uint32_t idle;           /* polls in a row without work, up to SOFT_IDLE_POLLS */
 	uint32_t assisted; /* turns run by soft_assist(), which makes the thread nap; __atomic */
-	uint32_t posted, late_posts;      /* of soft_assist() and the thread; __atomic */
-	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
+	uint32_t posted, late_posts;      /* see soft_count_late(); __atomic */
+	LIST_HEAD(, soft_wire) uncounted; /* RoCEv2 only: QPs that soft_wire_count() must visit */
 	TAILQ_HEAD(, soft_wire) storing;  /* QPs with out-of-order packets; longest wait first */
 	/* Counts of served requests, not yet added to the counter set. */
 	struct soft_counters *served;
@@ -241,7 +241,7 @@ struct soft_engine {
 	enum soft_detour detour; /* special access that the last looked-up key needs */
 	/* if detour is not NONE: address of the key's memory in this process */
 	uint8_t *detour_at;
-	/* doorbell records scanned per poll; number of QPs of a page that are scanned at once */
+	/* doorbell records scanned per poll; a page with at most this many QPs needs one poll */
 	uint32_t scan, few;
 	uint32_t wrong_uar, bad_qpn; /* doorbells on a wrong UAR, and with a bad QPN or CQN */
 
@@ -261,14 +261,14 @@ struct soft_engine {
 			       * never does */
 	uint32_t shm_changes; /* value of soft_shm.changes already handled; __atomic */
 	struct soft_net_state net;
-	const struct soft_qp *decoded; /* port only: QP whose WQE is in req, NULL if none */
-	uint64_t turn; /* port only: number of the turn; addresses of earlier turns are stale */
-	/* port only: time of the turn if "timed" is true, see soft_engine_ticks() and _ns() */
+	const struct soft_qp *decoded; /* RoCEv2 only: QP whose WQE is in req, NULL if none */
+	uint64_t turn; /* RoCEv2 only: turn number; addresses of earlier turns are stale */
+	/* RoCEv2 only: time of the turn in each unit, if "timed" is true: soft_engine_ticks() */
 	uint64_t ticks, ns;
 	bool timed;
 	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
-	bool early;   /* port only: no packet was received yet in this turn */
-	uint8_t bounce[4096]; /* port only: payload of a packet that has too many fragments */
+	bool early;   /* RoCEv2 only: no packet was received yet in this turn */
+	uint8_t bounce[4096]; /* RoCEv2 only: payload of a packet that has too many fragments */
 
 	soft_msg_handler *const *msg_handlers; /* indexed by the message's state */
 
@@ -330,7 +330,7 @@ soft_now(struct soft_engine *e)
 {
 	if (likely(e->stamped) || unlikely(e->dev->opts.no_clock))
 		return;
-	/* Waits for the loads that showed another core's posts, then reads the TSC. */
+	/* Completes the loads that found the posts of another core before it reads the TSC. */
 	if (e->page == NULL)
 		bb_tsc_rmb();
 	e->now = rte_rdtsc();
@@ -412,7 +412,7 @@ soft_served_flush(struct soft_engine *e)
 	e->served_atomic = 0;
 }
 
-/* soft_wire_count.c: adds up the counts of all QPs on a port. */
+/* soft_wire_count.c: adds up the counts of all QPs that send packets. */
 void soft_wire_count_all(struct soft_engine *e);
 
 /* Selects the counter set of @qp for the engine's counts of served requests. */

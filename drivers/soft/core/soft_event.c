@@ -71,7 +71,8 @@ soft_event_raise(struct soft_dev *dev, struct mlx5_obj *obj, uint16_t type)
 	pthread_mutex_lock(&ctl->event_lock);
 	if (type == MLX5_CMD_EVENT_DEV_FATAL) {
 		/*
-		 * Every context gets this event, because verbs reports it without a subscription.
+		 * Every context gets DEV_FATAL, because a verbs program gets it without a
+		 * subscription.
 		 */
 		LIST_FOREACH(ctx, &ctl->ctxs, link)
 			deliver(ctx, type, 0);

@@ -38,11 +38,11 @@ uint32_t soft_dm_page(const struct mlx5_dm *dm);
 uint32_t soft_clock_khz(void);
 
 /*
- * Finds out which opening of its device the peer with a QPN of an address has now, in shared
- * memory: *opening differs between two openings. It is 0 for the device itself, for QPN 0 of an
- * address that processes share, and without option shm. Never waits. Any thread. Returns 0; -EAGAIN
- * while the answer is not known; -EHOSTUNREACH if no process has the address or the QPN; or another
- * negative errno.
+ * Identifies the device that now owns QPN @qpn at address @gid in shared memory: sets *opening to a
+ * value that changes whenever the device is closed and opened again. The value is 0 for the device
+ * itself, for QPN 0 of an address that processes share, and without option shm. Never waits. Any
+ * thread. Returns 0; -EAGAIN while the value is not known yet; -EHOSTUNREACH if no process has the
+ * address or the QPN; or another negative errno.
  */
 int soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint32_t qpn, uint64_t *opening);
 
@@ -62,9 +62,9 @@ uint64_t soft_mr_length(const struct mlx5_mr *mr);
 bool soft_assist(struct mlx5_ctx *ctx);
 /*
  * Reports that the program has rung a doorbell. The next soft_assist_posted() runs the device, so
- * that doorbells between two polls cost one turn. If the device's own thread had to execute such
- * doorbells late several times, the program does not poll: later calls run the device at once. Any
- * thread.
+ * that all doorbells between two polls cost one turn. A program that does not poll never calls
+ * soft_assist_posted(). So after the device's own thread has found such doorbells several times,
+ * soft_posted() itself runs the device. Any thread.
  */
 void soft_posted(struct mlx5_ctx *ctx);
 /* Runs the device as soft_assist() does, if soft_posted() was called since. Returns true then. */
@@ -90,9 +90,9 @@ typedef bool soft_memory_fn(const uint8_t *addr, uint64_t len, struct soft_memor
  */
 void soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn);
 /*
- * Ends direct access by peers to all regions of the device. From the return on, peers access the
- * regions by packets. soft_share_resume() calls the function given to soft_share_by() again for
- * each region. Between the two calls the caller holds the device's lock, so that no other thread
+ * From the return on, peers access all regions of the device by packets, and no longer by mappings
+ * of the memory. soft_share_resume() calls the function given to soft_share_by() again for each
+ * region. Between the two calls the caller holds the device's lock, so that no other thread
  * registers memory. The caller must not call other functions of the device meanwhile.
  */
 void soft_share_pause(struct mlx5_ctx *ctx);
@@ -108,8 +108,8 @@ void soft_share_resume(struct mlx5_ctx *ctx);
 /* Number of the highest bits of a communication ID that identify the process of a host. */
 #define SOFT_ID_PREFIX_BITS 8
 /*
- * Returns the value of these bits for all communication IDs of this process. Returns 0 if the
- * device has no option host; then the bits may have any value.
+ * Returns the value of the SOFT_ID_PREFIX_BITS highest bits in all communication IDs of this
+ * process. Returns 0 if the device has no option host; then the bits may have any value.
  */
 uint32_t soft_id_prefix(const struct mlx5_ctx *ctx);
 /* A service ID of rdma_cm, which is a port number, that this process has taken. */
@@ -123,7 +123,7 @@ struct soft_service;
  */
 int soft_service_take(struct mlx5_ctx *ctx, const uint8_t (*gid)[16], uint32_t n, bool any,
 		      uint32_t service_id, struct soft_service **service);
-/* Gives a service ID back. @service may be NULL. */
+/* Releases a service ID. @service may be NULL. */
 void soft_service_give(struct soft_service *service);
 /*
  * Takes locks of the device before fork(), after soft_share_pause(), so that no thread is in the
@@ -133,8 +133,8 @@ void soft_fork_before(struct mlx5_ctx *ctx);
 void soft_fork_parent(struct mlx5_ctx *ctx);
 /*
  * Forgets the device of a context in a child of fork(). The parent must have called
- * soft_fork_before(). Makes the locks usable for a device of the child. The child's copies of
- * sockets are closed, so that peers and the table of the host see the parent's end. The child may
+ * soft_fork_before(). Makes the locks usable for a device of the child. Closes the child's copies
+ * of sockets, so that peers and the table of the host notice when the parent ends. The child may
  * open the device anew, and must not use the context. Its memory stays allocated.
  */
 void soft_fork_child(struct mlx5_ctx *ctx);

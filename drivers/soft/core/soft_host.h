@@ -66,9 +66,10 @@ int soft_open_host(const char *name, const char *args, const struct soft_host *h
 uint8_t *soft_dm_at(struct mlx5_ctx *ctx, uint64_t addr, uint64_t len);
 
 /*
- * Writes a CQE of a queue that the program itself runs. @cqe: 64 bytes; the device adds the owner
- * bit and, unless it is an error, the timestamp. The thread that runs the CQ's register page calls
- * it. Returns 0; -ENOENT: there is no such CQ; -ENOSPC: the CQ has overrun, now or earlier.
+ * Writes a CQE of a queue that the program runs outside the device. @cqe: 64 bytes; the device adds
+ * the owner bit and, unless it is an error CQE, the timestamp. Call it on the thread that polls the
+ * UAR page of the CQ. Returns 0; -ENOENT: there is no such CQ; -ENOSPC: the CQ has overrun, now or
+ * earlier.
  */
 int soft_cqe_host(struct mlx5_ctx *ctx, uint32_t cqn, const uint8_t cqe[64]);
 
@@ -100,7 +101,7 @@ struct soft_frames_port {
 			 */
 };
 void soft_frames_port(struct mlx5_ctx *ctx, struct soft_frames_port *port);
-/* Does what soft_roce_address_set() does, for such a port. -EOPNOTSUPP: the host has no port. */
+/* As soft_roce_address_set(), with port=. -EOPNOTSUPP: soft_frames_open() was not called. */
 int soft_frames_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gid *gid,
 			    const uint8_t mac[6]);
 

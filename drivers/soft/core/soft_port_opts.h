@@ -84,7 +84,7 @@ struct soft_port_opts {
 	char shm[SOFT_PORT_FABRIC]; /* fabric (devices that share memory) to join, "" for none */
 	uint32_t shm_uid;           /* another trusted uid, besides the process's own */
 	bool shm_uid_given;
-	/* host, whose devices share their addresses with the option host; "" for none */
+	/* name of the host, whose processes share their addresses (option host); "" for none */
 	char host[SOFT_PORT_FABRIC];
 	bool shm_packets; /* requests always go as packets, never by access to peers' memory */
 };

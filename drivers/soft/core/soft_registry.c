@@ -169,7 +169,7 @@ soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts)
 	pthread_mutex_unlock(&registry_lock);
 }
 
-/* ---- Addresses */
+/* ---- Addresses of devices */
 
 /* The link-local address is fe80::/64 with the MAC as EUI-64 (RFC 4291, appendix A). */
 void
@@ -192,13 +192,13 @@ soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16])
 }
 
 /*
- * GIDs that hosts (soft_host.h) have set, in addition to the addresses above, by device and entry;
- * zero: none. One thread runs all devices with hosts, so there is no lock.
+ * GIDs that guest kernels (soft_host.h) have set, in addition to the addresses above, by device and
+ * entry; zero: none. One thread runs all devices of guests, so there is no lock.
  */
 static uint8_t host_gids[SOFT_MAX_DEVS][SOFT_MAX_GIDS][16];
 static uint32_t n_host_gids; /* __atomic, because other threads look up GIDs, too */
 
-/* Returns the index of the device with a GID that a host has set, SOFT_MAX_DEVS if none has it. */
+/* Returns the index of the device whose guest kernel has set this GID, SOFT_MAX_DEVS if none. */
 static uint32_t
 host_gid_owner(const uint8_t gid[16])
 {

@@ -36,7 +36,7 @@ soft_engine_rouse(struct soft_engine *e)
 		return;
 }
 
-/* ---- Readers of the tables */
+/* ---- Readers: engines and ports, which read the lookup tables under their own locks */
 
 static pthread_mutex_t readers_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_reader) readers = LIST_HEAD_INITIALIZER(readers);
@@ -75,7 +75,7 @@ soft_quiesce(void)
 	pthread_mutex_unlock(&readers_lock);
 }
 
-/* ---- Lists */
+/* ---- Lists of QPs */
 
 void
 soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns)
@@ -120,7 +120,7 @@ soft_qp_later(struct soft_engine *e, struct soft_qp *qp)
 	TAILQ_INSERT_TAIL(&e->late, qp, run);
 }
 
-/* ---- Failures */
+/* ---- Failed QPs and CQs */
 
 void
 soft_qp_fail(struct soft_qp *qp, uint16_t event)

@@ -7,7 +7,10 @@
 
 #include <stdbool.h>
 
-/* Late executions of posts after which posts run the device: soft_posted(). */
+/*
+ * After this number of posts that the device's thread executed late, soft_posted() itself runs the
+ * device.
+ */
 #define SOFT_LATE 4
 
 struct soft_engine;

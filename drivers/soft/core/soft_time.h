@@ -22,8 +22,8 @@ soft_ticks(const struct soft_dev *dev)
 /* Returns the device's time in ns. */
 uint64_t soft_dev_ns(const struct soft_dev *dev);
 /*
- * Sets e->ticks and e->ns at the first call in a poll. On a port, the rest of the poll uses these
- * values.
+ * Sets e->ticks and e->ns at the first call in a poll. A device that sends packets uses these
+ * values for the rest of the poll.
  */
 void soft_engine_clock(struct soft_engine *e);
 /* Converts @ns nanoseconds to TSC ticks, rounded up. */

@@ -211,7 +211,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 		ret = soft_shm_start(dev);
 		if (ret != 0)
 			goto close_capture;
-		/* Processes that share an address have QPNs of their own. */
+		/* Each process that shares an address has its own range of QPNs. */
 		if (dev->shm->slot != SOFT_SHM_ALL)
 			soft_draw_move(&dev->ctl->qp_draw, dev->shm->slot << SOFT_LOG_QPNS,
 				       (dev->shm->slot + 1) << SOFT_LOG_QPNS);

@@ -158,7 +158,10 @@ soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint32_t qpn, uin
 	*opening = 0;
 	if (dev->shm == NULL)
 		return 0;
-	/* An address of the device may also be that of another process of its host. */
+	/*
+	 * If the device has the address, it may still share it with other processes of its host
+	 * (option host). Then the slot of the QPN decides.
+	 */
 	if (soft_dev_has_gid(dev, gid) &&
 	    (dev->shm->slot == SOFT_SHM_ALL || slot == SOFT_SHM_ANY || slot == dev->shm->slot))
 		return 0;

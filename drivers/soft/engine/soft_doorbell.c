@@ -53,14 +53,14 @@ soft_record_bad(struct soft_qp *qp, uint32_t posted)
 	soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
 }
 
-/* Runs the new WQEs of a QP on a port. */
+/* Runs the new WQEs of a QP that sends packets. */
 static __rte_noinline void
 soft_look_wire(struct soft_engine *e, struct soft_qp *qp)
 {
 	/*
-	 * A QP on a port that has no work, no running timer and no delayed ACK has received nothing
-	 * and has no request outstanding. Only in this state may its requests access the peer's
-	 * memory directly.
+	 * A QP that sends packets, and has no work, no running timer and no delayed ACK, has
+	 * received nothing and has no request outstanding. Only in this state may its requests
+	 * access the peer's memory directly.
 	 */
 	if (qp->queued == SOFT_Q_NONE && qp->wire->shm_tx != NULL) {
 		uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);
@@ -71,7 +71,7 @@ soft_look_wire(struct soft_engine *e, struct soft_qp *qp)
 			return;
 	}
 	/*
-	 * A QP on a port may be on the list of timers, because requests wait for an ACK or
+	 * A QP that sends packets may be on the list of timers, because requests wait for an ACK or
 	 * response. Its new WQEs run now all the same.
 	 */
 	if (e->page == NULL)
@@ -79,7 +79,10 @@ soft_look_wire(struct soft_engine *e, struct soft_qp *qp)
 	soft_wire_run(e, qp->wire);
 }
 
-/* The rare cases are calls at the end, so that the others save no registers. */
+/*
+ * Calls functions for the rare cases only as its last action, so that the common path saves no
+ * registers.
+ */
 void
 soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -359,9 +362,9 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 }
 
 /*
- * Scans a page with at most soft_engine.few QPs: reads all doorbell records, which costs less than
- * to read the lists of QPs whose stores may be hidden. The place in those lists stays behind. After
- * more QPs were created on the page, soft_rung_read() reads old entries once, which is harmless.
+ * Scans a page with at most soft_engine.few QPs. Reads all doorbell records, which costs less than
+ * to read the lists of rung QPs (bb_rung.h). So rung_at does not advance. After more QPs were
+ * created on the page, soft_rung_read() reads old entries once, which is harmless.
  */
 static inline void
 soft_watch_scan_few(struct soft_engine *e, struct soft_watch *w)

@@ -16,7 +16,7 @@
 #include "soft_sleep.h"
 #include "soft_wire.h"
 
-/* ---- Timers */
+/* ---- Timers of QPs */
 
 /* Moves the QPs whose timers have expired to the list of QPs with work. */
 static void
@@ -39,7 +39,7 @@ soft_timers_run(struct soft_engine *e)
 	__atomic_store_n(&e->next_deadline, next, __ATOMIC_RELAXED);
 }
 
-/* ---- Lists */
+/* ---- Lists of QPs */
 
 /* Runs one turn of every QP that has work when the function is called. */
 static void
@@ -81,7 +81,7 @@ soft_err_list(struct soft_engine *e)
 	}
 }
 
-/* ---- Progress */
+/* ---- Polls */
 
 /* Does the rare work of a poll. Returns a value other than 0 if the next poll must continue it. */
 static __rte_noinline uint32_t
@@ -204,7 +204,10 @@ soft_engine_lists(struct soft_engine *e)
 		soft_run_list(e);
 }
 
-/* Begins a turn of an engine with a link. The link's turns need the time if it is polled. */
+/*
+ * Begins a turn of an engine whose device sends packets. If the link must be polled, reads the
+ * clock first.
+ */
 static inline void
 soft_engine_begin(struct soft_engine *e, const struct soft_link_ops *link)
 {
@@ -216,7 +219,10 @@ soft_engine_begin(struct soft_engine *e, const struct soft_link_ops *link)
 		link->begin(e);
 }
 
-/* Turn of an engine whose link receives packets by a call, after the doorbells. */
+/*
+ * Runs a turn of an engine whose link has a function receive(): the doorbells come first, then the
+ * received packets.
+ */
 static inline uint32_t
 soft_engine_run_port(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
 {
@@ -243,7 +249,7 @@ soft_engine_end(struct soft_engine *e, uint32_t pending)
 		__atomic_store_n(&e->pending, pending, __ATOMIC_RELAXED);
 }
 
-/* Turn of an engine with a link. */
+/* Runs a turn of an engine whose device sends packets. */
 static __rte_noinline void
 soft_engine_turn_link(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
 {

@@ -21,7 +21,7 @@
 
 static uint32_t soft_last_gen;
 
-/* ---- Engines */
+/* ---- Creation and destruction of engines */
 
 static soft_msg_handler *const soft_msg_handlers[SOFT_MSG_STATES] = {
 	[SOFT_MSG_PENDING] = soft_msg_serve,     [SOFT_MSG_CANCELLED] = soft_msg_serve,
@@ -179,7 +179,7 @@ soft_engine_owners(struct soft_engine *e, uint32_t n)
 			 __ATOMIC_RELAXED);
 }
 
-/* ---- QPs */
+/* ---- Creation, destruction and states of QPs */
 
 static int
 soft_watch_grow(struct soft_watch *w)
@@ -413,7 +413,7 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 	soft_zip_run(qp->engine);
 }
 
-/* ---- Failures */
+/* ---- Failed QPs and CQs */
 
 static bool
 soft_cq_dead(const struct soft_cq *cq)

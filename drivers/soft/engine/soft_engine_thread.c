@@ -54,8 +54,9 @@ soft_engine_lcore(void *arg)
 
 /*
  * e->posted is 1 from soft_posted() until the next turn of soft_assist(). e->late_posts counts the
- * naps after which it still was 1, up to SOFT_LATE. Called after a nap in which the program did not
- * run the device. A doorbell that is waiting was rung by a program that does not poll.
+ * naps after which e->posted was still 1, up to SOFT_LATE. Called after a nap during which the
+ * program did not run the device. If a doorbell still waits then, the program that rang it does not
+ * poll.
  */
 static void
 soft_count_late(struct soft_engine *e)

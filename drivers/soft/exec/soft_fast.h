@@ -73,8 +73,8 @@ soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b
 /*
  * Returns the number of blocks of a WQE of @ds segments at index @idx, or 0 if the fast path cannot
  * execute it. The ring has 2^@log_size blocks. A WQE of several blocks has only inline data, and
- * its blocks must be adjacent in memory. Not inlined, so that WQEs of one block keep their
- * registers.
+ * its blocks must be adjacent in memory. Not inlined, so that the code for WQEs of one block needs
+ * fewer registers.
  */
 static __rte_noinline __attribute__((cold, const)) uint32_t
 soft_fast_blocks(uint32_t log_size, uint32_t idx, uint32_t ds, uint32_t left)
@@ -132,7 +132,7 @@ soft_fast_decode_send(struct soft_engine *e, const struct soft_qp *qp, const uin
 	return ds - 2 <= 2 && soft_fast_data(e, qp, b, 16, ds, w);
 }
 
-/* A WQE that becomes one packet on a port. */
+/* A WQE that becomes one packet. */
 struct soft_plain {
 	struct soft_write w;
 	uint32_t imm; /* immediate data in network byte order */

@@ -15,7 +15,7 @@
 
 /*
  * Returns the scatter list of the next receive, or NULL if the fast path cannot handle the message.
- * The caller must handle a QP that gets short messages in the CQE (cs_res).
+ * Does not check whether the QP gets short messages in the CQE (cs_res): that is up to the caller.
  */
 static inline const uint8_t *
 soft_recv_peek(const struct soft_qp *qp)

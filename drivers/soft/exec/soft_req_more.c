@@ -22,7 +22,10 @@ struct run {
 	uint32_t reads_in_burst; /* new value of qp->reads_in_burst */
 };
 
-/* Starts a pass. Returns false if the fast path cannot execute WQEs of this QP. */
+/*
+ * Starts a pass over consecutive WQEs. Returns false if the fast path cannot execute WQEs of this
+ * QP.
+ */
 static bool
 begin(struct run *u, struct soft_qp *qp)
 {

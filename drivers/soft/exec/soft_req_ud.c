@@ -174,7 +174,10 @@ soft_ud_net(const struct soft_qp *qp, const struct bb_wqe_av *av, struct bb_roce
 	net->sport = bb_be16(av->rlid);
 }
 
-/* Gives a copy of the datagram to @p: now, or through the inbox of another engine. */
+/*
+ * Gives a copy of the datagram to @p: at once if this engine runs @p, else through the inbox of the
+ * engine of @p.
+ */
 static void
 soft_ud_give(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d,
 	     const struct soft_req *r)

@@ -41,7 +41,7 @@ void
 soft_resp_fail(struct soft_qp *p, uint16_t event)
 {
 	/*
-	 * On a port the NAK must be sent first. soft_wire_failed() moves the QP to ERR after the
+	 * With packets the NAK must be sent first: soft_wire_failed() moves the QP to ERR after the
 	 * NAK has left.
 	 */
 	if (p->wire == NULL)

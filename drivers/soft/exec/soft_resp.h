@@ -66,8 +66,8 @@ soft_resp_find_rts(const struct soft_qp *qp)
 }
 
 /*
- * Moves the target QP to ERR and raises @event. Does nothing on a port: there soft_wire_failed()
- * moves the QP, after the NAK has left.
+ * Moves the target QP to ERR and raises @event. Does nothing on a device that sends packets: there
+ * soft_wire_failed() moves the QP to ERR, after the NAK has left.
  */
 void soft_resp_fail(struct soft_qp *p, uint16_t event);
 /*

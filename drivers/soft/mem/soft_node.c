@@ -108,7 +108,7 @@ soft_node_dm(struct soft_dev *dev, uint32_t pages)
 	return mem;
 }
 
-/* ---- For drivers/front */
+/* ---- Functions that drivers/front calls */
 
 int
 soft_node_fd(const struct mlx5_ctx *ctx)

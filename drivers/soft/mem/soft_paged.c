@@ -61,7 +61,10 @@ soft_paged_populate(uint8_t *at, uint64_t len, bool write)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at & ~(page - 1);
 
-	/* The system call itself: a program's library may replace madvise(). */
+	/*
+	 * Calls syscall() instead of madvise(), because a library of the program may replace
+	 * madvise().
+	 */
 	return syscall(SYS_madvise, from, (uintptr_t)at + len - from,
 		       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
 }
