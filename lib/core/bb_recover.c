@@ -477,7 +477,7 @@ collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 
 /*
  * Reports the requests that still have no CQE. A request has none if a stuck device did not flush
- * the request, or if the request was never rung.
+ * the request, or if no doorbell has covered the request.
  */
 static int
 collect_remaining(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)

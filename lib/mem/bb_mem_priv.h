@@ -65,7 +65,7 @@ int bb_mr_busy(const struct bb_mr_priv *mr, const char *what);
 
 /*
  * Releases the region of a type 2 window after a peer or a request has invalidated the window's key
- * @rkey. If @rkey is another key, the call has no effect.
+ * @rkey. The call has no effect if @rkey is not the current key of a type 2 window.
  */
 void bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey);
 /*
@@ -73,9 +73,15 @@ void bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey);
  * requests held. Call with dev->lock held.
  */
 void bb_mw_settle(const struct bb_dev *dev);
-/* Records that the reset of @qp has dropped its requests on windows. Call with dev->lock held. */
+/*
+ * Records that the reset of @qp has dropped its binds and invalidations of memory windows. Call
+ * with dev->lock held.
+ */
 void bb_mw_qp_reset(const struct bb_qp *qp);
-/* Removes the binds and invalidations of @qp that were not rung. Call with dev->lock held. */
+/*
+ * Removes the binds and invalidations on @qp that no doorbell has covered. Call with dev->lock
+ * held.
+ */
 void bb_mw_qp_abort(const struct bb_qp *qp);
 
 /*

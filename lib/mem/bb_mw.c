@@ -318,7 +318,7 @@ bb_mw_qp_reset(const struct bb_qp *qp)
 	for_each(qp->ctrl->pd->dev, handle_qp_reset, qp);
 }
 
-/* Removes the window's requests on @qp that were not rung. */
+/* Removes the window's requests on @qp that no doorbell has covered. */
 static void
 abort_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
 {

@@ -13,7 +13,7 @@
 
 #include "bb_sq_ring.h"
 
-/* Copies one block to a register in ascending order. */
+/* Copies one 64-byte block to a register in ascending order. */
 typedef void bb_bf_block(volatile uint64_t *reg, const uint8_t *block);
 
 /* Returns the 8-byte word @i of a block. */

@@ -59,8 +59,8 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 	uint32_t ci, i;
 
 	/*
-	 * ci is the title's CQE number modulo twice the ring size. The low bits are the index in
-	 * the ring. The bit above them equals the owner bit, because the title is a valid CQE.
+	 * ci is the number of the title CQE modulo twice the ring size. The low bits are the index
+	 * in the ring. The bit above them equals the owner bit, because the title is a valid CQE.
 	 */
 	ci = (uint32_t)(title - (struct bb_cqe *)(void *)cq->buf);
 	ci |= (title->op_own & 1) != 0 ? bb_cqring_size(cq) : 0;
@@ -74,7 +74,7 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 		struct bb_cqe *dst = cqe_at(cq, ci + i);
 
 		/*
-		 * The first array of mini CQEs follows the title. Each further array is at the
+		 * The first array of mini CQEs follows the title CQE. Each further array is at the
 		 * index of the first CQE that it describes.
 		 */
 		if (i % MINIS == 0)

@@ -68,8 +68,8 @@ bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf)
 }
 
 /*
- * Value of bb_rq.ring while the QP is in RESET. It only records that the receives were rung;
- * bb_rq_enable() passes them to the device.
+ * Value of bb_rq.ring while the QP is in RESET. It records how many receives the application has
+ * rung; bb_rq_enable() passes them to the device.
  */
 static void
 hold(struct bb_rq *rq)
@@ -100,7 +100,10 @@ bb_rq_enable(struct bb_rq *rq)
 		return;
 	rq->dbrec = rq->conf_dbrec;
 	rq->ring = rq->conf_ring;
-	/* Passes only the receives that were rung, not those that were only posted. */
+	/*
+	 * Passes only the receives that bb_rq_ring() was called for, not those that were only
+	 * posted.
+	 */
 	rq->pi = rung;
 	rq->rung = 0;
 	bb_rq_ring(rq);

@@ -134,8 +134,8 @@ acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)
 }
 
 /*
- * Uses one retry: sends the oldest packet that is not acknowledged again, alone if possible,
- * otherwise with all packets after it. Fails the QP if no retries are left.
+ * Uses one retry: sends packets again, from the oldest one that is not acknowledged. Fails the QP
+ * if no retries are left.
  */
 static void
 retry(struct bb_roce_qp *qp, bool by_nak)

@@ -5,25 +5,25 @@
  * Selective repeat in the responder. If a packet is lost, the responder stores the RC requests
  * after it. When the lost packet arrives, the stored requests are executed in order. For the peer
  * the result is the same as if they had arrived only then: no data is placed, completed or
- * acknowledged out of order (9.7.4.1.1). If the requester restarts further back than necessary,
- * the repeated packets are handled as duplicates.
+ * acknowledged out of order (9.7.4.1.1). If the requester restarts further back than necessary, the
+ * repeated packets are handled as duplicates.
  *
  * A packet is stored at its PSN modulo the number of slots. A packet is not stored if the distance
  * of its PSN from the expected PSN is the number of slots or more. So two packets never share a
  * slot.
  *
  * An off-path attacker that forges packets must guess the one expected PSN. Storing packets lets
- * the attacker guess any PSN of a window. So the window is small, and packets are stored only
- * under these conditions:
+ * the attacker guess any PSN of a window. So the window is small, and packets are stored only under
+ * these conditions:
  *
  * - The peer repeats selectively; no other peer benefits from stored packets. The responder sees
  *   this after a NAK: a selective peer sends the lost packet and then its newest or a new packet.
  *   Other peers send the packet with the next PSN. The permission lasts for GRANT packets.
  * - The packet is within BURST PSNs of the expected packet or of the newest stored packet.
- * - If two packets with the same PSN differ, one of them is forged. Both are dropped, the peer
- *   gets a NAK, and the permission ends.
- * - A stored packet cannot fail the queue pair. If its execution fails, the responder requests it
- *   again.
+ * - If two packets with the same PSN differ, one of them is forged. Both are dropped, the peer gets
+ *   a NAK, and the permission ends.
+ * - A stored packet cannot fail the queue pair, except by a local error such as a completion that
+ *   cannot be reported. If the packet is invalid, the responder requests it again.
  */
 #include "bb_roce_priv.h"
 
@@ -32,7 +32,8 @@
  * After such a long time without a loss, one restart of the peer costs little.
  */
 #define GRANT 65536u
-#define BURST 16u /* largest number of consecutive packets that may be lost */
+/* a packet is not stored if this number of PSNs or more are missing right before it */
+#define BURST 16u
 
 static struct bb_roce_pkt **
 slot_of(const struct bb_roce_resp *r, uint32_t psn)
@@ -75,8 +76,8 @@ equal_packets(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b, uint32_t
 }
 
 /*
- * Returns true if @psn is less than BURST after the newest PSN that the peer is known to have sent.
- * If @psn is newer, it then becomes that newest PSN.
+ * Returns true if fewer than BURST PSNs are missing between @psn and the newest PSN that the peer
+ * is known to have sent. If @psn is newer, records it as the newest.
  */
 static bool
 psn_plausible(struct bb_roce_resp *r, uint32_t psn)

@@ -20,8 +20,8 @@
 
 /*
  * State of the execution of a stored packet. Such a packet may be forged, so it is executed on
- * trial: if its execution fails, the QP does not change, and the responder requests the packet
- * again. If the execution of that second copy fails, the queue pair may fail.
+ * trial: if it is invalid, the QP does not change, and the responder requests the packet again. If
+ * the second copy is invalid too, the queue pair may fail.
  */
 enum {
 	TRIAL_NONE,
@@ -404,7 +404,7 @@ fits(const struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	return pkt->len <= qp->attr.mtu && (pkt->len != 0 || (flags & BB_ROCE_F_FIRST));
 }
 
-/* Executes a packet that has the expected PSN. */
+/* Executes an RC packet that has the expected PSN, or a UC packet with any PSN. */
 static void
 execute(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {

@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Adaptive retransmission of RC, with the same purpose as roce_adp_retrans of mlx5. Most losses
- * are reported by a NAK at once. Three losses are not: the NAK itself, a repeated packet, and the
- * last packet before a pause. Only the ack timeout detects them, after thousands of round trips.
- * So the requester measures the round trip (RFC 6298), and restarts after a few round trips
- * without progress. If the estimate is wrong, packets are repeated needlessly, but no retry is
- * used, because only the ack timeout uses retries.
+ * Adaptive retransmission of RC, with the same purpose as roce_adp_retrans of mlx5. Most losses are
+ * reported by a NAK at once. Three losses are not: the NAK itself, a repeated packet, and the last
+ * packet before a pause. Only the ack timeout detects them, after thousands of round trips. So the
+ * requester measures the round trip (RFC 6298), and restarts after a few round trips without
+ * progress. If the estimate is wrong, packets are repeated needlessly, but no retry is used: only
+ * the ack timeout and NAKs use retries.
  *
  * A software peer responds only when a CPU runs it, and the same is true for this side when it
  * processes the response. On an overloaded machine that sometimes takes longer than the ack
- * timeout, although most round trips are short. A single loss would then use up several retries.
- * So the ack timeout is twice the longest recent wait that ended with progress. It is at least the
+ * timeout, although most round trips are short. A single loss would then use up several retries. So
+ * the ack timeout is twice the longest recent wait that ended with progress. It is at least the
  * configured value, and at most four times that value (9.7.6.1.3).
  */
 #include "bb_roce_priv.h"

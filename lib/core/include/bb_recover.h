@@ -98,7 +98,7 @@ int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
  * - If no response of the peer arrived (retries exceeded), the failed send and later ones may have
  *   been executed. Later sends are UNKNOWN. The same holds if the QP was moved to ERR for another
  *   reason.
- * - A send that was never rung is NOT_DONE.
+ * - A send that no doorbell has covered is NOT_DONE.
  *
  * Cost: the call takes milliseconds on a card ([A]: an assumption, not tested on a card), and up to
  * a second if the device does not respond. If @p remote is given, the call may wait until the next

@@ -62,16 +62,16 @@ struct bb_rq_conf {
 };
 
 /**
- * Initializes a receive queue. Until bb_rq_enable(), receives can be posted and rung but are not
- * passed to the device. Returns 0, or -EINVAL if the configuration is out of range.
+ * Initializes a receive queue. Until bb_rq_enable(), receives can be posted, but bb_rq_ring() does
+ * not pass them to the device. Returns 0, or -EINVAL if the configuration is out of range.
  */
 int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
 /** Restores the state after bb_rq_init() and sets the doorbell record to 0. */
 void bb_rq_reset(struct bb_rq *rq);
 /**
- * Passes the receives that were rung since the reset to the device. From then on bb_rq_ring()
- * passes receives to the device. Call it when the QP is in INIT or a later state. A second call
- * after the same reset does nothing.
+ * Passes the receives to the device for which bb_rq_ring() was called since the reset. From then on
+ * bb_rq_ring() passes receives to the device. Call it when the QP is in INIT or a later state. A
+ * second call after the same reset does nothing.
  */
 void bb_rq_enable(struct bb_rq *rq);
 /** Returns why a post found no room: -EAGAIN if the queue is full, else another negative errno. */

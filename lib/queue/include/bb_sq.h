@@ -66,8 +66,11 @@ struct bb_sq {
 	struct bb_sq_wqe *wqes; /**< one entry per block */
 	uint8_t *last;          /**< address of the control segment of the last WQE built */
 	union {
-		uint64_t qpn_be; /**< second dword of a control segment whose ds is 0, with the QP
-				    number in big endian in the upper half; the first dword is 0 */
+		/**
+		 * first two dwords of a control segment in which only the QP number is set: it is
+		 * in the second dword, the upper half, in big endian
+		 */
+		uint64_t qpn_be;
 		/**
 		 * Number of outstanding requests below which ops->write may be called; 0 if it may
 		 * never be called. This is the lower half of qpn_be, which is 0 if posts build
