@@ -212,7 +212,7 @@ bb_roce_short_next(const struct bb_roce_qp *qp, uint32_t psn)
 }
 
 /*
- * Returns true if a packet of RC with P_Key @pkey, sent from @src to @dst, comes from the QP's peer
+ * Returns true if an RC packet with P_Key @pkey, sent from @src to @dst, comes from the QP's peer
  * and has no congestion mark.
  */
 static inline bool
@@ -356,8 +356,8 @@ void bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
 /* ---- Sending ACKs */
 
 /*
- * Returns true if the responder has an ACK to send and nothing else: no NAK and no READ or atomic
- * response. bb_roce_ack_psn() returns the PSN of the ACK.
+ * Returns true if the responder has an ACK to send and nothing else: no NAK, no CNP, and no READ or
+ * atomic response. bb_roce_ack_psn() returns the PSN of the ACK.
  */
 static inline bool
 bb_roce_short_ack_due(const struct bb_roce_qp *qp)
