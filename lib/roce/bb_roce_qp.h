@@ -532,10 +532,7 @@ void bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const stru
  * Returns the number of packets sent.
  */
 uint32_t bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
-/*
- * The last packet of a message requests an ACK if it would otherwise be at least the 16th
- * consecutive packet without AckReq.
- */
+/* After 15 packets in a row without AckReq, the next packet that ends a message requests an ACK. */
 #define BB_ROCE_MAX_NO_ACK_REQ 16u
 
 /*
