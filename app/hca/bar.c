@@ -14,7 +14,10 @@
 #include "hca.h"
 #include "hca_log.h"
 
-/* Linux device.h, struct mlx5_init_seg: internal_timer_h, internal_timer_l. */
+/*
+ * Offsets of the fields internal_timer_h and internal_timer_l of the initialization segment (Linux
+ * device.h, struct mlx5_init_seg).
+ */
 #define ISEG_TIMER_HIGH 0x1000u
 #define ISEG_TIMER_LOW  0x1004u
 #define ISEG_END        0x1014u

@@ -193,8 +193,9 @@ fw_create_eq(struct fw_cmd *c)
 	}
 	c->h->eqs[eqn] = eq;
 	bb_prm_set(c->out, BB_PRM_CREATE_EQ_OUT_EQ_NUMBER, eqn);
-	HCA_LOG(DEBUG, "EQ %u: 2^%u entries, vector %u, register page 0x%x, events 0x%" PRIx64, eqn,
-		eq.log_size, eq.vector, eq.uar, eq.mask[0]);
+	HCA_LOG(DEBUG,
+		"created EQ %u: 2^%u entries, vector %u, register page 0x%x, events 0x%" PRIx64,
+		eqn, eq.log_size, eq.vector, eq.uar, eq.mask[0]);
 	return BB_PRM_STAT_OK;
 }
 

@@ -103,7 +103,10 @@ parse_guid(struct function *f, const char *arg)
 	return -1;
 }
 
-/* Begins a function with the options in @all. Returns NULL after printing the error. */
+/*
+ * Adds a PCI function for --socket @socket. It starts with the options in @all, which precede the
+ * first --socket. Returns NULL after printing the error.
+ */
 static struct function *
 begin_function(struct options *o, const struct function *all, const char *socket)
 {

@@ -126,8 +126,8 @@ dma_map(struct vfu *v, const struct vfu_hdr *h)
 		return refuse(v, h, EINVAL);
 	rc = guest_map(v->guest, r.addr, r.size, v->n_fds > 0 ? v->fds[0] : -1, r.offset,
 		       (r.flags & MAP_WRITE) != 0);
-	HCA_LOG(DEBUG, "map 0x%" PRIx64 "+0x%" PRIx64 ", flags %u, %s: %s", r.addr, r.size, r.flags,
-		v->n_fds > 0 ? "file" : "no file", strerror(-rc));
+	HCA_LOG(DEBUG, "DMA_MAP 0x%" PRIx64 "+0x%" PRIx64 ", flags %u, %s: %s", r.addr, r.size,
+		r.flags, v->n_fds > 0 ? "file" : "no file", strerror(-rc));
 	if (rc != 0)
 		HCA_LOG(ERR, "cannot map %" PRIu64 " bytes of guest memory at 0x%" PRIx64 ": %s",
 			r.size, r.addr, strerror(-rc));
@@ -261,7 +261,7 @@ set_irqs(struct vfu *v, const struct vfu_hdr *h)
 
 	if (!body(v, &s, sizeof(s)) || s.index >= VFU_IRQS)
 		return refuse(v, h, EINVAL);
-	HCA_LOG(DEBUG, "interrupts: index %u, flags 0x%x, vectors %u+%u, %u files", s.index,
+	HCA_LOG(DEBUG, "DEVICE_SET_IRQS: index %u, flags 0x%x, vectors %u+%u, %u files", s.index,
 		s.flags, s.start, s.count, v->n_fds);
 	if (s.index == VFU_MSIX)
 		return refuse(v, h, set_msix(v, &s));

@@ -76,7 +76,7 @@ struct fab_dev {
 	unsigned int active; /* number of open endpoints and passive endpoints */
 	LIST_HEAD(, fab_ep) eps;
 	LIST_HEAD(, fab_pep) peps;
-	/* Requests of passive endpoints that are closed. The application has read their events. */
+	/* Connection requests of closed passive endpoints whose events the application has read. */
 	LIST_HEAD(, fab_connreq) orphans;
 };
 
@@ -264,7 +264,10 @@ int fab_device_address(uint32_t format, bool routed, struct sockaddr_storage *ad
 size_t fab_cm_max(const struct fab_dev *dev);
 /* Returns 0, or -FI_EINVAL (logged) if @call has too many bytes of private data. */
 int fab_cm_check(const struct fab_dev *dev, const char *call, size_t len);
-/* Returns the private data of a message, and updates *len. @len: at most fab_cm_max(). */
+/*
+ * Converts the application's private data, *len bytes, at most fab_cm_max(), to the private data of
+ * a CM message. Updates *len. Returns a pointer to @data or @room.
+ */
 const void *fab_cm_pack(const struct fab_dev *dev, struct fab_cm_room *room, const void *data,
 			size_t *len);
 /* Returns the private data of an event that the peer's application sent, and sets *len. */

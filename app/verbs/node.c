@@ -203,7 +203,10 @@ result(int ret, int fd)
 	return -1;
 }
 
-/* Calls @open with the lock. A thread that is cancelled meanwhile would leave the lock taken. */
+/*
+ * Calls @open under the lock. Disables cancellation, because a cancelled thread would leave the
+ * lock taken.
+ */
 static int
 open_node(int (*open)(int *fd))
 {

@@ -53,7 +53,10 @@ struct share_found {
 	uint64_t off;                  /* offset in the file of the first byte of the range */
 };
 
-/* Looks up the mappings of [from, end), whole pages, and updates the @n files at @files. */
+/*
+ * Looks up the mappings of [from, end), whole pages, and sets the field mapped of each of the @n
+ * files at @files.
+ */
 struct share_found share_scan(uintptr_t from, uintptr_t end, struct share_file *files,
 			      unsigned int n);
 /*

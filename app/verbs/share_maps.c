@@ -22,7 +22,7 @@ struct line {
 	uintptr_t from, end;
 	char rights[5]; /* "rwxp"; s instead of p: shared */
 	uint64_t off, dev, ino;
-	char path[64]; /* the first characters */
+	char path[64]; /* first characters of the path */
 };
 
 /* Reader of /proc/self/maps. Allocates nothing, because an allocator may call madvise(). */

@@ -113,8 +113,8 @@ struct front {
 	 */
 	bool (*eth_command)(struct front_cmd *cmd);
 	/*
-	 * Runs queues whose doorbell asked for more than one turn, and receives frames. Returns
-	 * milliseconds as front_poll() does.
+	 * Runs the SQs that have not executed all WQEs of their doorbells yet, and receives frames.
+	 * Returns milliseconds as front_poll() does.
 	 */
 	int (*eth_poll)(struct front_eth *e);
 	/* Called after the device was opened again. Returns 0 or a negative errno. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The engine itself: creation, services, and how messages and events leave it. */
+/* The core of the CM engine: creation, services, sending of messages, reporting of events. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -294,7 +294,10 @@ bb_ibcm_post_rej(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint16_t reason, co
 	}
 	msg.rej.reason = reason;
 	if (reason == BB_IBCM_REJ_TIMEOUT) {
-		/* A peer that does not know our ID finds the sender by its GUID (12.6.7.2). */
+		/*
+		 * A peer that has got no message of this side does not know this side's ID. It then
+		 * finds the connection by this GUID (12.6.7.2).
+		 */
 		const uint64_t guid = cm->attr.ca_guid;
 
 		msg.rej.ari_len = sizeof(guid);
@@ -336,13 +339,13 @@ bb_ibcm_end(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t hold, uint64_t 
 		return;
 	}
 	c->state = BB_IBCM_TIMEWAIT;
-	/* The peer may connect the same QP again, as in Linux (cm_enter_timewait()). */
+	/* From now on the peer may connect the same QP again, as in Linux (cm_enter_timewait()). */
 	bb_ibcm_remove(cm, c, BB_IBCM_BY_QPN);
 	if (hold == 0)
 		bb_ibcm_clock_stop(cm, c);
 	else
 		bb_ibcm_clock_set(cm, c, now + hold);
-	/* A slot in BY_GID is limited by max_pending_per_gid. */
+	/* Slots in BY_GID are not put into ENDED: max_pending_per_gid limits their number. */
 	if ((c->in_tables & 1u << BB_IBCM_BY_GID) != 0)
 		return;
 	bb_ibcm_insert(cm, c, BB_IBCM_ENDED);

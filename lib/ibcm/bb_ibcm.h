@@ -213,7 +213,7 @@ int bb_ibcm_ready(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32_t pr
  * No event follows.
  */
 int bb_ibcm_established(struct bb_ibcm *cm, uint32_t id);
-/* Rejects a REQ, or as the active side a REP. No event follows. */
+/* Rejects a REQ (passive side) or a REP (active side). No event follows. */
 int bb_ibcm_reject(struct bb_ibcm *cm, uint32_t id, uint16_t reason, const void *priv,
 		   uint32_t priv_len, uint64_t now);
 /* Sends DREQ; DISCONNECTED follows. */
@@ -225,8 +225,8 @@ int bb_ibcm_disconnect(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32
  */
 int bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now);
 /*
- * Does the same without any message, for a peer that the caller knows to be gone. The slot of an
- * established connection stays in use as after a disconnection.
+ * Gives the ID back as bb_ibcm_release() does, but sends no message: for a peer that the caller
+ * knows to be gone. The slot of an established connection stays in use as after a disconnection.
  */
 int bb_ibcm_abandon(struct bb_ibcm *cm, uint32_t id, uint64_t now);
 

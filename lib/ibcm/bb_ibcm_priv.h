@@ -40,7 +40,7 @@ enum bb_ibcm_table {
 };
 
 struct bb_ibcm_conn {
-	uint32_t index;      /* of this slot */
+	uint32_t index;      /* index of this slot */
 	uint32_t generation; /* upper bits of the ID, changes with each use of the slot */
 	uint32_t id;
 	uint8_t state;

@@ -204,7 +204,10 @@ find_rejected(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct bb
 
 	if (msg->remote_id != 0) {
 		c = find_conn(cm, gmp, msg, false, &unknown);
-		/* The peer may reject a REQ without an ID of its own. */
+		/*
+		 * In state REQ_SENT the peer's ID is not known yet: a peer may reject a REQ without
+		 * choosing an ID.
+		 */
 		if (c != NULL && c->state != BB_IBCM_REQ_SENT && c->remote_id != msg->local_id) {
 			bb_ibcm_dropped(cm, BB_IBCM_DROP_PEER_ID);
 			c = NULL;

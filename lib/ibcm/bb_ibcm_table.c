@@ -105,8 +105,8 @@ next_id(const struct bb_ibcm *cm, struct bb_ibcm_conn *c)
 }
 
 /*
- * Takes slots that were never used first, so that the memory of a new engine is not touched before
- * it is needed.
+ * Takes a slot that was never used, if there is one, otherwise the slot that was freed first. So
+ * the creation of an engine need not initialize the slots.
  */
 struct bb_ibcm_conn *
 bb_ibcm_slot_take(struct bb_ibcm *cm)

@@ -30,18 +30,18 @@ int cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file **file, int
 int cm_write(struct cm_file *file, const void *buf, size_t len);
 void cm_get(struct cm_file *file);
 /*
- * Releases a reference, such as that of cm_open(). The last one closes the opening. As in the
- * kernel, a thread that waits for an event holds its file open.
+ * Releases a reference, such as that of cm_open(). Releasing the last reference closes the file. As
+ * in the kernel, a thread that waits for an event holds its file open.
  */
 void cm_put(struct cm_file *file);
 
 /*
- * Closes all openings when the process exits, so that peers learn of the end, and destroys QP1.
- * Later calls of threads that still run do not return.
+ * Closes all open files of the node when the process exits, so that peers learn of the end, and
+ * destroys QP1. Later calls of threads that still run do not return.
  */
 void cm_stop(void);
 
-/* Forgets all openings in a child of fork(). They stay with the parent. */
+/* Runs in a child of fork(): drops all open files of the node, which stay with the parent. */
 void cm_forget(void);
 
 #endif

@@ -140,9 +140,9 @@ bool eth_command(struct front_cmd *cmd);
  */
 bool eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t len);
 /*
- * Begins a turn: receives frames of a port=, and executes WQEs that wait for a turn. Returns 0 if
- * there were any: more may wait, or a port that was polled before this one may have events.
- * Otherwise returns FRONT_POLL_MS if the device has a port=, else -1.
+ * Receives frames of a port=, and executes WQEs that wait, for a limited time. Returns 0 if there
+ * were any frames or WQEs, because more may wait, or a port that was polled before this one may
+ * have events now. Otherwise returns FRONT_POLL_MS if the device has a port=, else -1.
  */
 int eth_poll(struct front_eth *e);
 /* Copies @len bytes of the guest's memory at @pa. Returns false if the range is not RAM. */
@@ -192,8 +192,9 @@ void eth_receive(struct front_eth *e, const uint8_t *frame, uint32_t len);
 void eth_rq_put(struct eth_queue *q, const uint8_t *frame, uint32_t len, uint32_t tag);
 /* ---- eth_sq.c */
 /*
- * Executes the new WQEs until the port's turn is over; the SQ then waits for the next turn. @store:
- * the @len bytes of the doorbell, which an SQ that waits does not keep.
+ * Executes the new WQEs of an SQ. When the port's time until the next eth_poll() is used up, the SQ
+ * waits for that call with the rest of its WQEs. @store: the @len bytes of the doorbell, not used
+ * for WQEs that wait.
  */
 void eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len);
 /* Removes an SQ from front_eth.pending. Does nothing if the SQ is not in that list. */

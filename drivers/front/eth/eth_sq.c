@@ -134,7 +134,10 @@ struct run {
 	uint64_t until;
 };
 
-/* Returns false if the turn is over, or the port has no room for another frame. */
+/*
+ * Sends a frame. Returns false if the SQ must then stop: its time until the next eth_poll() is
+ * over, or the port has no room for another frame.
+ */
 static bool
 transmit(void *arg, uint8_t *frame, uint32_t len)
 {
@@ -189,8 +192,8 @@ build(struct eth_queue *q, const struct wqe *w, uint32_t *header, uint32_t *len)
 }
 
 /*
- * Sends the message of a WQE, or more of it. Leaves q->segment != 0 if the turn ended before the
- * last frame. Returns 0 or a syndrome.
+ * Sends the frames of a WQE's message from frame q->segment on. If the SQ must stop before the last
+ * frame, sets q->segment to the number of the next frame, otherwise to 0. Returns 0 or a syndrome.
  */
 static unsigned int
 send_message(struct run *r, const struct wqe *w)
@@ -290,7 +293,8 @@ execute(struct run *r, const struct bell *bell)
 		memset(w.data, 0, ETH_WQEBB);
 		syndrome = read_wqe(q, posted, bell, &w);
 		if (w.opcode != OP_LSO)
-			q->segment = 0; /* the guest may have changed the WQE between two turns */
+			q->segment = 0; /* the guest may have changed the WQE since an earlier
+					   eth_poll() */
 		if (syndrome == 0 && (w.opcode == OP_SEND || w.opcode == OP_LSO))
 			syndrome = send_message(r, &w);
 		else if (syndrome == 0 && w.opcode != OP_NOP)

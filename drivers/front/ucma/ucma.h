@@ -52,7 +52,7 @@ struct ucma_ops {
 	int (*copy_out)(void *ctx, uint64_t to, const void *from, size_t len);
 	/*
 	 * Finds the file of the program's descriptor @fd. Returns 0; -ENOENT if the descriptor is
-	 * not open; -EINVAL if it is not an opening of the node.
+	 * not open; -EINVAL if it is not a file of the node.
 	 */
 	int (*file)(void *ctx, uint32_t fd, struct ucma_file **f);
 	/*
@@ -92,7 +92,10 @@ void ucma_destroy(struct ucma *u);
 
 /* Opens the node. @arg: argument of ucma_ops.readable(). Returns 0 or -ENOMEM. */
 int ucma_open(struct ucma *u, void *arg, struct ucma_file **f);
-/* Closes an opening: destroys its IDs, so that peers learn of the end, and its events. */
+/*
+ * Closes an open file of the node. Destroys the IDs of the file, so that peers learn of the end,
+ * and its events.
+ */
 void ucma_close(struct ucma_file *f, uint64_t now);
 
 /*

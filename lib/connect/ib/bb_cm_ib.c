@@ -19,15 +19,18 @@
 #include "bb_gid_priv.h"
 
 /*
- * Repeats of a message (Linux: CMA_MAX_CM_RETRIES), and the codes of the time between them: the
- * repeats fit in param.timeout_ms.
+ * Number of repeats of a message (Linux: CMA_MAX_CM_RETRIES), and limits of the timeout code
+ * between two repeats. The code is chosen so that all repeats fit in param.timeout_ms.
  */
 #define RETRIES     15u
 #define MIN_TIMEOUT 12u /* 17 ms */
 #define MAX_TIMEOUT 20u /* 4.3 s (Linux: CMA_CM_RESPONSE_TIMEOUT) */
-/* LID of a path that has none (Linux: IB_LID_PERMISSIVE). */
+/* Value of the LIDs in a REQ on RoCE, which has no LIDs (Linux: IB_LID_PERMISSIVE). */
 #define NO_LID 0xffffu
-/* Code of 10 Gb/s (IBTA vol. 1, 15.2.5.16). Software ports have no rate; 0 is reserved. */
+/*
+ * Rate in a REQ: the code of 10 Gb/s (IBTA vol. 1, 15.2.5.16). A software port has no rate, but the
+ * code 0 is reserved.
+ */
 #define RATE 3u
 /* Free ports are those that Linux gives to sockets (net.ipv4.ip_local_port_range). */
 #define FIRST_FREE_PORT 32768u
@@ -56,7 +59,10 @@ ib_open(struct bb_cm *cm)
 	return 0;
 }
 
-/* Also rejects the requests in the inbox: those that migrated to this CM have no listener. */
+/*
+ * Rejects the requests that are left in the inbox. They have migrated to this CM, so no listener of
+ * this CM has rejected them.
+ */
 static void
 ib_close(struct bb_cm *cm)
 {
@@ -110,7 +116,10 @@ set_address(struct bb_listener *l, struct bb_ibcm_service *s, const struct socka
 	return 0;
 }
 
-/* Adds the service. If @port is 0, chooses a free one. Call under the lock of QP1. */
+/*
+ * Adds a listener's service to the engine. If @port is 0, chooses a free port. Call under the lock
+ * of QP1.
+ */
 static int
 add_service(struct ib_cm *ib, struct bb_ibcm_service *s, uint16_t *port)
 {
@@ -162,7 +171,7 @@ fail:
 	return ret;
 }
 
-/* Also rejects the requests that wait in the inbox. */
+/* Destroys a listener, and rejects its requests that wait in the inbox. */
 static void
 ib_unlisten(struct bb_listener *l)
 {
@@ -335,7 +344,7 @@ ib_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uint
 		ret = send_dreq(ic, priv, len);
 	}
 	bb_qp1_unlock(q);
-	/* The parameters were checked, so the peer has ended the connection. */
+	/* The parameters are valid, so these errors mean that the peer has ended the connection. */
 	return type != BB_CM_REQ && (ret == -EINVAL || ret == -ENOENT) ? -ENOTCONN : ret;
 }
 
@@ -354,8 +363,9 @@ ib_connect(struct bb_conn *c)
 }
 
 /*
- * Moves the QP to RTS. In messages of the CM the PSN is the first one that the sender of the
- * message expects, so the two PSNs change sides. The path MTU is that of the REQ.
+ * Moves the QP to RTS. The PSN in a REQ or REP is the first one that the message's sender expects.
+ * So this side sends from the peer's PSN on, and receives from its own PSN on. The path MTU is that
+ * of the REQ.
  */
 static int
 ib_qp_up(struct bb_conn *c)

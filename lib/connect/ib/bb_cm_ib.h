@@ -35,12 +35,13 @@ struct ib_event {
 struct ib_conn {
 	struct bb_qp1_user user; /* must be the first member */
 	struct ib_cm *ib;
-	struct bb_listener *listener; /* listener of a request in the inbox; NULL: migrated */
+	struct bb_listener *listener; /* listener of a request in the inbox; NULL if the request
+					 has migrated */
 	bool request;                 /* a request in the inbox; counts in ib_cm.requests */
 	struct bb_conn *c;            /* NULL while the request waits in the inbox */
 	uint32_t id;                  /* ID in the engine */
 	bool has_id;                  /* the engine has the ID */
-	bool queued;                  /* in the inbox */
+	bool queued;                  /* true while in the inbox */
 	TAILQ_ENTRY(ib_conn) link;
 	uint8_t local_gid[16];        /* valid only for requests of peers */
 	struct sockaddr_storage from; /* address and port of the requester */
@@ -76,9 +77,9 @@ struct ib_conn *ib_conn_new(struct ib_cm *ib);
 void ib_conn_free(struct ib_conn *ic);
 /* Event callback of a listener: puts the request of a peer into the inbox. */
 void ib_listener_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev);
-/* Operation migrate. */
+/* Implements bb_cm_ops.migrate. */
 int ib_migrate(struct bb_conn *c, struct bb_cm *cm);
-/* Handles the events in the inbox; operation poll. */
+/* Handles the events in the inbox. Implements bb_cm_ops.poll. */
 void ib_poll(struct bb_cm *cm);
 
 #endif

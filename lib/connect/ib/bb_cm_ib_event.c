@@ -19,7 +19,7 @@
  */
 #define MAX_ACK_TIMEOUT 22u
 
-/* ---- In the thread that polls QP1, under its lock */
+/* ---- Functions that run in the thread that polls QP1, under the lock of QP1 */
 
 static void
 set_queued(struct ib_conn *ic, bool queued)
@@ -130,8 +130,8 @@ ib_listener_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev)
 	struct ib_conn *ic;
 
 	/*
-	 * On RoCE the IP address of a host is its GID (Linux: rdma_ip2gid()). Limits for each
-	 * address would not hold if the header could have any address.
+	 * On RoCE the IP address of a host is its GID (Linux: rdma_ip2gid()). If the header could
+	 * have any address, a peer could evade the limits per address.
 	 */
 	if (memcmp(ev->ip->src, ev->net->dst, sizeof(ev->ip->src)) != 0) {
 		refuse(ib, ev, BB_IBCM_REJ_GID);
@@ -222,7 +222,7 @@ ib_migrate(struct bb_conn *c, struct bb_cm *cm)
 	return ret;
 }
 
-/* ---- In the CM's thread, without the lock */
+/* ---- Functions that run in the CM's own thread, without the lock of QP1 */
 
 /* Makes a connection of a request. It is half-open until its peer's MAC is resolved. */
 static void
@@ -315,7 +315,7 @@ handle(struct ib_conn *ic, const struct ib_event *e)
 	case BB_IBCM_EV_ESTABLISHED:
 		msg.type = BB_CM_RTU;
 		msg.private_len = 0;
-		/* This side may have disconnected meanwhile. */
+		/* This side may have disconnected before it handled this event. */
 		if (c->state == BB_CONN_ACCEPTED)
 			bb_cm_received(c, &msg);
 		break;
@@ -335,8 +335,8 @@ handle(struct ib_conn *ic, const struct ib_event *e)
 }
 
 /*
- * Takes the next event of a connection that can handle one. Looks at @left connections at most, and
- * counts them down. Returns NULL if there is no event.
+ * Takes the next event of a connection that can handle one. Examines at most *@left connections,
+ * and subtracts their number from *@left. Returns NULL if there is no event.
  */
 static struct ib_conn *
 next_event(struct ib_cm *ib, struct ib_event *e, uint32_t *left)

@@ -39,10 +39,10 @@ struct held {
 struct bb_qp1 {
 	LIST_ENTRY(bb_qp1) link;
 	struct bb_dev *dev;
-	uint32_t refs; /* under services_lock */
+	uint32_t refs; /* number of users; protected by services_lock */
 	pthread_mutex_t lock;
 	struct bb_pd *pd;
-	struct bb_cq *cq, *send_cq; /* cq: of receives */
+	struct bb_cq *cq, *send_cq; /* cq: completions of receives */
 	struct bb_qp *qp;
 	struct bb_mr *mr;
 	uint8_t *buf;
@@ -164,7 +164,10 @@ failed(struct bb_qp1 *q, const struct bb_wc *wc)
 	q->failed = true;
 }
 
-/* Frees the buffers of sends that are complete. Sends have a CQ of their own, so tx() may do it. */
+/*
+ * Frees the buffers of completed sends. Sends have their own CQ, so this may run inside a callback
+ * of the receive path.
+ */
 static void
 reap_sends(struct bb_qp1 *q)
 {

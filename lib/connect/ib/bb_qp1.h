@@ -11,9 +11,10 @@
  * engine instead. The lock is never held while waiting for a peer.
  *
  * Limits: a poll handles at most 32 received MADs. A MAD waits at most 2 s for the MAC of its
- * destination, 4 of them for one destination. If all 128 send buffers are in use, a MAD waits for
- * one. At most 64 MADs wait. Further MADs are dropped, as on a network; the engine repeats its
- * messages. MADs that arrive while all receives are in use are dropped by the device.
+ * destination. At most 4 MADs of one destination wait for its MAC. If all 128 send buffers are in
+ * use, a MAD waits for one. At most 64 MADs wait. Further MADs are dropped, as on a network; the
+ * engine repeats its messages. MADs that arrive while all receives are in use are dropped by the
+ * device.
  */
 #ifndef BB_QP1_H
 #define BB_QP1_H
