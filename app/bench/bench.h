@@ -110,8 +110,8 @@ typedef double (*measure_fn)(void *arg);
 extern struct hist measure_samples;
 
 /*
- * Adds half of the time since *@last: half of a round trip, the latency of one direction. The
- * histogram counts in halves of a TSC tick, so the whole time is added. Sets *@last to now.
+ * Adds the latency of one direction: half of the time since *@last. The histogram's unit is half a
+ * TSC tick, so the number added is the whole time in ticks. Sets *@last to now.
  */
 static inline void
 sample_round_trip(uint64_t *last)
@@ -122,7 +122,10 @@ sample_round_trip(uint64_t *last)
 	*last = now;
 }
 
-/* A measurement of n round trips: the mean of the first half, samples of the second half. */
+/*
+ * A measurement of n round trips. The first half gives the mean latency. The second half gives the
+ * latencies of single round trips (sample_round_trip()).
+ */
 struct round_trips {
 	uint64_t half;        /* n / 2 */
 	uint64_t start, last; /* TSC after the first round trip, and after the last one */

@@ -202,7 +202,9 @@ link_latency(void *run)
 	__atomic_store_n((uint64_t *)(void *)s->to, 0, __ATOMIC_RELAXED);
 	if (remote_send(&msg) != 0)
 		return -1;
-	/* The first write also resolves the neighbour and wakes the peer. */
+	/*
+	 * The first WRITE is not timed, because it also resolves the neighbour and wakes the peer.
+	 */
 	if (!post_cell(s, 1, 1) || !await_cell(s, 1, &sent))
 		goto fail;
 	round_trip_done(&t, 1);

@@ -54,7 +54,7 @@ make_shared(void)
 	return 0;
 }
 
-/* Runs in the child before exec: only async-signal-safe calls. */
+/* Runs in the child process before exec, so makes only async-signal-safe calls. */
 static void
 exec_program(const char *path, const char *const *argv)
 {

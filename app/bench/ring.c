@@ -7,7 +7,8 @@
 
 #include "ring.h"
 
-#define CREDIT_AT  (2 * RING_SLOTS * RDMA_RING_SLOT) /* offset of the credit in the buffer */
+/* Offset in the buffer of the credit, the number of messages that the consumer has taken. */
+#define CREDIT_AT  (2 * RING_SLOTS * RDMA_RING_SLOT)
 #define IDLE_POLLS 16 /* checks of an empty ring between two polls, as in hft_pipeline */
 
 static struct rdma_ring_tx tx;

@@ -127,8 +127,8 @@ eal_args_complete(int argc, char **argv, const struct eal_need *need, char **out
 		out[n++] = mb;
 	} else if (!(given & (MEMORY | FILES))) {
 		/*
-		 * --single-file-segments makes EAL use few files for its memory. With shm= another
-		 * process maps these files.
+		 * With shm= another process maps the files of EAL's memory. --single-file-segments
+		 * makes EAL use few files.
 		 */
 		out[n++] = in_memory;
 		out[n++] = single;

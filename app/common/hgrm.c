@@ -64,8 +64,8 @@ hgrm_write(FILE *f, const struct hist *h, double scale)
 		top = hist_bucket_top(i);
 		value = (double)(top < h->max ? top : h->max) * scale;
 		/*
-		 * The last bucket gets one line here, not one per level. The line of 100 % follows
-		 * after the loop.
+		 * Prints the last bucket only once, although it may reach several levels. The line
+		 * of 100 % follows after the loop.
 		 */
 		while (level < 100 && level * (double)h->count <= 100 * (double)count) {
 			print_line(f, value, level / 100, count);

@@ -28,7 +28,8 @@ pattern(size_t i)
 static size_t
 first_of(const struct perf_qp *q)
 {
-	return (size_t)q->index * 7919; /* a prime, so that no two slots have the same bytes */
+	/* A prime, so that the patterns of two queue pairs start at different bytes. */
+	return (size_t)q->index * 7919;
 }
 
 static void

@@ -59,7 +59,7 @@ struct perf_cm {
 	uint64_t next_line; /* TSC from which the next rejection may be printed */
 };
 
-/* ---- Queue pair of the messages */
+/* ---- Queue pair of the handshake messages */
 
 static int
 post_recv(struct perf_cm *c, uint32_t slot)
@@ -73,7 +73,7 @@ post_recv(struct perf_cm *c, uint32_t slot)
 	return rc;
 }
 
-/* Creates the queue pair of the messages, and posts its receives. Returns 0 or -errno. */
+/* Creates the queue pair of the handshake messages, and posts its receives. Returns 0 or -errno. */
 static int
 create_queue(struct perf *p, struct perf_cm *c)
 {
@@ -300,7 +300,7 @@ take_events(struct perf *p)
 		take_event(p, &events[i]);
 }
 
-/* Runs the device, the CM and the messages. Returns 0, or -1 if the wait has to end. */
+/* Polls the device, the CM and the handshake's CQ. Returns 0, or -1 if the wait has to end. */
 static int
 run(struct perf *p, const char *what)
 {

@@ -54,7 +54,8 @@ struct options {
 	uint64_t iters; /* messages of each QP and size; UINT64_MAX with --duration */
 	bool iters_given;
 	bool all;     /* true: tests all sizes from SIZE_MIN to SIZE_MAX_ALL, one after the other */
-	bool rdma_cm; /* connects by rdma_cm, and sends the messages over its connection */
+	bool rdma_cm; /* connects by rdma_cm, and sends the handshake messages over an rdma_cm
+			 connection */
 	bool bidirectional; /* both ends send at the same time */
 	uint32_t duration;  /* seconds of the test; 0: the test ends after iters messages */
 	uint32_t qps;       /* number of queue pairs */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The connection of the messages: TCP, or that of rdma_cm with --rdma-cm. */
+/* Carries the handshake messages over TCP or, with --rdma-cm, over a connection of rdma_cm. */
 #include "perf.h"
 
 int

@@ -69,7 +69,7 @@ struct perf_qp {
 enum window_state {
 	WINDOW_IDLE, /* the time has not begun: no --duration, or no first receive yet */
 	WINDOW_START,
-	WINDOW_OPEN, /* the messages count */
+	WINDOW_OPEN, /* completed messages are measured */
 	WINDOW_TAIL,
 	WINDOW_ENDED,
 };
@@ -235,7 +235,10 @@ void tcp_close(struct perf *p);
 bool tcp_peer_gone(const struct perf *p);
 
 /* cm.c: connections of rdma_cm, for --rdma-cm */
-/* Connects to the server, or waits for a client, for the messages. */
+/*
+ * Establishes the connection for the handshake messages: connects to the server, or waits for a
+ * client.
+ */
 int cm_open(struct perf *p);
 /* Lets the server accept connections of the queue pairs of the test. */
 int cm_expect(struct perf *p);

@@ -154,8 +154,8 @@ remote_close(struct tester *t)
 		if (p->conn == NULL)
 			continue;
 		/*
-		 * After a fatal error does not wait for the event, because the peer may be
-		 * suspended.
+		 * Waits until the connection has ended, except after a fatal error, because the
+		 * peer may then be suspended.
 		 */
 		if (bb_conn_disconnect(p->conn, NULL, 0) == 0 && !t->fatal)
 			event_wait(t, p->conn, &ev);

@@ -65,9 +65,9 @@ struct remote_ctl {
 	 * number of the first operation that is not allowed; written after the parameters in test
 	 */
 	uint64_t forward_end, reverse_end;
-	/* The target writes these fields in the initiator's memory. */
-	uint64_t recv_posted, recv_done; /* forward direction: receives */
-	uint64_t done;                   /* reverse direction: completed operations */
+	/* The target writes the following fields in the initiator's memory. */
+	uint64_t recv_posted, recv_done; /* forward direction: receives posted, and completed */
+	uint64_t done;                   /* reverse direction: number of completed operations */
 	uint64_t errors; /* number of errors that the target has found; all ones if it refuses the
 			    test */
 };

@@ -57,8 +57,9 @@ int session_run(const struct options *first);
 
 /*
  * command_error.c: prints the error of a command. If the command is from a file, prints the file
- * and the line first. Counts the error unless the command was typed. command_error_begin() is for a
- * caller that prints the error's text itself on stderr: it does all the rest.
+ * and the line first. Counts the error unless the command was typed. A caller that prints the
+ * error's text itself on stderr calls command_error_begin(), which does everything except printing
+ * the text.
  */
 void command_error_begin(struct session *s);
 void command_error(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -64,8 +64,9 @@ open_ring(struct io_queue *q, void *mem, size_t len)
 
 	rc = init_ring(q);
 	if (rc == -ENOSYS || rc == -EPERM) {
-		say("the kernel refuses io_uring here: %s; many containers forbid it, and the sysctl "
-		    "kernel.io_uring_disabled does: give --io sync, which uses blocking system calls",
+		say("the kernel refuses io_uring here: %s; many containers forbid it, and so can "
+		    "the sysctl kernel.io_uring_disabled: give --io sync, which uses blocking "
+		    "system calls",
 		    strerror(-rc));
 		return rc;
 	}

@@ -73,7 +73,10 @@ rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error)
 		tx->error = error;
 	tx->stop = tx->head; /* makes the next push call rdma_ring_tx_wait(), which returns the
 				error */
-	/* Pushed messages are never sent: rdma_ring_tx_pending() must not wait for them. */
+	/*
+	 * After an error, pushed messages are never sent, so rdma_ring_tx_pending() must not report
+	 * them.
+	 */
 	tx->posted = tx->rung = tx->head;
 }
 

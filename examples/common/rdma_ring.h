@@ -86,7 +86,7 @@ struct rdma_ring_tx {
 	uint64_t rung;   /* number of messages whose doorbell was rung */
 	uint64_t limit;  /* value of head at which the credit must be read again */
 	uint64_t full; /* number of times that there was no room in the ring or in the send queue */
-	/* messages from number posted on: the next WRITE */
+	/* messages of the next WRITE; the first one is message number posted */
 	uint64_t next[RDMA_RING_MAX_WRITE][RDMA_RING_UNITS];
 };
 
@@ -219,7 +219,7 @@ rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 static inline void
 rdma_ring_tx_plan(struct rdma_ring_tx *tx)
 {
-	/* A WRITE ends at the end of the ring. */
+	/* A WRITE must not go past the end of the ring. */
 	const uint32_t left = tx->slots - (uint32_t)(tx->posted & (tx->slots - 1));
 	const uint64_t end = tx->posted + (left < tx->per_write ? left : tx->per_write);
 
@@ -237,7 +237,7 @@ rdma_ring_tx_post(struct rdma_ring_tx *tx)
 	const uint32_t n = (uint32_t)(tx->head - tx->posted);
 	int rc;
 
-	/* The constant length makes the common case shorter. */
+	/* A constant length lets the compiler make the code of the common case shorter. */
 	if (n == 1)
 		rc = bb_post_write_inline(tx->qp, tx->posted, tx->next, RDMA_RING_SLOT, to,
 					  tx->rkey, 0);

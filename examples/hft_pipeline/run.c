@@ -256,8 +256,8 @@ feed(struct worker *p)
 	for (i = 0; i < BURST && f->next < f->file->h.messages && stop_signal == 0; i++) {
 		if (now < f->due) {
 			/*
-			 * Prefetches the next message. The file's line is in no cache, unlike a
-			 * packet that a card has written.
+			 * Prefetches the next message, because the part of the file that contains
+			 * it is not in a cache. A packet that a card has written would be.
 			 */
 			rte_prefetch0(f->file->msg[f->next]);
 			rte_prefetch0(f->file->msg[f->next] + ITCH_MAX - 1);

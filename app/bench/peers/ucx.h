@@ -21,8 +21,8 @@ struct ucx_test {
 /* Returns true if ucx_perftest is installed. */
 bool ucx_present(void);
 /*
- * All these functions take a struct ucx_test. They return a negative number after printing an error
- * on stderr.
+ * The three functions below take a struct ucx_test. They return a negative number after printing an
+ * error on stderr.
  */
 double ucx_latency(void *test);   /* ns in one direction */
 double ucx_rate(void *test);      /* millions of messages per second */

@@ -76,8 +76,8 @@ run(void)
 		double target;
 	} points[] = {
 		/*
-		 * Programs that transfer pages have many outstanding requests: ib_write_bw 128,
-		 * storage queues 32 and more.
+		 * Uses batches of 16 WQEs, because programs that transfer pages have many
+		 * outstanding requests: ib_write_bw has 128, storage queues have 32 and more.
 		 */
 		{"bandwidth/4KiB", 4096, 16, 0.8},
 		{"bandwidth/64KiB", 65536, 4, 0.95},

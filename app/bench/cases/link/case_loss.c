@@ -28,8 +28,8 @@ goodput(const struct loss *l, const char *more)
 	int rc;
 
 	/*
-	 * Uses the default ack timeout. The test of the bench itself uses a long one, because it
-	 * may run on any machine.
+	 * Uses the default ack timeout. opts.quick is for the test of the bench itself. It uses a
+	 * long timeout, because that test may run on a slow machine.
 	 */
 	soft_timeout = opts.quick ? SOFT_TIMEOUT_LONG : SOFT_TIMEOUT_USUAL;
 	rc = wire_specs(here, there, sizeof(here), more);
