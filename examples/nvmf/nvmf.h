@@ -27,16 +27,16 @@
 
 #include "nvmf_spec.h"
 
-#define NVMF_MAX_QUEUES 128u       /* I/O queues of a controller */
-#define NVMF_MAX_DEPTH  1024u      /* entries of a queue */
-#define NVMF_ASYNC      4u         /* Asynchronous Event Requests of a controller */
-#define NVMF_ERRORS     8u         /* entries of the error log */
-#define NVMF_CHANGED    32u        /* namespaces in the list of changed ones; more: "all" */
-#define NVMF_FEATURES   6u         /* features whose value is only stored */
-#define NVMF_ZERO_PART  (1u << 20) /* bytes of memory that a turn sets to zero at most */
+#define NVMF_MAX_QUEUES 128u  /* maximum I/O queues of a controller */
+#define NVMF_MAX_DEPTH  1024u /* maximum entries of a queue */
+#define NVMF_ASYNC      4u    /* Asynchronous Event Requests of a controller */
+#define NVMF_ERRORS     8u    /* entries of the error log */
+#define NVMF_CHANGED    32u   /* NSIDs in a list of changed namespaces; if more change: "all" */
+#define NVMF_FEATURES   6u    /* features whose value is only stored */
+#define NVMF_ZERO_PART  (1u << 20) /* maximum bytes of memory that a turn sets to zero */
 #define NVMF_STATUSES   32u        /* different status codes that are counted */
-#define NVMF_LATENCIES  24u        /* classes of latency */
-#define NVMF_PAUSE_MS   100u       /* a longer step of the time is a pause of the target */
+#define NVMF_LATENCIES  24u        /* classes of the latency histogram */
+#define NVMF_PAUSE_MS   100u       /* a longer gap between nvmf_target_time() calls is a pause */
 
 struct nvmf_queue;
 struct nvmf_req;
@@ -45,18 +45,19 @@ struct nvmf_ns;
 /* Functions of the transport. They must not call the engine before they return. */
 struct nvmf_ops {
 	/*
-	 * Reads @len bytes at @offset of the host's buffer, r->addr and r->key, to @to, which is in
-	 * the request's memory. The transport then calls nvmf_req_pulled().
+	 * Reads @len bytes at @offset of the host's buffer (address r->addr, rkey r->key) to @to,
+	 * in the request's memory. The transport then calls nvmf_req_pulled().
 	 */
 	void (*pull)(struct nvmf_queue *q, struct nvmf_req *r, void *to, uint32_t offset,
 		     uint32_t len);
 	/*
 	 * Writes r->push bytes of r->mem to the host's buffer, then sends r->cqe, with an
-	 * invalidation of r->key if r->invalidate. The capsule's receive r->capsule is free. The
-	 * transport calls nvmf_req_sent() once it needs the request's memory no longer.
+	 * invalidation of r->key if r->invalidate. The receive r->capsule, which held the command,
+	 * may be posted again. The transport calls nvmf_req_sent() once it needs the request's
+	 * memory no longer.
 	 */
 	void (*respond)(struct nvmf_queue *q, struct nvmf_req *r);
-	/* Frees the capsule's receive r->capsule of a command that gets no response. */
+	/* Posts the receive r->capsule again, because the command in it gets no response. */
 	void (*discard)(struct nvmf_queue *q, struct nvmf_req *r);
 	/*
 	 * Disconnects the queue for the reason @why. The transport then calls nvmf_queue_close().
@@ -107,17 +108,17 @@ struct nvmf_ns {
 	uint32_t nsid;          /* set by nvmf_ns_add() */
 	uint32_t refs;          /* number of commands that use the namespace */
 	bool removed;           /* true if the namespace accepts no more requests */
-	struct nvmf_ns *next;   /* the same namespace of another target, for statistics */
+	struct nvmf_ns *next;   /* the same namespace in another target, for statistics */
 	uint64_t reads, writes; /* number of reads and writes that succeeded */
 	uint64_t bytes_read, bytes_written; /* data of these commands */
 };
 
 /*
- * Namespace in the process's memory; @mem has @len bytes, a multiple of 4096. The caller then calls
- * nvmf_target_turn(). Deallocated blocks keep their data.
+ * Creates a namespace in the process's memory. @mem has @len bytes, a multiple of 4096. The caller
+ * must also call nvmf_target_turn(). Deallocated blocks keep their data.
  */
 void nvmf_ns_memory(struct nvmf_ns *ns, void *mem, uint64_t len, uint8_t shift);
-/* Namespace without storage: writes vanish, reads return zeros. */
+/* Creates a namespace without storage: writes vanish, reads return zeros. */
 void nvmf_ns_null(struct nvmf_ns *ns, uint64_t len, uint8_t shift);
 
 /* ---- Target */
@@ -135,7 +136,8 @@ struct nvmf_subsys {
 	uint32_t nhosts;
 	struct nvmf_ns **ns; /* NULL entries are inactive; entry 0 has NSID 1 */
 	uint32_t max_ns;
-	bool discovery; /* the target's own subsystem; leave it false */
+	/* true for the target's own discovery subsystem; the caller leaves it false */
+	bool discovery;
 };
 
 /* Address and port of a listener, for the discovery log. */
@@ -147,12 +149,13 @@ struct nvmf_port {
 struct nvmf_target_attr {
 	struct nvmf_subsys *subsys;
 	uint32_t nsubsys;
-	uint32_t max_io;     /* bytes of a command's data: a power of two, 8192 to 1 MiB */
-	uint32_t in_capsule; /* bytes of data in a capsule of an I/O queue, a multiple of 16 */
-	uint32_t io_queues;  /* of a controller, 1 to NVMF_MAX_QUEUES */
-	uint32_t io_depth;   /* entries of an I/O queue, 2 to NVMF_MAX_DEPTH */
-	bool remote;         /* the controllers belong to another target: I/O queues only */
-	uint32_t ctrls;      /* controllers of all subsystems, 1 to 65519 */
+	uint32_t max_io; /* maximum bytes of a command's data: a power of two, 8192 to 1 MiB */
+	/* maximum bytes of data in a capsule of an I/O queue, a multiple of 16 */
+	uint32_t in_capsule;
+	uint32_t io_queues; /* maximum I/O queues of a controller, 1 to NVMF_MAX_QUEUES */
+	uint32_t io_depth;  /* maximum entries of an I/O queue, 2 to NVMF_MAX_DEPTH */
+	bool remote;        /* the controllers belong to another target: I/O queues only */
+	uint32_t ctrls;     /* maximum controllers of all subsystems, 1 to 65519 */
 	/* ms: longest keep-alive time of hosts, which must ask for one; 0: no limit */
 	uint32_t keep_alive;
 	const struct nvmf_port *ports;
@@ -162,8 +165,8 @@ struct nvmf_target_attr {
 
 /*
  * Timer of a host that must send something in time. Messages that arrive while the target pauses
- * are read only later. So a timer that expires after a pause gets the length of the pause once
- * more, at most its own time.
+ * are read only later. So a timer that expires after a pause is extended once: by the length of the
+ * pause, but by at most @ms.
  */
 struct nvmf_timer {
 	uint64_t deadline, paused; /* paused: nvmf_target.paused when the timer was started */
@@ -191,12 +194,12 @@ struct nvmf_ctrl {
 	struct nvmf_req *async[NVMF_ASYNC];
 	uint32_t nasync;
 	uint32_t feature[NVMF_FEATURES];
-	uint32_t changed[NVMF_CHANGED]; /* NSIDs, ascending */
+	uint32_t changed[NVMF_CHANGED]; /* NSIDs of changed namespaces, ascending */
 	uint32_t nchanged;              /* entries of changed; NVMF_CHANGED + 1: too many to list */
 	uint64_t errors;                /* number of all errors */
 	struct nvmf_error error[NVMF_ERRORS];
 	uint32_t held; /* I/O queues that may have requests; see nvmf_queue.held */
-	bool ended;    /* in nvmf_target.ended */
+	bool ended;    /* true if the controller is in the list nvmf_target.ended */
 	struct nvmf_ctrl *next_ended;
 };
 
@@ -206,7 +209,7 @@ struct nvmf_target {
 	struct nvmf_ctrl **ctrl; /* entry N has controller id N + 1 */
 	uint32_t next_ctrl;      /* entry at which the search for a free one starts */
 	struct nvmf_ctrl *ended; /* list of ended controllers that still have requests */
-	uint64_t genctr;         /* generation of the discovery log */
+	uint64_t genctr;         /* generation counter of the discovery log */
 	uint64_t now;            /* time of the last nvmf_target_time(), ms */
 	/*
 	 * Sum of the pauses of this process, in ms. A pause is the time between two calls of
@@ -235,16 +238,19 @@ void nvmf_target_destroy(struct nvmf_target *t);
  * last call was more than NVMF_PAUSE_MS before, the target has paused in between.
  */
 void nvmf_target_time(struct nvmf_target *t, uint64_t now);
-/* Starts a timer, again if it runs. */
+/* Starts a timer, or restarts it if it runs. */
 void nvmf_timer_start(const struct nvmf_target *t, struct nvmf_timer *timer);
 /* Returns whether a timer has expired. Call it after each nvmf_target_time(). */
 bool nvmf_timer_expired(const struct nvmf_target *t, struct nvmf_timer *timer);
 /*
- * Executes a part of the commands that take long; call it in each turn of the loop. Returns 0 if
- * there was nothing to do.
+ * Executes a part of a command that takes long (Write Zeroes to memory). Call it in each turn of
+ * the loop. Returns 0 if there was nothing to do.
  */
 uint32_t nvmf_target_turn(struct nvmf_target *t);
-/* Reports a changed size or presence of a namespace to the hosts of @s that asked for it. */
+/*
+ * Reports to the hosts of @s that asked for such events that namespace @nsid was added, removed or
+ * resized.
+ */
 void nvmf_ns_changed(struct nvmf_target *t, struct nvmf_subsys *s, uint32_t nsid);
 /*
  * Removes a namespace and reports that to the hosts. Its commands that have no request yet end with
@@ -292,17 +298,18 @@ struct nvmf_req {
 	struct nvmf_ns *ns;
 	uint32_t step;    /* ranges, namespaces or bytes that the command has processed */
 	uint32_t part;    /* bytes of the current part of a Compare */
-	uint8_t *zero_at; /* rest of a range of memory that becomes zero */
+	uint8_t *zero_at; /* rest of the memory that Write Zeroes must set to zero */
 	uint64_t zero_left;
 	struct nvmf_req *next_zeroing;
 	/*
-	 * Result of the last request to a namespace that ended before start() returned. again: this
-	 * result has not been handled yet. looping: nvmf_start() runs and will handle it.
+	 * res: result of a namespace request that ended before start() returned. again: res has not
+	 * been handled yet. looping: nvmf_start() runs and will handle res.
 	 */
 	int res;
 	bool again, looping;
-	void (*pulled)(struct nvmf_req *r);        /* continues when the host's data is there */
-	void (*done)(struct nvmf_req *r, int res); /* continues when the namespace has finished */
+	void (*pulled)(struct nvmf_req *r); /* called when the host's data has arrived */
+	/* called when the namespace has finished its request */
+	void (*done)(struct nvmf_req *r, int res);
 	uint8_t cmd[NVMF_SQE];
 	uint8_t cqe[NVMF_CQE];
 	uint32_t next_free;
@@ -328,8 +335,9 @@ struct nvmf_queue {
 	struct nvmf_target *t;
 	struct nvmf_ctrl *ctrl; /* NULL before a successful Connect */
 	/*
-	 * Controller of an I/O queue until its last request has ended, also after
-	 * nvmf_queue_close(); of a queue without requests until nvmf_queue_destroy(). NULL: none.
+	 * Controller that an I/O queue holds until the queue's last request has ended, also after
+	 * nvmf_queue_close(). A queue without requests holds it until nvmf_queue_destroy(). NULL if
+	 * none.
 	 */
 	struct nvmf_ctrl *held;
 	void *user;   /* private data of the transport */
@@ -337,12 +345,15 @@ struct nvmf_queue {
 	uint32_t depth;
 	uint32_t size; /* entries of the submission queue, as Connect says */
 	uint32_t sqhd;
-	bool no_flow; /* the host does not use the submission queue's head */
+	bool no_flow; /* the host has disabled flow control of the submission queue */
 	bool closed;
-	bool ended;     /* its controller has ended: it starts no more requests */
+	bool ended;     /* the queue's controller has ended, so the queue starts no more requests */
 	uint32_t in_ns; /* number of requests that a namespace is executing */
 	uint32_t free;  /* index of the first free request; depth if there is none */
-	/* capsules that wait for a request: index of the first in the ring, number, ring */
+	/*
+	 * Capsules that wait for a free request: first is the index of the first one in ring,
+	 * waiting is their number.
+	 */
 	uint32_t first, waiting;
 	struct nvmf_capsule *ring; /* depth entries */
 	uint64_t *cids;            /* bitmap of the ids of commands without a response */
@@ -404,9 +415,11 @@ void nvmf_capsule(struct nvmf_queue *q, const void *bytes, uint32_t len, uint32_
  * false: the transfer failed, and the queue still works.
  */
 void nvmf_req_pulled(struct nvmf_req *r, bool ok);
-/* Frees a request after ops->respond(). */
+/* Frees a request after the response of ops->respond() was sent. */
 void nvmf_req_sent(struct nvmf_req *r);
-/* Continues after a namespace's start() returned -EINPROGRESS. @res is 0 or -errno. */
+/*
+ * Continues a request for which a namespace's start() returned -EINPROGRESS. @res is 0 or -errno.
+ */
 void nvmf_req_done(struct nvmf_req *r, int res);
 
 #endif

@@ -23,7 +23,10 @@ stored_value(struct nvmf_ctrl *c, uint8_t id)
 	return NULL;
 }
 
-/* Returns the number of I/O queues in both halves of the result, 0's based. */
+/*
+ * Returns the result of the feature Number of Queues: the number of I/O queues, 0's based, in both
+ * halves.
+ */
 static uint32_t
 queues_result(const struct nvmf_ctrl *c)
 {
@@ -65,7 +68,10 @@ set_async(struct nvmf_req *r, uint32_t value)
 {
 	struct nvmf_ctrl *c = r->q->ctrl;
 
-	/* Bits 7:0 enable SMART events, which every controller takes, and this one never has. */
+	/*
+	 * Bits 7:0 enable SMART events. Every controller must accept them; this one never sends
+	 * one.
+	 */
 	if ((value & ~(events_of(c) | 0xff)) != 0) {
 		nvmf_refuse(r, SC_INVALID_FIELD);
 		return;
@@ -85,7 +91,7 @@ set_features(struct nvmf_req *r)
 	if ((cdw10 & FEAT_SAVE) != 0) {
 		nvmf_refuse(r, SC_NOT_SAVEABLE);
 	} else if ((uint8_t)cdw10 == FEAT_HOST_ID && !c->subsys->discovery) {
-		/* Connect has set it. */
+		/* Connect has set the host identifier. */
 		nvmf_refuse(r, SC_COMMAND_SEQUENCE);
 	} else if (!nvmf_exact(r, 0)) {
 		return;
@@ -99,7 +105,10 @@ set_features(struct nvmf_req *r)
 	} else if ((uint8_t)cdw10 == FEAT_QUEUES && !c->subsys->discovery) {
 		set_queues(r, value);
 	} else if (store != NULL && (uint8_t)cdw10 == FEAT_CACHE && (value & 1) == 0) {
-		/* Writes may always wait in the page cache or in the device's cache. */
+		/*
+		 * The volatile write cache cannot be disabled: writes may always wait in the page
+		 * cache or in the device's cache.
+		 */
 		nvmf_refuse(r, SC_NOT_CHANGEABLE);
 	} else if (store != NULL) {
 		*store = value;
@@ -114,7 +123,7 @@ get_host_id(struct nvmf_req *r)
 {
 	const struct nvmf_ctrl *c = r->q->ctrl;
 
-	/* Bit EXHID: over Fabrics the identifier has 16 bytes. */
+	/* EXHID must be set: over Fabrics the host identifier has 16 bytes. */
 	if ((get32(r->cmd + AT_CDW11) & 1) == 0) {
 		nvmf_refuse(r, SC_INVALID_FIELD);
 	} else if (nvmf_exact(r, sizeof(c->hostid))) {

@@ -6,7 +6,10 @@
 
 #include "nvmf_priv.h"
 
-/* Adds a namespace to the list of changed ones, in ascending order and once. */
+/*
+ * Adds namespace @nsid to the controller's list of changed namespaces, in ascending order, unless
+ * the list has it.
+ */
 static void
 note_changed(struct nvmf_ctrl *c, uint32_t nsid)
 {

@@ -7,9 +7,9 @@
 
 #include "nvmf_priv.h"
 
-#define CAP_CQR 0x10000ull    /* queues are contiguous, as all queues of a fabric */
-#define CAP_TO  (30ull << 24) /* 15 s until CSTS.RDY follows CC.EN */
-#define CAP_CSS (1ull << 37)  /* NVM command set */
+#define CAP_CQR 0x10000ull    /* CQR: queues must be contiguous, as over all fabrics */
+#define CAP_TO  (30ull << 24) /* TO: CSTS.RDY follows CC.EN within 15 s */
+#define CAP_CSS (1ull << 37)  /* CSS: NVM command set */
 
 static uint64_t
 cap(const struct nvmf_target *t)
@@ -77,7 +77,7 @@ connect_admin(struct nvmf_req *r, struct nvmf_subsys *s, const char *host)
 		invalid(r, AT_CON_KATO);
 		return;
 	}
-	/* Without SC_DNR Linux tries again (drivers/nvme/host/fabrics.c). */
+	/* The status has no SC_DNR, so Linux tries again (drivers/nvme/host/fabrics.c). */
 	c = nvmf_host_busy(r->q->t, s, r->data) ? NULL : nvmf_ctrl_create(r->q->t, s);
 	if (c == NULL) {
 		nvmf_end(r, SC_CONNECT_BUSY, 0);
@@ -136,7 +136,7 @@ connect_io(struct nvmf_req *r, const struct nvmf_subsys *s)
 		nvmf_end(r, status, result);
 }
 
-/* Continues Connect when its data is there. */
+/* Continues Connect when its data has arrived. */
 static void
 connect_data(struct nvmf_req *r)
 {
@@ -215,7 +215,9 @@ nvmf_attached(struct nvmf_req *r, uint32_t status, uint64_t result)
 	if (status == SC_OK && s != NULL)
 		c = calloc(1, sizeof(*c));
 	if (c == NULL && status == SC_OK) {
-		/* The other target has attached the queue; it learns of the end of the connection.
+		/*
+		 * The other target has attached the queue. It releases the queue when the
+		 * connection ends.
 		 */
 		r->q->t->attr.ops->close(r->q, "its subsystem was removed, or no memory is left");
 		return;

@@ -8,7 +8,7 @@
 
 #include "nvmf_priv.h"
 
-#define KATO_UNIT 1000u /* ms: the granularity that Identify reports */
+#define KATO_UNIT 1000u /* ms; granularity of keep-alive timers that Identify reports */
 
 /* ---- Target */
 
@@ -90,7 +90,7 @@ nvmf_target_destroy(struct nvmf_target *t)
 	free(t);
 }
 
-/* Closes the I/O queues, which have no controller from now on. */
+/* Closes all I/O queues of a controller and detaches them from it. */
 static void
 end_io_queues(struct nvmf_ctrl *c, const char *why)
 {
@@ -164,7 +164,10 @@ nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s)
 	uint32_t i, at = t->next_ctrl;
 	struct nvmf_ctrl *c;
 
-	/* Ids go round, so that a host with a stale id does not meet a new controller at once. */
+	/*
+	 * Ids are reused as late as possible, so that a host with a stale id does not soon find
+	 * another controller under that id.
+	 */
 	for (i = 0; i < t->attr.ctrls && t->ctrl[at] != NULL; i++)
 		at = at + 1 < t->attr.ctrls ? at + 1 : 0;
 	if (i == t->attr.ctrls)
@@ -221,7 +224,9 @@ nvmf_ctrl_unhold(struct nvmf_queue *q)
 void
 nvmf_ctrl_unhold_idle(struct nvmf_queue *q)
 {
-	/* Another thread executes the requests of a queue that has none of its own. */
+	/*
+	 * A queue without requests (depth 0) stands for one whose requests another thread executes.
+	 */
 	if (q->depth != 0 && q->in_ns == 0 && (q->closed || q->ended))
 		nvmf_ctrl_unhold(q);
 }
@@ -236,7 +241,10 @@ nvmf_ctrl_lingers(const struct nvmf_ctrl *c)
 	return c->held > queues && (c->csts & CSTS_SHST_DONE) == 0;
 }
 
-/* Returns whether @c lingers, is of subsystem @s, and is of the host of Connect's @data. */
+/*
+ * Returns whether @c belongs to subsystem @s and to the host in Connect's @data, and
+ * nvmf_ctrl_lingers().
+ */
 static bool
 blocks_host(const struct nvmf_ctrl *c, const struct nvmf_subsys *s, const uint8_t *data)
 {

@@ -19,7 +19,7 @@
 /* CTRATT: host identifiers of 16 bytes; any command restarts the keep-alive timer */
 #define CTRATT 0x41u
 
-#define ID_UUID  3u /* type of a descriptor */
+#define ID_UUID  3u /* types of namespace identification descriptors */
 #define ID_NGUID 2u
 
 static void
@@ -60,7 +60,7 @@ controller(uint8_t *d, const struct nvmf_ctrl *c)
 	put32(d + 96, CTRATT);
 	d[111] = io ? 1 : 2;         /* CNTRLTYPE */
 	d[259] = NVMF_ASYNC - 1;     /* AERL */
-	d[261] = 0x4 | (io ? 3 : 0); /* LPA: by parts; SMART of a namespace, effects */
+	d[261] = 0x4 | (io ? 3 : 0); /* LPA: pages read by parts; SMART per namespace, effects */
 	d[262] = NVMF_ERRORS - 1;    /* ELPE */
 	put16(d + 320, 10);          /* KAS, units of 100 ms */
 	put16(d + 514, attr->io_depth);
@@ -147,7 +147,7 @@ nvmf_identify(struct nvmf_req *r)
 	nvmf_end(r, SC_OK, 0);
 }
 
-/* FNV-1a, 64 bits. */
+/* Continues the 64-bit FNV-1a hash @h over @len bytes. */
 static uint64_t
 hash(uint64_t h, const void *bytes, size_t len)
 {
@@ -159,9 +159,9 @@ hash(uint64_t h, const void *bytes, size_t len)
 }
 
 /*
- * Chooses an identifier from the names of the subsystem and the namespace: a host that meets
- * another one after a restart of the target discards the namespace. The bits of version and variant
- * say that it is a UUID of the vendor's own kind (RFC 9562, version 8).
+ * Chooses the identifier from the subsystem's name and serial number and the NSID, so that it is
+ * the same after a restart of the target: a host discards a namespace whose identifier has changed.
+ * The bits of version and variant mark a UUID in a vendor's format (RFC 9562, version 8).
  */
 static void
 choose_id(struct nvmf_ns *ns, const struct nvmf_subsys *s)

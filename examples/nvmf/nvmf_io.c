@@ -7,7 +7,7 @@
 
 #include "nvmf_priv.h"
 
-/* Ends a command with the status of an errno of the namespace. */
+/* Ends a command with the status for the errno that a namespace has returned. */
 static void
 finish(struct nvmf_req *r, int res)
 {
@@ -114,7 +114,7 @@ start_read(struct nvmf_req *r)
 {
 	const struct nvmf_io flush = {.op = NVMF_IO_FLUSH};
 
-	/* FUA: what is read must be on the medium. */
+	/* FUA: the data that is read must be on the medium, so flush first. */
 	if (fua_of(r))
 		nvmf_start(r, &flush, read_data);
 	else
@@ -132,7 +132,8 @@ start_zeroes(struct nvmf_req *r)
 	nvmf_start(r, &io, write_done);
 }
 
-/* ---- Compare: in parts, since the data of the host and of the namespace share the memory */
+/* ---- Compare, in parts: half of the request's memory holds data of the host, half the namespace's
+ */
 
 static void compare_data(struct nvmf_req *r);
 
@@ -195,7 +196,7 @@ dsm_next(struct nvmf_req *r)
 static void
 dsm_done(struct nvmf_req *r, int res)
 {
-	/* Deallocation is a hint: a file system that cannot do it is no error. */
+	/* Deallocation is a hint, so it is no error if the file system does not support it. */
 	if (res != 0 && res != -EOPNOTSUPP)
 		finish(r, res);
 	else if (++r->step > r->cmd[AT_CDW10])
@@ -322,8 +323,8 @@ nvmf_nvm(struct nvmf_req *r)
 /* ---- Namespaces without a file: the memory of the process, and null */
 
 /*
- * Sets the range of a request to zero. A host may ask for 256 MiB at once: nvmf_target_turn() does
- * it in parts.
+ * Starts to set @len bytes at @at to zero. nvmf_target_turn() continues in parts, because a host
+ * may ask for 256 MiB at once.
  */
 static int
 start_zeroing(struct nvmf_req *r, uint8_t *at, uint64_t len)
@@ -388,7 +389,7 @@ null_start(struct nvmf_ns *ns, struct nvmf_req *r, const struct nvmf_io *io)
 {
 	(void)ns;
 	(void)r;
-	/* The buffer may hold data of another host. */
+	/* Reads return zeros: the buffer may still hold data of another host. */
 	if (io->op == NVMF_IO_READ)
 		memset(io->buf, 0, io->len);
 	return 0;

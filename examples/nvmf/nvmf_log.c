@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Get Log Page. A host reads any part of a page; so a page is written through a window. */
+/* Get Log Page. A host may read any part of a page, so struct window selects that part. */
 #include <string.h>
 
 #include "nvmf_priv.h"
 
-#define ENTRY 1024u /* bytes of the header and of each entry of the discovery log */
+#define ENTRY 1024u /* size of the header and of each entry of the discovery log, in bytes */
 
 /* The part of a page that the host wants: @len bytes at @offset. */
 struct window {
@@ -15,7 +15,7 @@ struct window {
 	uint32_t len;
 };
 
-/* Writes @n bytes at @at of the page, as far as the window shows them. */
+/* Writes @n bytes at offset @at of the page, as far as they are in the window. */
 static void
 show(const struct window *w, uint64_t at, const void *bytes, uint32_t n)
 {
@@ -53,7 +53,7 @@ errors(const struct window *w, const struct nvmf_ctrl *c)
 	}
 }
 
-/* Returns thousands of 512 bytes, rounded up: the unit of the SMART log. */
+/* Converts bytes to the unit of the SMART page, 512,000 bytes. Rounds up. */
 static uint64_t
 data_units(uint64_t bytes)
 {
@@ -80,7 +80,7 @@ smart(const struct window *w, const struct nvmf_ctrl *c, uint32_t nsid)
 		}
 	}
 	b[3] = 100; /* available spare, percent */
-	b[4] = 10;  /* its threshold */
+	b[4] = 10;  /* threshold of the available spare, percent */
 	put64(b + 32, data_units(out));
 	put64(b + 48, data_units(in));
 	put64(b + 64, reads);
@@ -94,7 +94,7 @@ firmware(const struct window *w)
 {
 	uint8_t b[512] = {0};
 
-	b[0] = 1; /* slot 1 is active */
+	b[0] = 1; /* firmware slot 1 is active */
 	memcpy(b + 8, "1       ", 8);
 	show(w, 0, b, sizeof(b));
 }
@@ -131,7 +131,7 @@ effects(const struct window *w)
 	}
 }
 
-/* Returns the number of entries that the discovery log has at most. */
+/* Returns the maximum number of entries of the discovery log. */
 static uint64_t
 discovery_entries(const struct nvmf_target_attr *attr)
 {
@@ -154,9 +154,9 @@ discovery(const struct window *w, const struct nvmf_ctrl *c)
 		if (!nvmf_host_allowed(s, c->hostnqn))
 			continue;
 		memset(b, 0, sizeof(b));
-		b[0] = 1; /* RDMA */
+		b[0] = 1; /* transport type: RDMA */
 		b[1] = port->adrfam;
-		b[2] = 2;    /* NVM subsystem */
+		b[2] = 2;    /* subsystem type: NVM subsystem */
 		b[3] = 0x04; /* flow control of submission queues may be disabled */
 		put16(b + 4, i % attr->nports + 1);
 		put16(b + 6, NVMF_CNTLID_ANY);
@@ -164,9 +164,9 @@ discovery(const struct window *w, const struct nvmf_ctrl *c)
 		strcpy((char *)b + 32, port->trsvcid);
 		strcpy((char *)b + 256, s->nqn);
 		strcpy((char *)b + 512, port->traddr);
-		b[768] = 1; /* reliable connected */
-		b[769] = 4; /* RoCE v2 */
-		b[770] = 1; /* RDMA CM */
+		b[768] = 1; /* queue pair type: reliable connected */
+		b[769] = 4; /* provider type: RoCE v2 */
+		b[770] = 1; /* connection management: RDMA CM */
 		show(w, ENTRY * (1 + n++), b, sizeof(b));
 	}
 	memset(b, 0, sizeof(b));
@@ -175,7 +175,7 @@ discovery(const struct window *w, const struct nvmf_ctrl *c)
 	show(w, 0, b, sizeof(b));
 }
 
-/* Returns the bytes of page @id, or 0 if the controller does not have it. */
+/* Returns the size in bytes of log page @id, or 0 if the controller does not have the page. */
 static uint64_t
 page_size(const struct nvmf_ctrl *c, uint8_t id)
 {
@@ -195,7 +195,7 @@ page_size(const struct nvmf_ctrl *c, uint8_t id)
 	}
 }
 
-/* Clears the event that pointed to the page, unless the host wants to keep it masked. */
+/* Clears and unmasks the event that announced log page @id, unless the host has set the bit RAE. */
 static void
 unmask(struct nvmf_ctrl *c, uint8_t id, uint32_t cdw10)
 {

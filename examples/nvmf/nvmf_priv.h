@@ -7,10 +7,10 @@
 
 #include "nvmf.h"
 
-/* Adds to a counter of this thread that other threads read. */
+/* Adds to a counter that only this thread writes and other threads read. */
 #define COUNT(counter, n) __atomic_store_n(&(counter), (counter) + (n), __ATOMIC_RELAXED)
 
-/* nvmf_req.c */
+/* Defined in nvmf_req.c. */
 
 /* Ends a request. @result is the first 8 bytes of the completion. */
 void nvmf_end(struct nvmf_req *r, uint32_t status, uint64_t result);
@@ -22,11 +22,13 @@ void nvmf_refuse(struct nvmf_req *r, uint32_t status);
  */
 bool nvmf_exact(struct nvmf_req *r, uint32_t want);
 /*
- * Gets @want bytes of the host's data to r->data, then calls @next. The caller has checked the
- * length of the host's buffer.
+ * Reads @want bytes of the host's data, points r->data to them, then calls @next. The caller has
+ * checked the length of the host's buffer.
  */
 void nvmf_pull(struct nvmf_req *r, uint32_t want, void (*next)(struct nvmf_req *r));
-/* Makes the command use namespace @ns, or none if @ns is NULL, instead of the last one. */
+/*
+ * Makes the command use namespace @ns instead of the one that it has used so far. @ns NULL: none.
+ */
 void nvmf_req_ns(struct nvmf_req *r, struct nvmf_ns *ns);
 /*
  * Starts a request to r->ns, and calls @next with its result, now or later. If the namespace was
@@ -39,7 +41,7 @@ void nvmf_req_discard(struct nvmf_req *r);
 /* Puts a request on the free list of its queue. */
 void nvmf_req_release(struct nvmf_req *r);
 
-/* nvmf_connect.c */
+/* Defined in nvmf_connect.c. */
 void nvmf_fabrics(struct nvmf_req *r);
 
 /* nvmf_ctrl.c: controllers and their events */
@@ -60,7 +62,10 @@ void nvmf_ctrl_unhold(struct nvmf_queue *q);
 void nvmf_ctrl_unhold_idle(struct nvmf_queue *q);
 /* Returns whether closed I/O queues of a controller still have requests; false after a shutdown. */
 bool nvmf_ctrl_lingers(const struct nvmf_ctrl *c);
-/* Returns whether a controller lingers of the host of Connect's @data. */
+/*
+ * Returns whether nvmf_ctrl_lingers() for a controller of subsystem @s and of the host in Connect's
+ * @data.
+ */
 bool nvmf_host_busy(const struct nvmf_target *t, const struct nvmf_subsys *s, const uint8_t *data);
 void nvmf_ctrl_alive(struct nvmf_ctrl *c);
 void nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms);

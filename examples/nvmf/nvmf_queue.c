@@ -54,7 +54,7 @@ nvmf_queue_close(struct nvmf_queue *q)
 		return;
 	q->closed = true;
 	q->ctrl = NULL;
-	/* The others use no namespace, or the namespace has their request. */
+	/* All other requests use no namespace, or release it in nvmf_req_done(). */
 	for (i = 0; i < q->depth; i++)
 		if (q->req[i].state == REQ_PULLING)
 			nvmf_req_ns(&q->req[i], NULL);
@@ -164,7 +164,7 @@ dispatch(struct nvmf_req *r)
 		nvmf_nvm(r);
 }
 
-/* Starts a capsule with a free request. */
+/* Takes a free request for a capsule, and starts the command. */
 static void
 begin(struct nvmf_queue *q, const struct nvmf_capsule *cap)
 {
@@ -233,7 +233,7 @@ nvmf_req_sent(struct nvmf_req *r)
 	struct nvmf_queue *q = r->q;
 
 	nvmf_req_release(r);
-	/* A capsule that disables the controller frees more requests. */
+	/* A loop, because a command that disables the controller frees several requests. */
 	while (!q->closed && q->waiting != 0 && q->free < q->depth) {
 		struct nvmf_capsule cap = q->ring[q->first];
 

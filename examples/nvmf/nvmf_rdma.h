@@ -20,7 +20,7 @@
 
 #define NVMF_LISTENERS 8u
 #define NVMF_WORKERS   7u
-#define NVMF_LINE_MS   1000u /* time between two lines about hosts that lose their queues */
+#define NVMF_LINE_MS   1000u /* ms between two lines about refused, or disconnected, hosts */
 
 struct nvmf_conn {
 	struct nvmf_rdma *rdma;
@@ -36,7 +36,11 @@ struct nvmf_conn {
 	struct nvmf_conn *next_to_ring;
 	/* The following fields are in use only if a worker has the connection. */
 	uint16_t qid;
-	bool attach_sent;           /* the first lcore may have a queue for this connection */
+	/*
+	 * MSG_ATTACH was sent: the first lcore may have a queue that stands for this connection's
+	 * queue
+	 */
+	bool attach_sent;
 	bool detaching;             /* the first lcore has not answered MSG_DETACH yet */
 	struct nvmf_req *attaching; /* Connect that waits for its result */
 	uint32_t status;            /* status of Connect, which the first lcore sets */
@@ -50,7 +54,8 @@ struct nvmf_conn {
 	uint64_t seen;
 	bool close_sent;
 	uint8_t data[NVMF_CONNECT_DATA]; /* data of Connect, for the first lcore */
-	bool releasing;            /* the connection has ended, and a namespace uses its memory */
+	/* the connection has ended, but a namespace still uses its memory */
+	bool releasing;
 	struct nvmf_timer connect; /* limits the time before the host's Connect command */
 	char name[64];             /* address of the host */
 };
@@ -58,7 +63,7 @@ struct nvmf_conn {
 struct nvmf_rdma_attr {
 	struct bb_dev *dev;
 	uint32_t lcore;            /* lcore that runs the poll loop, or BB_LCORE_SELF */
-	struct nvmf_rdma *first;   /* transport of the first lcore; NULL if this is it */
+	struct nvmf_rdma *first;   /* transport of the first lcore; NULL in that transport itself */
 	const char *const *listen; /* addresses and ports, as bb_cm_addr() takes them */
 	uint32_t listeners;        /* 1 to NVMF_LISTENERS; 0 for a worker */
 	uint32_t conns;            /* maximum number of queues of all hosts */
@@ -93,21 +98,26 @@ struct nvmf_rdma {
 	uint8_t *mem;
 	size_t slice;    /* bytes of mem for each connection */
 	uint32_t depth;  /* largest depth of a queue */
-	uint32_t stride; /* bytes of a receive; data in a capsule begins at a page */
+	uint32_t stride; /* bytes between two receive buffers; data in a capsule begins at a page */
 	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
 	uint64_t accepted, rejected, dropped;
 	struct nvmf_rdma *worker[NVMF_WORKERS];
 	uint32_t workers;
 	struct nvmf_ring to_worker, to_first; /* valid for a worker */
-	/* of a worker: requests that the first lcore has moved to it, and those that it has handled
+	/*
+	 * connection requests that the first lcore has moved to this worker, and those that the
+	 * worker has handled
 	 */
 	uint32_t moved, handled; /* handled is accessed with __atomic */
 	uint32_t used;           /* connections in use; accessed with __atomic */
 	/* function that a worker must execute, NULL if none; accessed with __atomic */
 	const struct nvmf_call *call;
-	struct nvmf_conn *to_ring; /* list of connections whose doorbells the turn rings */
+	struct nvmf_conn *to_ring; /* list of connections whose doorbells turn() must ring */
 	uint32_t releasing;        /* number of connections with nvmf_conn.releasing */
-	/* ms: earliest times of the next lines about a refused host and about a disconnected one */
+	/*
+	 * time in ms before which no line is printed about a refused host, and about a disconnected
+	 * one
+	 */
 	uint64_t next_line, next_drop_line;
 	bool looped; /* the pollers are attached to the loop */
 	/* Called in each turn of the loop after all events; may be NULL. Returns 0 if idle. */
@@ -117,7 +127,7 @@ struct nvmf_rdma {
 
 extern const struct nvmf_ops nvmf_rdma_ops;
 
-/* Bytes of memory that a transport of these attributes needs. */
+/* Returns the bytes of memory that a transport with @conns connections needs. */
 size_t nvmf_rdma_memory(const struct nvmf_target_attr *target, uint32_t conns);
 /*
  * Creates the transport of @t, whose ops are nvmf_rdma_ops, and listens. The calling thread becomes
@@ -134,7 +144,7 @@ void nvmf_rdma_end(struct nvmf_rdma *r);
 bool nvmf_rdma_idle(struct nvmf_rdma *r);
 void nvmf_rdma_close(struct nvmf_rdma *r);
 
-/* Makes the turn ring the doorbells of a connection. */
+/* Makes turn() ring the doorbells of a connection. */
 static inline void
 nvmf_rdma_list(struct nvmf_conn *c)
 {
@@ -145,10 +155,10 @@ nvmf_rdma_list(struct nvmf_conn *c)
 	c->rdma->to_ring = c;
 }
 
-/* nvmf_rdma_conn.c */
+/* Defined in nvmf_rdma_conn.c. */
 void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
 void nvmf_rdma_release(struct nvmf_conn *c);
-/* nvmf_rdma_worker.c */
+/* Defined in nvmf_rdma_worker.c, as all functions up to nvmf_rdma_run(). */
 /*
  * Creates the rings for the messages between a worker and the first lcore. Returns 0 or -ENOMEM.
  */
@@ -158,7 +168,7 @@ int nvmf_rdma_rings(struct nvmf_rdma *worker);
  * @end for a connection whose controller has ended. Returns the number of these messages.
  */
 unsigned int nvmf_rdma_messages(struct nvmf_rdma *r, void (*end)(struct nvmf_conn *c));
-/* Restarts the keep-alive timers of controllers whose queues on workers had capsules. */
+/* Restarts the keep-alive timers of controllers whose queues on workers have received capsules. */
 void nvmf_rdma_activity(struct nvmf_rdma *first);
 /*
  * Moves a connection request for an I/O queue to a worker. Returns false if the first lcore must
@@ -172,13 +182,16 @@ void nvmf_rdma_detach(struct nvmf_conn *c);
  * Makes a worker close its queue, on the first lcore's request. Called in the first lcore's thread.
  */
 void nvmf_rdma_close_stub(struct nvmf_conn *c);
-/* Returns whether a queue stands for one of a worker. Called in the first lcore's thread. */
+/*
+ * Returns whether the first lcore has a queue that stands for a worker's queue. Called in the first
+ * lcore's thread.
+ */
 bool nvmf_rdma_has_stub(const struct nvmf_rdma *first);
 /* Executes @fn in the thread of each worker, one after another, and waits for them. */
 void nvmf_rdma_run(struct nvmf_rdma *first, void (*fn)(struct nvmf_rdma *worker, void *arg),
 		   void *arg);
-/* nvmf_rdma_io.c */
-/* Disconnects a host for the reason @why, and prints it. BB_CM_DISCONNECTED follows. */
+/* Defined in nvmf_rdma_io.c. */
+/* Disconnects a host, and prints the reason @why. BB_CM_DISCONNECTED follows. */
 void nvmf_rdma_drop(struct nvmf_conn *c, const char *why);
 void nvmf_rdma_wc(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg);
 int nvmf_rdma_receive(struct nvmf_conn *c, uint32_t index);

@@ -13,7 +13,7 @@
 #include "nvmf_rdma.h"
 #include "program.h"
 
-/* Sends of a request at a time: an RDMA WRITE and a SEND. */
+/* Slots of the send queue for each request: an RDMA WRITE and a SEND. */
 #define SQ_PER_REQ 2u
 #define TICK_MS    10u
 /* Time that a host has for its Connect command even if all queues are in use. */
@@ -38,7 +38,7 @@ nvmf_rdma_memory(const struct nvmf_target_attr *t, uint32_t conns)
 	return (size_t)depth_of(t) * (t->max_io + stride_of(t)) * conns;
 }
 
-/* ---- Ends of connections */
+/* ---- End of connections */
 
 /* Frees a connection that has ended, unless a namespace still uses its memory. */
 void
@@ -81,7 +81,7 @@ controller_ended(struct nvmf_conn *c)
 	end_conn(c);
 }
 
-/* ---- Requests for connections */
+/* ---- Connection requests */
 
 static void
 reject(struct nvmf_rdma *r, struct bb_conn *conn, enum nvmf_cm_status status, const char *why)
@@ -90,9 +90,9 @@ reject(struct nvmf_rdma *r, struct bb_conn *conn, enum nvmf_cm_status status, co
 	struct bb_conn_info info;
 
 	bb_conn_query(conn, &info);
-	/* A host may send thousands of requests. */
+	/* Limit the lines, because a host may send thousands of connection requests. */
 	if (r->target->now >= r->next_line) {
-		say("host %s: refused: %s; %" PRIu64 " refused so far", info.peer, why,
+		say("host %s: connection refused: %s; %" PRIu64 " refused so far", info.peer, why,
 		    r->rejected + 1);
 		r->next_line = r->target->now + NVMF_LINE_MS;
 	}
@@ -102,7 +102,7 @@ reject(struct nvmf_rdma *r, struct bb_conn *conn, enum nvmf_cm_status status, co
 	r->rejected++;
 }
 
-/* Checks the private data of a request. Returns 0, or the reason of the rejection. */
+/* Checks the private data of a connection request. Returns 0, or the reason of the rejection. */
 static enum nvmf_cm_status
 check(const struct nvmf_rdma *r, const struct bb_cm_event *ev, const char **why)
 {
@@ -131,9 +131,9 @@ check(const struct nvmf_rdma *r, const struct bb_cm_event *ev, const char **why)
 }
 
 /*
- * Returns a free entry. If there is none, disconnects the host that has waited longest with its
- * Connect command, at least for PATIENCE_MS. So hosts that never send it keep no other host away.
- * Returns NULL if there is no such host.
+ * Returns a free entry. If there is none, frees one: of the hosts that have sent no Connect command
+ * for at least PATIENCE_MS, it disconnects the one that connected first. So hosts that never send
+ * Connect keep no other host away. Returns NULL if there is no such host.
  */
 static struct nvmf_conn *
 free_entry(struct nvmf_rdma *r)
@@ -177,7 +177,7 @@ create_qp(struct nvmf_conn *c)
 	return rc;
 }
 
-/* Posts all receives, and accepts. Returns 0 or -errno. */
+/* Posts all receives, and accepts the connection. Returns 0 or -errno. */
 static int
 accept_conn(struct nvmf_conn *c, struct bb_conn *conn)
 {
@@ -313,7 +313,10 @@ ring(struct nvmf_rdma *r)
 	r->to_ring = NULL;
 }
 
-/* Rings the doorbells of all new posts, and passes the time to the engine. */
+/*
+ * Runs the transport's part of a loop turn: messages of lcores, doorbells, released connections,
+ * time.
+ */
 static unsigned int
 turn(void *arg)
 {
@@ -438,7 +441,7 @@ nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nv
 	if (rc == 0)
 		rc = attach(r);
 	if (rc != 0) {
-		say("%s: queues cannot be made: %s; the lines above say why",
+		say("%s: cannot create the queues: %s; the lines above say why",
 		    bb_dev_name(attr->dev), strerror(-rc));
 		nvmf_rdma_close(r);
 		return rc;
@@ -473,7 +476,9 @@ nvmf_rdma_idle(struct nvmf_rdma *r)
 	for (i = 0; i < r->attr.conns; i++)
 		if (r->conn[i].queue != NULL || r->conn[i].detaching)
 			return false;
-	/* The last message of a worker may be unread. */
+	/*
+	 * A queue that stands for a worker's queue exists until the worker's last message was read.
+	 */
 	return !nvmf_rdma_has_stub(r);
 }
 

@@ -26,7 +26,9 @@ nvmf_rdma_drop(struct nvmf_conn *c, const char *why)
 
 	if (c->ending)
 		return;
-	/* Hosts may connect and lose their connections thousands of times. */
+	/*
+	 * Limit the lines, because hosts may connect and lose their connections thousands of times.
+	 */
 	if (r->target->now >= r->next_drop_line) {
 		say("host %s, queue %u: %s; it is disconnected; %" PRIu64 " disconnected so far",
 		    c->name, c->queue->qid, why, r->dropped + 1);
@@ -45,7 +47,7 @@ posted(struct nvmf_conn *c, int rc)
 	nvmf_rdma_list(c);
 	/* The send queue has room for the sends of all requests, so the post does not fail. */
 	if (rc != 0)
-		nvmf_rdma_drop(c, "its send queue takes nothing more");
+		nvmf_rdma_drop(c, "its send queue is full");
 }
 
 static void
@@ -68,7 +70,9 @@ respond(struct nvmf_queue *q, struct nvmf_req *r)
 
 	if (c->ending)
 		return;
-	/* The receive comes first: the host may send its next command after this response. */
+	/*
+	 * Post the receive first, because the host may send its next command after this response.
+	 */
 	(void)nvmf_rdma_receive(c, r->capsule);
 	if (r->push != 0)
 		posted(c, bb_post_write(c->qp, WR_PUSH | r->index, &sge, 1, r->addr, r->key, 0));
@@ -91,7 +95,7 @@ discard(struct nvmf_queue *q, struct nvmf_req *r)
 static void
 close_queue(struct nvmf_queue *q, const char *why)
 {
-	/* A queue without requests stands for one of a worker. */
+	/* A queue without requests (depth 0) stands for a worker's queue. */
 	if (q->depth == 0)
 		nvmf_rdma_close_stub(q->user);
 	else
@@ -123,7 +127,7 @@ completed(struct nvmf_conn *c, const struct bb_wc *wc)
 	struct nvmf_req *req = &c->queue->req[wc->wr_id & WR_REQ];
 
 	if (wc->status != BB_WC_SUCCESS) {
-		/* An invalid key or address in a command is one cause. */
+		/* One cause is an invalid key or address in a command of the host. */
 		if (wc->status != BB_WC_WR_FLUSH_ERR)
 			nvmf_rdma_drop(c, bb_wc_status_name(wc->status));
 		return;

@@ -10,7 +10,9 @@
 
 #include "nvmf_rdma.h"
 
-/* Kinds of messages. The last two bits of an address of a connection hold one. */
+/*
+ * Kinds of messages. A message is the address of a connection; its two lowest bits hold the kind.
+ */
 enum {
 	MSG_ATTACH,       /* to the first lcore: decide on Connect */
 	MSG_DETACH,       /* to the first lcore: the queue has ended */
@@ -104,14 +106,17 @@ worker_message(struct nvmf_conn *c, uintptr_t kind, void (*end)(struct nvmf_conn
 		c->attach_sent = c->status == SC_OK;
 		nvmf_attached(r, c->status, c->result);
 	} else if (kind == MSG_CLOSE && c->queue != NULL && c->conn != NULL) {
-		/* At once: the host gets no new controller before MSG_DETACH. */
+		/* Do not wait for the host: it gets no new controller before MSG_DETACH. */
 		end(c);
 	}
 }
 
 /* ---- First lcore */
 
-/* Returns the number of connections of a worker, with the requests that are on the way to it. */
+/*
+ * Returns the number of connections of a worker, including connection requests that were moved to
+ * it and that it has not handled yet.
+ */
 static uint32_t
 load_of(const struct nvmf_rdma *worker)
 {
@@ -136,7 +141,10 @@ nvmf_rdma_delegate(struct nvmf_rdma *first, struct bb_conn *conn)
 	}
 	if (to == NULL || (first->used < least && first->used < first->attr.conns))
 		return false;
-	/* A full worker can still disconnect a host that has sent no Connect command. */
+	/*
+	 * If all lcores are full, move the request: the worker may disconnect a host that has sent
+	 * no Connect command.
+	 */
 	if (least >= to->attr.conns && first->used < first->attr.conns)
 		return false;
 	/* Not every transport of the CM can move a request. Then the first lcore serves all. */

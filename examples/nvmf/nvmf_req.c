@@ -51,7 +51,10 @@ count_latency(struct nvmf_stats *s, uint64_t ticks)
 void
 nvmf_req_ns(struct nvmf_req *r, struct nvmf_ns *ns)
 {
-	/* The thread that closes a removed namespace reads it: all uses come before the 0. */
+	/*
+	 * The thread that closes a removed namespace reads refs. Release order: it must see 0 only
+	 * after all uses.
+	 */
 	if (r->ns != NULL)
 		__atomic_store_n(&r->ns->refs, r->ns->refs - 1, __ATOMIC_RELEASE);
 	if (ns != NULL)
@@ -74,7 +77,10 @@ nvmf_end(struct nvmf_req *r, uint32_t status, uint64_t result)
 		if (q->ctrl != NULL)
 			log_error(q->ctrl, r, status);
 	}
-	/* An Asynchronous Event Request waits for an event, not for the target. */
+	/*
+	 * An Asynchronous Event Request waits for an event, so its time is no latency of the
+	 * target.
+	 */
 	if (r->state != REQ_WAITING)
 		count_latency(&q->stats, q->t->ticks - r->began);
 	put64(r->cqe + AT_CQE_RESULT, result);
@@ -82,7 +88,7 @@ nvmf_end(struct nvmf_req *r, uint32_t status, uint64_t result)
 	put16(r->cqe + AT_CQE_SQID, q->qid);
 	put16(r->cqe + AT_CQE_CID, r->cid);
 	put16(r->cqe + AT_CQE_STATUS, status << 1);
-	/* A conflict of ids leaves the id to the command that had it before. */
+	/* After a conflict of ids, the id still belongs to the earlier command. */
 	if (code != SC_CID_CONFLICT)
 		q->cids[r->cid / 64] &= ~(1ull << (r->cid & 63));
 	r->state = REQ_SENDING;
@@ -157,7 +163,10 @@ nvmf_start(struct nvmf_req *r, const struct nvmf_io *io, void (*next)(struct nvm
 	r->again = true;
 	if (r->looping)
 		return;
-	/* A loop, since @next may start the next part of the command: no recursion. */
+	/*
+	 * A loop instead of recursion: @next may call nvmf_start() for the next part of the
+	 * command.
+	 */
 	r->looping = true;
 	while (r->again) {
 		r->again = false;

@@ -25,12 +25,12 @@
 #define NVMF_ADMIN_DEPTH  32u /* smallest admin queue that a discovery entry may name */
 #define NVMF_CONNECT_DATA 1024u
 
-/* Every command */
+/* Byte offsets in every command, and values of its flags. */
 #define AT_OPCODE  0
 #define AT_FLAGS   1
 #define AT_CID     2
 #define AT_NSID    4
-#define AT_FCTYPE  4 /* of a Fabrics command, which has no namespace */
+#define AT_FCTYPE  4 /* type of a Fabrics command, which has no NSID */
 #define AT_SGL     24
 #define AT_CDW10   40
 #define AT_CDW11   44
@@ -38,18 +38,21 @@
 #define AT_CDW13   52
 #define FLAG_FUSED 0x03
 #define FLAG_PSDT  0xc0
-#define PSDT_SGL   0x40 /* SGL, metadata pointer to a buffer: the only format over Fabrics */
+#define PSDT_SGL   0x40 /* data is described by an SGL: the only format over Fabrics */
 
-/* SGL descriptor: the type is the high half of byte 15, the subtype the low half */
+/*
+ * Byte offsets in an SGL descriptor. AT_SGL_TYPE: type in the high half of the byte, subtype in the
+ * low half.
+ */
 #define AT_SGL_ADDR    0
-#define AT_SGL_LEN     8 /* 4 bytes; 3 bytes if keyed */
+#define AT_SGL_LEN     8 /* the length has 4 bytes, or 3 if keyed */
 #define AT_SGL_KEY     11
 #define AT_SGL_TYPE    15
-#define SGL_IN_CAPSULE 0x01 /* data block, offset from the start of the in-capsule data */
+#define SGL_IN_CAPSULE 0x01 /* data block in the capsule; the address is an offset in its data */
 #define SGL_KEYED      0x40
 #define SGL_KEYED_INV  0x4f /* keyed; the response must invalidate the key */
 
-/* Completion */
+/* Byte offsets in a completion. */
 #define AT_CQE_RESULT 0
 #define AT_CQE_SQHD   8
 #define AT_CQE_SQID   10
@@ -114,7 +117,7 @@ enum nvmf_status {
 	SC_DNR = 0x4000,
 };
 
-/* Private data of the CM: Linux include/linux/nvme-rdma.h. */
+/* Private data of connection requests, replies and rejections: Linux include/linux/nvme-rdma.h. */
 #define NVMF_CM_REQ 32u
 #define NVMF_CM_REP 32u
 #define NVMF_CM_REJ 4u
@@ -129,7 +132,7 @@ enum nvmf_cm_status {
 	NVMF_CM_IRD = 7,
 };
 
-/* Connect: command and data */
+/* Byte offsets in the command Connect (AT_CON_*) and in its data (AT_COND_*). */
 #define AT_CON_RECFMT   40
 #define AT_CON_QID      42
 #define AT_CON_SQSIZE   44 /* 0's based */
@@ -142,8 +145,8 @@ enum nvmf_cm_status {
 #define AT_COND_HOSTNQN 512
 #define CONNECT_IN_DATA 0x10000u /* the invalid parameter is in the data, not in the command */
 
-/* Properties */
-#define AT_PROP_ATTRIB 40 /* bits 2:0: 0: 4 bytes; 1: 8 bytes */
+/* Property Get and Property Set: byte offsets in the command (AT_PROP_*), and properties. */
+#define AT_PROP_ATTRIB 40 /* bits 2:0 are the size: 0 for 4 bytes, 1 for 8 bytes */
 #define AT_PROP_OFFSET 44
 #define AT_PROP_VALUE  48
 #define PROP_CAP       0x00
@@ -154,18 +157,20 @@ enum nvmf_cm_status {
 #define CC_FORMAT      0x00003ff0u /* CSS, MPS, AMS: only 0 of each is supported */
 #define CC_SHN         0x0000c000u
 #define CC_ENTRIES     0x00ff0000u /* IOSQES, IOCQES */
-#define CC_ENTRIES_NVM 0x00460000u /* 64 and 16 bytes, as powers of two */
+#define CC_ENTRIES_NVM 0x00460000u /* entries of 64 and 16 bytes, as powers of two */
 #define CSTS_RDY       0x1u
 #define CSTS_CFS       0x2u
 #define CSTS_SHST_DONE 0x8u
 
-/* Identify, CNS in bits 7:0 of CDW10 */
+/* Identify: values of CNS, which is in bits 7:0 of CDW10. */
 #define CNS_NAMESPACE   0x00
 #define CNS_CONTROLLER  0x01
 #define CNS_ACTIVE_LIST 0x02
 #define CNS_DESCRIPTORS 0x03
 
-/* Features, number in bits 7:0 of CDW10, value in CDW11 */
+/*
+ * Set Features and Get Features: numbers of features, in bits 7:0 of CDW10. The value is in CDW11.
+ */
 #define FEAT_ARBITRATION 0x01
 #define FEAT_POWER       0x02
 #define FEAT_TEMPERATURE 0x04
@@ -179,7 +184,7 @@ enum nvmf_cm_status {
 #define FEAT_SAVE        0x80000000u /* bit SV of Set Features */
 #define FEAT_SELECT      0x700u      /* field SEL of Get Features */
 
-/* Log pages, number in bits 7:0 of CDW10 */
+/* Get Log Page: numbers of pages, in bits 7:0 of CDW10. */
 #define LOG_ERROR      0x01
 #define LOG_SMART      0x02
 #define LOG_FIRMWARE   0x03
@@ -188,13 +193,16 @@ enum nvmf_cm_status {
 #define LOG_DISCOVERY  0x70
 #define LOG_RETAIN     0x8000u /* bit RAE: keeps the event of the page masked */
 
-/* Asynchronous events: the bit of CDW11 of FEAT_ASYNC that enables one, and the result */
+/*
+ * Asynchronous events: ASYNC_* is the bit of CDW11 of FEAT_ASYNC that enables an event, EVENT_* the
+ * result in the completion.
+ */
 #define ASYNC_NS_ATTR   0x00000100u
 #define ASYNC_DISCOVERY 0x80000000u
 #define EVENT_NS_ATTR   0x00040002u /* notice, namespace attribute changed, log page 4 */
 #define EVENT_DISCOVERY 0x0070f002u /* notice, discovery log page changed, log page 0x70 */
 
-/* Read, Write, Compare, Write Zeroes */
+/* Byte offsets and bits of Read, Write, Compare, Write Zeroes and Dataset Management. */
 #define AT_SLBA     40
 #define AT_NLB      48 /* 2 bytes, 0's based */
 #define CDW12_FUA   0x40000000u

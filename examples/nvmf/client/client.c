@@ -92,7 +92,7 @@ run(const struct options *o)
 	int rc;
 
 	if (n > MAX_JOBS) {
-		say("%u lcores: %u at most", n, MAX_JOBS);
+		say("%u lcores: give at most %u by -l", n, MAX_JOBS);
 		return EXIT_USAGE;
 	}
 	if (open_devices(o, jobs, n) != 0) {

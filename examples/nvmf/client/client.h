@@ -25,7 +25,7 @@ enum rw {
 	RW_WRITE,
 	RW_RANDREAD,
 	RW_RANDWRITE,
-	RW_RANDRW, /* half of each */
+	RW_RANDRW, /* reads and writes, half of each */
 };
 
 struct options {
@@ -45,10 +45,10 @@ struct options {
 	const char *json;
 };
 
-/* State of a block of bs bytes. The numbers of writes are 0 if there was none. */
+/* State of a block of bs bytes. acked and sent are 0 before the first write to the block. */
 struct block {
-	uint32_t acked; /* number of the last completed write */
-	uint32_t sent;  /* number of the last write sent */
+	uint32_t acked; /* sequence number of the last completed write */
+	uint32_t sent;  /* sequence number of the last write sent */
 	bool busy;      /* a request for the block is outstanding */
 };
 
@@ -56,7 +56,7 @@ struct request {
 	uint8_t *mem;
 	uint64_t block;
 	uint64_t began;
-	uint32_t seq; /* number of the write; not used for other operations */
+	uint32_t seq; /* sequence number of a write; not used for other operations */
 	enum bb_nvmf_op op;
 	struct request *next;
 };
@@ -76,12 +76,13 @@ struct job {
 	struct block *table; /* one entry per block */
 	uint64_t random;
 	uint64_t cursor; /* next block of sequential requests */
-	uint32_t seq;    /* number of the last write */
+	uint32_t seq;    /* sequence number of the last write */
 	uint32_t unflushed;
 	bool flushing;
-	uint64_t progress; /* TSC of the last completed request after an interrupt; 0: none */
-	uint32_t pending;  /* number of outstanding requests at the last check of progress */
-	/* The result. */
+	/* TSC of the last completed request after the user's interrupt; 0 before the interrupt */
+	uint64_t progress;
+	uint32_t pending; /* number of outstanding requests at the last check of progress */
+	/* Results of the job: numbers of requests, by kind and outcome. */
 	uint64_t begun, reads, writes, flushes, verified, wrong, failed, unwritten;
 	/*
 	 * number of blocks with data of an earlier run; the journal has no acknowledged write to
@@ -94,7 +95,7 @@ struct job {
 	char why[256];
 };
 
-/* client_options.c */
+/* Defined in client_options.c. */
 int client_options_parse(void *o, int argc, char **argv);
 void client_help(FILE *out);
 

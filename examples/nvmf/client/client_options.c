@@ -116,7 +116,7 @@ parse_more(struct options *o, int c)
 	switch (c) {
 	case 'd':
 		if (o->devices == MAX_JOBS) {
-			say("--device: %u at most", MAX_JOBS);
+			say("--device: give at most %u", MAX_JOBS);
 			return -1;
 		}
 		o->device[o->devices++] = optarg;

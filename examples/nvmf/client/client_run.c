@@ -16,7 +16,7 @@
 
 #define BURST       32u
 #define WRONG_LINES 5u
-#define GIVE_UP_S   1u /* without a completed request, after the user has interrupted the run */
+#define GIVE_UP_S   1u /* seconds without a completed request until an interrupted run ends */
 
 static int
 fail(struct job *j, int rc, const char *why)
@@ -36,7 +36,7 @@ job_wrong(struct job *j, uint64_t block, const char *what)
 		    what);
 }
 
-/* ---- Open, close */
+/* ---- Open and close a job */
 
 static int
 connect_target(struct job *j)
@@ -137,7 +137,10 @@ job_close(void *job)
 {
 	struct job *j = job;
 
-	/* Windows of outstanding requests may still use the memory. The process ends soon. */
+	/*
+	 * Fails while windows of outstanding requests use the memory. The process ends soon, which
+	 * frees all.
+	 */
 	if (j->mr != NULL && bb_nvmf_dereg(j->nvmf, j->mr) != 0)
 		return 0;
 	if (j->nvmf != NULL)
@@ -158,9 +161,9 @@ check_read(struct job *j, const struct request *r)
 
 	wrong = pattern_check(r->mem, j->o->bs, (j->first + r->block) * j->o->bs, j->o->seed, &seq);
 	/*
-	 * If no write to the block was acknowledged, the block may still have older data: the write
-	 * may never have reached a target that died. The journal does not contain that data, so it
-	 * is only counted.
+	 * If no write to the block was acknowledged, the block may still have data of an earlier
+	 * run: the write may never have reached a target that died. The journal does not describe
+	 * that data, so only count the block.
 	 */
 	if (wrong != NULL && j->o->check != NULL && b->acked == 0 &&
 	    pattern_foreign(r->mem, j->o->bs, j->o->seed)) {
@@ -170,9 +173,8 @@ check_read(struct job *j, const struct request *r)
 	if (wrong == NULL && seq == 0)
 		j->unwritten++;
 	if (wrong == NULL && seq < b->acked)
-		wrong = seq == 0
-				? "the acknowledged write is not there"
-				: "the acknowledged write is not there; the data is of an older write";
+		wrong = seq == 0 ? "is zero: the acknowledged write is not there"
+				 : "is of an older write: the acknowledged write is not there";
 	/*
 	 * An acknowledged write belongs to this run or to the run of the journal, so @seq must be a
 	 * number that was sent. If no write to the block was acknowledged, the data may be that of
@@ -205,7 +207,7 @@ done_one(struct job *j, const struct bb_nvmf_done *d)
 		return;
 	if (d->error != 0) {
 		if (j->failed++ < WRONG_LINES)
-			say("%s of %u bytes at %" PRIu64 ": %s",
+			say("%s of %u bytes at %" PRIu64 " failed: %s",
 			    r->op == BB_NVMF_READ    ? "read"
 			    : r->op == BB_NVMF_WRITE ? "write"
 						     : "flush",
@@ -234,7 +236,7 @@ done_one(struct job *j, const struct bb_nvmf_done *d)
 static uint64_t
 next_random(struct job *j)
 {
-	/* xorshift64* of Marsaglia and Vigna */
+	/* The random number generator xorshift64* of Marsaglia and Vigna. */
 	j->random ^= j->random >> 12;
 	j->random ^= j->random << 25;
 	j->random ^= j->random >> 27;

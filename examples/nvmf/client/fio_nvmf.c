@@ -63,7 +63,7 @@ join_eal(const char *args)
 	if (!eal_runs) {
 		rc = start_eal(args);
 		eal_runs = rc == 0;
-		eal_stays = strstr(args, "net_memif") != NULL; /* see program_end() */
+		eal_stays = strstr(args, "net_memif") != NULL; /* program_end() says why */
 	} else if (rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() != 0) {
 		rc = -rte_errno;
 	}
@@ -72,8 +72,8 @@ join_eal(const char *args)
 }
 
 /*
- * Unregisters a thread that join_eal() registered, because there are few lcore ids. EAL's main
- * thread stays.
+ * Unregisters a thread that join_eal() registered, so that another thread can get its lcore id.
+ * EAL's main thread stays registered.
  */
 static void
 leave_eal(void)

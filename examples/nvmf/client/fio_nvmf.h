@@ -17,7 +17,7 @@ struct fio_nvmf_attr {
 	bool threads; /* jobs are threads of one process, not processes */
 };
 
-/* A connection of a job; zeros at first. */
+/* Connection of a job. Fill it with zeros before fio_nvmf_open(). */
 struct fio_nvmf {
 	struct bb_dev *dev;
 	struct bb_nvmf *nvmf;

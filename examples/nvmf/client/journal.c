@@ -119,6 +119,6 @@ journal_read(const struct options *o, struct job *jobs, uint32_t n)
 		count_named(jobs, n);
 		return 0;
 	}
-	say("--check %s: it %s", o->check, wrong);
+	say("--check %s: the file %s", o->check, wrong);
 	return -EINVAL;
 }

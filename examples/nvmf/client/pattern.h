@@ -26,7 +26,8 @@ void pattern_fill(void *mem, uint32_t len, uint64_t offset, uint64_t seq, uint64
  * Checks data that was read from @p offset.
  * @param seq set to the number of the write that the data belongs to; 0 if all bytes are 0, so that
  * the block was never written
- * @return NULL if the data is valid, otherwise the error as the end of a sentence
+ * @return NULL if the data is valid, otherwise the end of a sentence that begins with "the data",
+ * such as "is damaged"
  */
 const char *pattern_check(const void *mem, uint32_t len, uint64_t offset, uint64_t seed,
 			  uint64_t *seq);

@@ -46,7 +46,9 @@ create_memory(struct bb_nvmf *n)
 	size_t shared = INI_PAGE + (size_t)n->depth * INI_RANGE, recv;
 	int rc;
 
-	/* The target has a right to the first part only, in units of its pages. */
+	/*
+	 * The target may access only this part of the memory, so the part consists of whole pages.
+	 */
 	shared = (shared + INI_PAGE - 1) & ~(size_t)(INI_PAGE - 1);
 	recv = (NVMF_ADMIN_DEPTH + n->depth + 1) * (size_t)RECV;
 	n->mem = rte_zmalloc("nvmf", shared + recv, INI_PAGE);
@@ -127,7 +129,10 @@ release(struct bb_nvmf *n)
 	free(n);
 }
 
-/* Waits until the connection works or is over. Each step of the engine has a time limit. */
+/*
+ * Waits until the connection works or has failed for good. This ends, because each step of the
+ * engine has a time limit.
+ */
 static int
 wait_live(struct bb_nvmf *n, char *why, size_t len)
 {
@@ -266,13 +271,19 @@ bb_nvmf_poll(struct bb_nvmf *n, struct bb_nvmf_done *done, uint32_t max)
 	const bool tick = now >= n->tick;
 	struct bb_wc wc[BURST];
 
-	/* Before the events, so that a loss after a pause of the caller has a time after it. */
+	/*
+	 * Set the time before events are handled: the engine then records a loss that it finds
+	 * after a pause of the caller with the time after the pause.
+	 */
 	if (tick) {
 		nvmf_ini_time(n->e, now / n->ms);
 		n->tick = now + n->ms;
 	}
 	got = bb_cq_poll(n->cq, wc, BURST);
-	/* The rest of a burst is of a connection that has ended. */
+	/*
+	 * If a completion ends the connection, drop the rest of the burst: it belongs to that
+	 * connection.
+	 */
 	for (i = 0; i < got && n->connection == connection; i++)
 		bb_nvmf_conn_wc(n, &wc[i]);
 	if (tick || n->e->step != INI_LIVE)

@@ -10,16 +10,16 @@
 
 #include "bb_nvmf_priv.h"
 
-#define WR_REVOKE 0x10000u /* wr_id of an invalidation: this and the index of the request */
+#define WR_REVOKE 0x10000u /* wr_id of an invalidation: this bit and the index of the request */
 /*
- * A command is a SEND and, with windows, also a bind and an invalidation. A bind takes the room of
- * several requests. The room is free only after a later completion.
+ * Slots of the send queue for each command. A command is a SEND and, with windows, also a bind and
+ * an invalidation. A bind takes several slots, which become free only after a later completion.
  */
 #define SQ_PER_COMMAND 2u
 #define SQ_PER_WINDOW  12u
-/* A short pause of the target breaks nothing: 1 s. */
+/* 4.096 us << 18 is 1.07 s, so a short pause of the target does not break the connection. */
 #define ACK_TIMEOUT 18u
-#define FINISH_MS   200u /* that the target has for its answer to a disconnection */
+#define FINISH_MS   200u /* ms that a close waits for the target's answer */
 
 /* ---- Connect and disconnect */
 
@@ -183,7 +183,7 @@ const struct nvmf_ini_ops bb_nvmf_conn_ops = {
 	.revoke = revoke,
 };
 
-/* ---- Events */
+/* ---- Completions, and events of the CM */
 
 void
 bb_nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc)
@@ -193,7 +193,10 @@ bb_nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc)
 	char why[INI_WHY];
 
 	if (wc->status == BB_WC_WR_FLUSH_ERR) {
-		/* The CM may still report the cause. */
+		/*
+		 * Wait: the CM may still report the cause. bb_nvmf_conn_poll() ends the wait after
+		 * a second.
+		 */
 		if (n->failed == 0)
 			n->failed = rte_get_tsc_cycles();
 		return;
@@ -216,7 +219,10 @@ bb_nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc)
 		.key = wc->imm,
 	};
 	nvmf_ini_response(n->e, q == &n->queue[1], &r);
-	/* The engine has read the response; it may have disconnected. */
+	/*
+	 * The engine has read the response, so its buffer is free. qp is NULL if the engine
+	 * disconnected.
+	 */
 	if (q->qp != NULL)
 		(void)receive(q, wc->wr_id);
 }
@@ -237,7 +243,7 @@ event(struct bb_nvmf *n, const struct bb_cm_event *ev)
 	if (ev->type == BB_CM_REJECTED)
 		nvmf_ini_rejected(n->e, qid, ev->private_data, consumer ? ev->private_len : 0,
 				  ev->why);
-	/* Also if the engine did not expect a rejection. */
+	/* nvmf_ini_rejected() has disconnected, unless the engine did not expect a rejection. */
 	if (n->connection != connection)
 		return;
 	snprintf(why, sizeof(why), "%s: %s",

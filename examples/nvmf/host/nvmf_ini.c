@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Life of a connection: steps, time limits, losses, and the responses of both queues. */
+/* Life of a connection: steps of connecting, time limits, loss and reconnection, responses. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ nvmf_ini_attr_check(const struct bb_nvmf_attr *attr, const char **why)
 	return 0;
 }
 
-/* Computes an identifier from the name of the host: FNV-1a, 64 bits, twice. */
+/* Computes the host identifier (16 bytes) from the name of the host, by 64-bit FNV-1a hashes. */
 static void
 choose_hostid(struct nvmf_ini *e, const char *name)
 {
@@ -94,7 +94,7 @@ nvmf_ini_destroy(struct nvmf_ini *e)
 	free(e);
 }
 
-/* ---- Losses */
+/* ---- Loss of a connection */
 
 static void
 over(struct nvmf_ini *e)
@@ -110,7 +110,10 @@ may_try_again(const struct nvmf_ini *e, enum nvmf_ini_cause cause)
 {
 	uint32_t limit = e->was_live ? e->attr.nvmf.reconnect_ms : e->attr.nvmf.timeout_ms;
 
-	/* The first connection waits only for a target that has no room. */
+	/*
+	 * Until the first connection works, try again only if the target has no free queue or
+	 * controller.
+	 */
 	if (cause == INI_FATAL || (!e->was_live && cause != INI_BUSY))
 		return false;
 	return e->now - e->lost < limit;
@@ -156,9 +159,9 @@ nvmf_ini_lost(struct nvmf_ini *e, int error, const char *why)
 	nvmf_ini_lose(e, INI_BROKEN, error, "%s", why);
 }
 
-/* ---- Connections of the transport */
+/* ---- Queues that the transport connects */
 
-/* Private data of a request for a connection: Linux include/linux/nvme-rdma.h. */
+/* Connects a queue. The private data has the layout of Linux's include/linux/nvme-rdma.h. */
 static void
 connect_queue(struct nvmf_ini *e, uint16_t qid)
 {
@@ -217,7 +220,7 @@ nvmf_ini_rejected(struct nvmf_ini *e, uint16_t qid, const void *rej, uint32_t le
 			      "the target refuses queue %u: %s", qid, texts[status]);
 }
 
-/* ---- Steps and time */
+/* ---- Steps of connecting, and time limits */
 
 static const char *const step_names[] = {
 	[INI_CM_ADMIN] = "the request to connect the admin queue",
@@ -297,7 +300,7 @@ nvmf_ini_run(struct nvmf_ini *e)
 		return;
 	}
 	if (e->step == INI_PAUSE) {
-		if (!e->losing) { /* the first attempt */
+		if (!e->losing) { /* the first attempt to connect */
 			e->losing = true;
 			e->lost = now;
 			e->pause = INI_PAUSE_MIN;
@@ -338,7 +341,7 @@ nvmf_ini_response(struct nvmf_ini *e, uint16_t qid, const struct nvmf_ini_respon
 	memcpy(cqe, r->bytes, sizeof(cqe));
 	cid = get16(cqe + AT_CQE_CID);
 	status = (uint32_t)get16(cqe + AT_CQE_STATUS) >> 1 & (SC_CODE | SC_DNR);
-	/* SPDK leaves the number of the queue 0 (lib/nvmf/ctrlr.c). */
+	/* SPDK sets the queue number (SQID) of a response to 0 (lib/nvmf/ctrlr.c). */
 	if (get16(cqe + AT_CQE_SQID) != 0 && get16(cqe + AT_CQE_SQID) != qid) {
 		nvmf_ini_lose(e, INI_FATAL, -EPROTO,
 			      "a response of the target is for another queue");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Commands of the steps, and the checks of their results. */
+/* Commands of the steps that connect and identify the controller, and checks of their results. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,10 +10,13 @@
 #define CAP_CSS_NVM (1ull << 37) /* the controller has the NVM command set */
 #define AUTH        0xffff0000u  /* result of Connect: the target requires authentication */
 #define CNTLID_MAX  0xffefu
-#define POLL_MS     10u /* between two reads of CSTS */
+#define POLL_MS     10u /* ms between two reads of CSTS */
 #define MAX_IO      (1u << 20)
 
-/* Identify Controller: Linux include/linux/nvme.h, struct nvme_id_ctrl */
+/*
+ * Byte offsets and bits in the data of Identify Controller: Linux include/linux/nvme.h, struct
+ * nvme_id_ctrl.
+ */
 #define AT_MDTS      77
 #define AT_CNTLID    78
 #define AT_MAXCMD    514
@@ -28,14 +31,14 @@
 #define ONCS_DSM     0x4u
 #define ONCS_ZEROES  0x8u
 
-/* Identify Namespace: struct nvme_id_ns */
+/* Byte offsets in the data of Identify Namespace: struct nvme_id_ns. */
 #define AT_NSZE   0
 #define AT_NLBAF  25
 #define AT_FLBAS  26
 #define AT_DPS    29
 #define AT_NSATTR 99
 #define AT_IDS    104 /* NGUID and EUI-64 */
-#define AT_LBAF   128 /* of each format: bytes of metadata, 2 bytes; block size as power of 2 */
+#define AT_LBAF   128 /* formats of 4 bytes each: bytes of metadata (2), log2 of the block size */
 
 /* ---- Commands */
 
@@ -51,7 +54,7 @@ command(struct nvmf_ini *e, uint8_t *cmd, uint8_t op, uint32_t len)
 	put64(cmd + AT_SGL + AT_SGL_ADDR, e->attr.shared_addr);
 	put32(cmd + AT_SGL + AT_SGL_LEN, len);
 	put32(cmd + AT_SGL + AT_SGL_KEY, e->attr.shared_key);
-	/* A response without data must not show the data of an earlier one. */
+	/* If the target writes no data, the data of an earlier command must not be read. */
 	memset(e->attr.shared, 0, len);
 }
 
@@ -82,7 +85,7 @@ static void
 property(struct nvmf_ini *e, uint8_t *cmd, uint32_t offset)
 {
 	fabrics(e, cmd, FC_PROPERTY_GET, 0);
-	cmd[AT_PROP_ATTRIB] = offset == PROP_CAP; /* 8 bytes instead of 4 */
+	cmd[AT_PROP_ATTRIB] = offset == PROP_CAP; /* 1: the property has 8 bytes; 0: 4 bytes */
 	put32(cmd + AT_PROP_OFFSET, offset);
 }
 
@@ -141,7 +144,7 @@ nvmf_ini_admin_send(struct nvmf_ini *e)
 	default:
 		return;
 	}
-	/* Ids of Keep Alive have the highest bit. */
+	/* The highest bit of an id marks a Keep Alive command. */
 	e->admin_cid = (e->admin_cid + 1) & 0x7fff;
 	e->admin_sent = true;
 	send(e, e->step == INI_CONNECT_IO, cmd, e->admin_cid);
@@ -159,7 +162,7 @@ nvmf_ini_admin_keep_alive(struct nvmf_ini *e)
 	send(e, 0, cmd, e->keep_alive_cid);
 }
 
-/* ---- Results. Each function returns NULL, or what is wrong as the end of a sentence. */
+/* ---- Results. Each function returns NULL, or an error that continues "the target ...". */
 
 static const char *
 take_connect(struct nvmf_ini *e, uint64_t result)
@@ -248,7 +251,7 @@ take_namespace(struct nvmf_ini *e)
 	return NULL;
 }
 
-/* The I/O queue is connected. The depth that the caller knows stays. */
+/* The I/O queue is connected. After a reconnection, e->shape stays as the caller knows it. */
 static const char *
 take_queue(struct nvmf_ini *e)
 {
@@ -299,7 +302,7 @@ failed(struct nvmf_ini *e, uint32_t status)
 {
 	enum nvmf_ini_cause cause = (status & SC_DNR) != 0 ? INI_FATAL : INI_BROKEN;
 
-	/* The controller may have ended meanwhile. */
+	/* The controller may have ended since the admin queue was connected, so try again. */
 	if (e->step == INI_CONNECT_IO)
 		cause = INI_BROKEN;
 	if ((status & SC_CODE) == SC_CONNECT_BUSY)

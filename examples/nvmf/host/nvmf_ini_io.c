@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Requests: from the submission to the completed one. */
+/* Requests, from submission to completion. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "nvmf_ini.h"
 
-#define CHECK_MS   50u /* between two checks of the time limits of requests */
-#define ID_BITS    8u  /* of the index in the id of a command; the generation is above */
+#define CHECK_MS   50u /* ms between two checks of the time limits of requests */
+#define ID_BITS    8u  /* low bits of a command id: the slot; the others: its generation */
 #define MAX_BLOCKS 65536u
 
 static_assert(BB_NVMF_MAX_DEPTH <= 1u << ID_BITS, "the index must fit into the id of a command");
 
-/* ---- Lists */
+/* ---- Lists of slots */
 
 static bool
 empty(const struct nvmf_ini *e, const struct nvmf_ini_list *l)
@@ -54,7 +54,8 @@ finish(struct nvmf_ini *e, uint16_t i, int error)
 
 static const struct {
 	uint8_t opcode;
-	bool data, write; /* the target reads or writes the caller's memory */
+	/* data: the target accesses the caller's memory; write: it writes the memory */
+	bool data, write;
 } ops[] = {
 	[BB_NVMF_READ] = {NVM_READ, true, true},
 	[BB_NVMF_WRITE] = {NVM_WRITE, true, false},
@@ -83,7 +84,7 @@ put_discard(struct nvmf_ini *e, uint16_t i, uint8_t *cmd)
 	put32(e->attr.shared + at + 4, req->length >> e->shift);
 	put64(e->attr.shared + at + 8, req->offset >> e->shift);
 	put_sgl(cmd, e->attr.shared_addr + at, INI_RANGE, e->attr.shared_key, SGL_KEYED);
-	put32(cmd + AT_CDW11, DSM_AD); /* CDW10 0: one range */
+	put32(cmd + AT_CDW11, DSM_AD); /* CDW10 stays 0: one range */
 }
 
 static int
@@ -250,7 +251,7 @@ nvmf_ini_status_text(uint32_t status)
 {
 	switch (status & SC_CODE) {
 	case SC_CONNECT_BUSY:
-		return "it has no controller left";
+		return "no controller is free, or commands of this host's last connection still run";
 	case SC_CONNECT_PARAM:
 		return "no such subsystem, or an invalid parameter";
 	case SC_CONNECT_HOST:
@@ -306,7 +307,7 @@ nvmf_ini_revoked(struct nvmf_ini *e, uint16_t index)
 	send_queued(e);
 }
 
-/* ---- Losses */
+/* ---- Loss of a connection */
 
 void
 nvmf_ini_io_lost(struct nvmf_ini *e, bool again)

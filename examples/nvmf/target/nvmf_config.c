@@ -39,8 +39,8 @@ current(struct config *c, const char *name, const char *value)
 }
 
 /*
- * Writes a serial number made from the name, so that it stays if other subsystems come and go. The
- * hash is FNV-1a.
+ * Writes a serial number that is computed from the subsystem's name (FNV-1a), so that it does not
+ * depend on other subsystems.
  */
 static void
 default_serial(char to[CONFIG_SERIAL], const char *nqn)
@@ -118,7 +118,7 @@ number(const struct config *c, const char *spec, const char *text, size_t len, u
 			    text, wrong != NULL ? wrong : "is out of range", min, max);
 }
 
-/* Parses one word after a comma. */
+/* Parses one of the words that follow the first comma of a namespace's value. */
 static int
 parse_word(const struct config *c, struct space *to, const char *spec, const char *word, size_t len)
 {
@@ -154,7 +154,7 @@ has_nsid(const struct subsystem *s, uint32_t nsid)
 	return false;
 }
 
-/* Adds a namespace that was parsed. Without a number it gets the first free one. */
+/* Adds a namespace that was parsed. If it has no NSID, it gets the first free one. */
 static int
 add(struct config *c, struct subsystem *s, struct space *space, const char *spec)
 {

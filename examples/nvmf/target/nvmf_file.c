@@ -7,8 +7,8 @@
 #include "nvmf_program.h"
 
 /*
- * Bit of a request's tag: IO_SYNC follows, as Write Zeroes with FUA needs it. The rest of the tag
- * is the address of the engine's request, whose lowest bits are 0.
+ * Bit of a request's tag: IO_SYNC must follow the request, as for Write Zeroes with FUA. The other
+ * bits of the tag are the address of the engine's request, whose lowest bits are 0.
  */
 #define TAG_SYNC 1u
 #define BURST    32u

@@ -119,14 +119,14 @@ set_io(struct config *c, const char *value)
 
 static int read_file(struct config *c, const char *path);
 
-/* A setting: a number or a function. */
+/* A setting. Its value is passed to set(), or is a number if set is NULL. */
 static const struct setting {
 	const char *name;
 	int (*set)(struct config *c, const char *value);
 	bool of_subsystem;
-	size_t at; /* of the number in struct config */
+	size_t at; /* offset of the number in struct config */
 	uint32_t min, max;
-	uint32_t multiple; /* the number must be a multiple; 0: a power of two */
+	uint32_t multiple; /* the number must be a multiple of this; 0: a power of two */
 } settings[] = {
 	{.name = "subsystem", .set = config_subsystem},
 	{.name = "serial", .set = config_serial, .of_subsystem = true},
@@ -171,7 +171,7 @@ set(struct config *c, const char *name, const char *value)
 
 	while (s < settings + SETTINGS && strcmp(s->name, name) != 0)
 		s++;
-	/* In a file the sections take the place of the two options. */
+	/* In a file, sections replace the option subsystem, and config is not allowed. */
 	if (s == settings + SETTINGS ||
 	    (c->line != 0 && (s->set == config_subsystem || s->set == read_file)))
 		return config_wrong(
@@ -184,7 +184,7 @@ set(struct config *c, const char *name, const char *value)
 	return s->set != NULL ? s->set(c, value) : set_number(c, s, value);
 }
 
-/* ---- The file */
+/* ---- The configuration file */
 
 /* Begins a section: [target] or [subsystem NQN]. */
 static int

@@ -14,8 +14,8 @@
 #define EXIT_USAGE  2
 
 #define MAX_SUBSYSTEMS 16u
-#define MAX_NAMESPACES 32u /* of a subsystem */
-#define MAX_HOSTS      32u /* of a subsystem */
+#define MAX_NAMESPACES 32u /* maximum namespaces of a subsystem */
+#define MAX_HOSTS      32u /* maximum hosts of a subsystem */
 #define MAX_LISTENERS  8u
 #define MAX_LCORES     8u
 #define CONFIG_SERIAL  21u /* bytes of a serial number, with its NUL */
@@ -31,15 +31,15 @@ struct nvmf_file {
 /* Opens a file or device for @ns. Returns 0 or -errno, and prints the error. */
 int nvmf_file_open(struct nvmf_file *f, const struct backing_attr *attr, struct nvmf_ns *ns);
 /*
- * Creates the queue of requests for @depth requests with buffers in @mem, to the file that @of has
- * opened: @f itself, or that of another thread. The calling thread becomes the owner. Returns 0 or
- * -errno, and prints the error.
+ * Creates @f's queue for @depth requests, whose buffers are in @mem, to the file that @of has
+ * opened. @of is @f or that of another thread. The calling thread becomes the queue's owner.
+ * Returns 0 or -errno, and prints the error.
  */
 int nvmf_file_start(struct nvmf_file *f, struct nvmf_file *of, bool uring, uint32_t depth,
 		    void *mem, size_t len);
 /*
- * Ends completed requests, and passes new ones to the kernel. Returns the number of completed ones,
- * and sets *@rc to 0 or to -errno: the kernel accepts no more requests.
+ * Ends completed requests, and passes new ones to the kernel. Returns the number of completed ones.
+ * Sets *@rc to 0, or to -errno if the kernel accepts no more requests.
  */
 unsigned int nvmf_file_poll(struct nvmf_file *f, int *rc);
 /* Closes a file without outstanding requests. */
@@ -56,10 +56,10 @@ enum space_kind {
 /* A namespace as the configuration describes it. */
 struct space {
 	enum space_kind kind;
-	char *path;    /* of a file; allocated */
+	char *path;    /* path of a file, allocated; NULL for other kinds */
 	uint64_t size; /* 0: the present size of the file */
 	uint32_t nsid;
-	uint32_t line; /* of the configuration file; 0: the command line */
+	uint32_t line; /* line of the configuration file; 0: the command line */
 	bool read_only, buffered;
 };
 
@@ -68,7 +68,7 @@ struct subsystem {
 	const char *host[MAX_HOSTS];
 	struct space space[MAX_NAMESPACES];
 	uint32_t hosts, spaces;
-	uint32_t line; /* as in struct space */
+	uint32_t line; /* line of the configuration file; 0: the command line */
 };
 
 /* The options, and the settings of the file that --config names. */
@@ -79,12 +79,14 @@ struct config {
 	uint32_t listeners;
 	struct subsystem subsystem[MAX_SUBSYSTEMS];
 	uint32_t subsystems;
-	struct subsystem *current; /* that the next settings belong to; NULL: none */
+	struct subsystem *current; /* subsystem that the next settings belong to; NULL: none */
 	uint32_t block, depth, max_io, in_capsule, io_queues, queues, keep_alive;
 	bool uring;
-	uint32_t line;                               /* position in the file; 0: the command line */
-	struct ini ini;                              /* has the strings of the file */
-	char serials[MAX_SUBSYSTEMS][CONFIG_SERIAL]; /* made from the names */
+	/* current line of the file; 0: the command line */
+	uint32_t line;
+	struct ini ini; /* holds the strings of the file */
+	/* default serial numbers, computed from the names */
+	char serials[MAX_SUBSYSTEMS][CONFIG_SERIAL];
 };
 
 /*
@@ -119,36 +121,38 @@ enum slot_state {
 /* A namespace. */
 struct slot {
 	enum slot_state state;
-	struct space space; /* has a path of its own */
-	/* One for each lcore. They share the backing of the first one's file. */
+	struct space space; /* configuration of the namespace, with its own copy of the path */
+	/* The namespace and its file for each lcore. All lcores use the backing of file[0]. */
 	struct nvmf_ns ns[MAX_LCORES];
 	struct nvmf_file file[MAX_LCORES];
-	uint64_t new_blocks; /* valid while a change is prepared */
-	uint64_t old_size;   /* bytes of the file before the change; valid as new_blocks */
+	uint64_t new_blocks; /* blocks after the change that is being prepared */
+	uint64_t old_size;   /* bytes of the file before the change that is being prepared */
 };
 
 /* A subsystem. Its states are those of enum slot_state. */
 struct entry {
 	enum slot_state state;
-	struct nvmf_subsys *s; /* entry of the first lcore's engine */
+	struct nvmf_subsys *s; /* the subsystem in the engine of the first lcore */
 	char nqn[NVMF_NQN_MAX + 1], serial[CONFIG_SERIAL];
 	char host[MAX_HOSTS][NVMF_NQN_MAX + 1];
 	const char *hosts[MAX_HOSTS];
 	struct nvmf_ns *active[MAX_LCORES][MAX_NAMESPACES];
 	struct slot slot[MAX_NAMESPACES]; /* entry N has NSID N + 1 */
-	const struct subsystem *wanted;   /* valid while a change is prepared */
+	/* its new configuration while a change is prepared; NULL: remove it */
+	const struct subsystem *wanted;
 };
 
 struct storage {
 	struct nvmf_subsys subsys[MAX_LCORES][MAX_SUBSYSTEMS];
 	struct entry entry[MAX_SUBSYSTEMS];
-	struct nvmf_target *t; /* of the first lcore */
+	struct nvmf_target *t; /* engine of the first lcore */
 	struct nvmf_target *targets[MAX_LCORES];
 	uint32_t lcores;
-	/* Executes a function for each lcore but the first one, in its thread, and waits. */
+	/* Executes @fn for each lcore but the first one, in the thread of that lcore, and waits. */
 	void (*run)(void (*fn)(struct storage *s, uint32_t lcore, void *arg), void *arg);
-	int rc;                      /* of a worker that could not open a namespace */
-	const struct config *config; /* of the start of the program */
+	/* -errno of a worker that could not open a namespace, else 0 */
+	int rc;
+	const struct config *config; /* configuration at the start of the program */
 	void *mem;                   /* buffers of all requests */
 	size_t len;
 	struct slot *polled[MAX_LCORES][MAX_SUBSYSTEMS * MAX_NAMESPACES]; /* slots with files */
@@ -170,9 +174,9 @@ int storage_apply(struct storage *s, const struct config *c, uint32_t wait_s);
 int storage_reload(struct storage *s);
 /* Polls the files of an lcore. Returns as nvmf_file_poll(). */
 unsigned int storage_poll(struct storage *s, uint32_t lcore, int *rc);
-/* Brings the subsystems of all other lcores to the state of those of the first one. */
+/* Applies the state of the first lcore's subsystems to those of all other lcores. */
 void storage_sync(struct storage *s);
-/* Returns the sum of a counter of a namespace over all lcores. @at: its offset. */
+/* Returns the sum over all lcores of the counter at offset @at of struct nvmf_ns. */
 uint64_t slot_sum(const struct slot *slot, size_t at);
 /* Closes all namespaces after the last queue has ended. */
 void storage_close(struct storage *s);
@@ -186,7 +190,9 @@ void slot_close(struct storage *s, struct slot *slot);
 struct nvmf_rdma;
 
 void telemetry_register(struct storage *s, struct nvmf_rdma *r);
-/* Executes the command that waits, if any, in the thread of the loop. Returns 0 if there is none.
+/*
+ * Executes the telemetry command that waits, if any, in the thread of the loop. Returns 0 if there
+ * is none.
  */
 unsigned int telemetry_poll(void);
 

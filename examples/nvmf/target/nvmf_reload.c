@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Changes of the configuration. First the whole change is checked, then new files are opened and
- * files that grow are extended, without an effect on hosts. If that succeeds, the change is made,
- * which cannot fail.
+ * Changes of the configuration. First subsystems and namespaces are checked, then new files are
+ * opened, sizes of files are checked, and files that grow are extended. None of that affects hosts.
+ * If it succeeds, the change is committed, which cannot fail.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 #define SMALLER "a namespace cannot become smaller while the target runs"
 
-/* ---- Check */
+/* ---- Check of the new configuration */
 
 static struct entry *
 find(struct storage *s, const char *nqn)
@@ -55,7 +55,9 @@ refuse(struct config *c, uint32_t line, const char *nqn, uint32_t nsid, const ch
 	return -EINVAL;
 }
 
-/* Checks the size of a namespace that exists. check_files() finds that of a file. */
+/*
+ * Checks the size of a namespace that exists. check_files() then checks files by their real sizes.
+ */
 static int
 check_size(struct config *c, const struct entry *e, struct slot *slot, const struct space *space)
 {
@@ -122,12 +124,12 @@ check(struct storage *s, struct config *c)
 	}
 	if (want <= have)
 		return 0;
-	say("hosts still use removed subsystems, and at most %u can exist; try again",
+	say("at most %u subsystems can exist, and hosts still use removed ones; try again",
 	    MAX_SUBSYSTEMS);
 	return -EBUSY;
 }
 
-/* ---- Preparation */
+/* ---- Preparation: opens and extends files */
 
 static void
 undo(struct storage *s)
@@ -157,7 +159,7 @@ prepare(struct storage *s, const struct config *c, uint32_t wait_s)
 		struct entry *e = find(s, from->nqn);
 
 		if (e == NULL) {
-			e = unused(s); /* check() has counted them */
+			e = unused(s); /* not NULL: check() has counted the free entries */
 			e->state = SLOT_OPENED;
 			e->wanted = from;
 			snprintf(e->nqn, sizeof(e->nqn), "%s", from->nqn);
@@ -198,7 +200,7 @@ find_sized(struct storage *s, const struct config *c, uint32_t i, uint32_t j, st
 	return to->slot->state == SLOT_ACTIVE && to->space->kind == SPACE_FILE;
 }
 
-/* Finds the sizes of files, which may have grown, and checks the new ones. */
+/* Finds the sizes of files, which may have grown, and checks that no namespace becomes smaller. */
 static int
 check_files(struct storage *s, struct config *c)
 {
@@ -251,7 +253,7 @@ extend_files(struct storage *s, const struct config *c)
 	return 0;
 }
 
-/* ---- The change */
+/* ---- Commit of the change */
 
 static bool
 wants(const struct subsystem *w, uint32_t nsid)
@@ -288,7 +290,7 @@ commit_slot(struct storage *s, struct entry *e, uint32_t nsid)
 	nvmf_ns_changed(s->t, e->s, nsid);
 }
 
-/* Copies the hosts, since the strings of the configuration do not stay. */
+/* Copies the names of the hosts, because the strings of the configuration are freed. */
 static bool
 commit_hosts(struct entry *e)
 {
@@ -334,7 +336,7 @@ commit_entry(struct storage *s, struct entry *e)
 int
 storage_apply(struct storage *s, const struct config *from, uint32_t wait_s)
 {
-	struct config c = *from; /* refuse() changes the position */
+	struct config c = *from; /* refuse() changes c.line */
 	uint32_t i;
 	int rc;
 

@@ -25,7 +25,7 @@ storage_init(struct storage *s, const struct config *c)
 	}
 }
 
-/* ---- Slots */
+/* ---- Slots of namespaces */
 
 static int
 open_memory(struct slot *to, uint8_t shift)
@@ -34,7 +34,8 @@ open_memory(struct slot *to, uint8_t shift)
 	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (mem == MAP_FAILED) {
-		say("namespace malloc: no memory of %" PRIu64 " bytes: %s", size, strerror(errno));
+		say("namespace malloc: cannot allocate %" PRIu64 " bytes: %s", size,
+		    strerror(errno));
 		return -ENOMEM;
 	}
 	nvmf_ns_memory(&to->ns[0], mem, size, shift);
@@ -67,8 +68,8 @@ start_worker(struct storage *s, uint32_t lcore, void *arg)
 }
 
 /*
- * Creates the queues of all lcores to the slot's file. Before the workers run, sync_slot() creates
- * their queues.
+ * Creates the queues of all lcores to the slot's file. At the start of the program no worker runs
+ * yet: then sync_slot() creates the queues of the workers later.
  */
 static int
 start_queues(struct storage *s, struct slot *slot)
@@ -121,7 +122,7 @@ slot_open(struct storage *s, struct slot *to, const struct space *from, uint32_t
 	return rc;
 }
 
-/* Ends the use of a slot by an lcore: it must have no requests. */
+/* Ends the use of a slot by an lcore, which must have no requests to it. */
 static void
 slot_stop(struct storage *s, uint32_t lcore, struct slot *slot)
 {
@@ -206,7 +207,7 @@ sync_slot(struct storage *s, uint32_t lcore, struct entry *e, uint32_t nsid)
 			       .read_only = slot->ns[0].read_only};
 	if (slot->space.kind == SPACE_FILE) {
 		ns->ctx = &slot->file[lcore];
-		/* A reload has created the queue; the start of the program has not. */
+		/* Exists after a reload, but not at the start of the program. */
 		if (slot->file[lcore].q == NULL && start_queue(s, lcore, slot) != 0) {
 			__atomic_store_n(&s->rc, -EIO, __ATOMIC_RELAXED);
 			return;
@@ -225,7 +226,7 @@ sync_worker(struct storage *s, uint32_t lcore, void *arg)
 	for (i = 0; i < MAX_SUBSYSTEMS; i++) {
 		struct entry *e = &s->entry[i];
 
-		/* The first lcore checks the hosts. */
+		/* any_host: only the first lcore checks which hosts may connect. */
 		s->subsys[lcore][i] = (struct nvmf_subsys){.inactive = e->s->inactive,
 							   .nqn = e->nqn,
 							   .serial = e->serial,
@@ -258,7 +259,7 @@ storage_sync(struct storage *s)
 
 /* ---- Loop */
 
-/* Closes what was removed, and what no command and no controller uses any more. */
+/* Closes removed namespaces and subsystems that no command and no controller uses any more. */
 static void
 reap(struct storage *s)
 {
@@ -317,7 +318,8 @@ storage_close(struct storage *s)
 				continue;
 			for (k = 1; k < MAX_LCORES; k++)
 				nvmf_file_close(&slot->file[k]);
-			slot->state = SLOT_ACTIVE; /* the workers have ended */
+			/* so slot_close() does not use the workers, which have ended */
+			slot->state = SLOT_ACTIVE;
 			slot_close(s, slot);
 		}
 	}

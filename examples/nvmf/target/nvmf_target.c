@@ -29,7 +29,7 @@
 static struct config config;
 static struct storage storage;
 static struct nvmf_rdma lcores[MAX_LCORES];
-static int failed; /* -errno of io_uring */
+static int failed; /* -errno of an io_uring that accepts no more requests, else 0 */
 static volatile sig_atomic_t reload_wanted;
 static char traddr[MAX_LISTENERS][INET6_ADDRSTRLEN], trsvcid[MAX_LISTENERS][8];
 static struct nvmf_port ports[MAX_LISTENERS];
@@ -62,8 +62,9 @@ queues_of_lcore(void)
 }
 
 /*
- * Returns whether a CM of the device can move requests for connections to another lcore. Only the
- * transport BB_CM_IB can. If the device does not support it, the library logs an error.
+ * Returns whether a CM of the device can move connection requests to another lcore. Only the
+ * transport BB_CM_IB can. Logging is off during the attempt, because the library logs an error if
+ * the device does not support that transport.
  */
 static bool
 can_move_requests(struct bb_dev *dev)
@@ -102,7 +103,7 @@ address_of_device(struct bb_dev *dev, int family, char to[INET6_ADDRSTRLEN])
 	if (rc == 0)
 		inet_ntop(family, gid.raw + (family == AF_INET ? 12 : 0), to, INET6_ADDRSTRLEN);
 	else
-		say("%s: no address for the discovery log: %s; name it by --listen",
+		say("%s: no address for the discovery log: %s; give one by --listen",
 		    bb_dev_name(dev), strerror(-rc));
 	return rc;
 }
@@ -310,7 +311,7 @@ serve(struct bb_dev *dev)
 		id = rte_get_next_lcore(opened == 0 ? (unsigned int)-1 : id, 1, 0);
 	}
 	if (rc != 0) {
-		opened--; /* the last one has closed itself */
+		opened--; /* open_lcore() has closed the lcore that failed */
 		goto close;
 	}
 	telemetry_register(&storage, &lcores[0]);
@@ -372,7 +373,7 @@ run(struct config *c)
 	int rc;
 
 	if (rte_lcore_count() > MAX_LCORES) {
-		say("%u lcores: at most %u", rte_lcore_count(), MAX_LCORES);
+		say("%u lcores: give at most %u by -l", rte_lcore_count(), MAX_LCORES);
 		return EXIT_USAGE;
 	}
 	storage_init(&storage, c);

@@ -3,7 +3,7 @@
  */
 /*
  * Telemetry. EAL's threads receive the commands, and the loop executes them between two turns. So
- * they need no lock, and the counters of a reply are of the same turn.
+ * the commands need no lock, and the counters of a reply are of the same turn.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "nvmf_program.h"
 #include "nvmf_rdma.h"
 
-#define WAIT_US 2000000u /* time that the loop has to take a command */
+#define WAIT_US 2000000u /* us that a command waits for the loop */
 #define STEP_US 100u
 
 struct call {
@@ -29,9 +29,10 @@ struct call {
 };
 
 static struct storage *storage;
-static struct nvmf_rdma *rdma; /* of the first lcore */
+static struct nvmf_rdma *rdma; /* transport of the first lcore */
 static struct call *waiting;   /* the next command, NULL if there is none; accessed with __atomic */
-static pthread_mutex_t callers = PTHREAD_MUTEX_INITIALIZER; /* held by threads of EAL only */
+/* held by EAL's threads only, not by the loop */
+static pthread_mutex_t callers = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Between the threads */
 
@@ -62,7 +63,7 @@ in_loop(int (*fn)(const char *params, struct rte_tel_data *d), const char *param
 	while (__atomic_load_n(&c.done, __ATOMIC_ACQUIRE) == 0) {
 		usleep(STEP_US);
 		us += STEP_US;
-		/* Takes the command back, unless the loop executes it. */
+		/* Take the command back, unless the loop executes it already. */
 		if (us >= WAIT_US &&
 		    __atomic_exchange_n(&waiting, NULL, __ATOMIC_ACQ_REL) != NULL) {
 			c.rc = bb_tel_refuse(d, "the target does not respond");
@@ -194,7 +195,7 @@ controllers(const char *params, struct rte_tel_data *d)
 	return 0;
 }
 
-/* Returns the controller of the next parameter, NULL if there is none. */
+/* Returns the controller whose id is the next parameter, NULL if there is none. */
 static const struct nvmf_ctrl *
 controller_of(struct bb_tel_args *args)
 {
@@ -238,7 +239,7 @@ controller(const char *params, struct rte_tel_data *d)
 	return 0;
 }
 
-/* Returns the bounds of the classes of latency in ns, and their counts. */
+/* Writes the lower bounds of the latency classes in ns, and the counts of the classes. */
 static void
 latencies(const struct nvmf_stats *s, struct rte_tel_data *bounds, struct rte_tel_data *counts)
 {
@@ -253,7 +254,7 @@ latencies(const struct nvmf_stats *s, struct rte_tel_data *bounds, struct rte_te
 	}
 }
 
-/* The state of a queue. */
+/* State of a queue, as telemetry reports it. */
 struct view {
 	const struct nvmf_conn *conn;
 	struct nvmf_stats stats;
@@ -304,7 +305,7 @@ queue(const char *params, struct rte_tel_data *d)
 		return bb_tel_refuse(d,
 				     "wrong parameters (two, a controller and one of its queues)");
 	v.conn = q->user;
-	/* A queue of another lcore has a queue without requests here. */
+	/* A queue without requests (depth 0) stands for a queue of another lcore. */
 	if (q->depth != 0)
 		look(&v);
 	else
@@ -331,7 +332,7 @@ queue(const char *params, struct rte_tel_data *d)
 	return 0;
 }
 
-/* Sums over the lcores. */
+/* Counters, summed over the lcores. */
 struct totals {
 	uint64_t accepted, rejected, count[NVMF_STATUSES];
 	uint32_t status[NVMF_STATUSES];

@@ -24,11 +24,12 @@
  * Lost connections: with @ref bb_nvmf_attr.reconnect_ms the library connects again, and sends all
  * outstanding requests again. A second execution has the same effect as the first one, unless
  * another host changed the range in between. So a caller must not change a range or the memory of a
- * request before the request has completed. Requests with BB_NVMF_NO_RETRY fail instead. After a
- * loss of power at the target, writes that no flush covered may be gone, although a later flush
- * succeeds: bb_nvmf_reconnects() says that the connection was restored.
+ * request before the request has completed. Requests with BB_NVMF_NO_RETRY fail after a loss, and
+ * are not sent again. After a loss of power at the target, writes that no flush covered may be
+ * gone, although a later flush succeeds: bb_nvmf_reconnects() says that the connection was
+ * restored.
  *
- * A target may still execute the commands of a lost connection. Such a first execution can
+ * A target may still execute the commands of a lost connection. Such a late execution can
  * overwrite newer data after the repeated request has completed. nvmf_target lets the library wait
  * until the old commands have ended. Whether another target does so is unknown to a host: see NVMe
  * Base Specification 2.1, 9.6 Communication Loss Handling. Linux's nvme-rdma has the same gap.
@@ -61,11 +62,13 @@ struct bb_nvmf;
 
 /** Attributes of a connection. The strings are copied. */
 struct bb_nvmf_attr {
-	const char *addr;       /**< "192.0.2.1:4420", "[2001:db8::1]:4420" */
-	const char *subnqn;     /**< qualified name of the subsystem */
-	const char *hostnqn;    /**< qualified name of this host; NULL: a name of the library */
+	/** address and port of the target: "192.0.2.1:4420", "[2001:db8::1]:4420" */
+	const char *addr;
+	const char *subnqn; /**< qualified name of the subsystem */
+	/** qualified name of this host; NULL: the library's default name */
+	const char *hostnqn;
 	uint32_t nsid;          /**< number of the namespace, from 1 on */
-	uint32_t depth;         /**< outstanding requests wanted, at least 1 */
+	uint32_t depth;         /**< wanted number of outstanding requests, at least 1 */
 	uint32_t timeout_ms;    /**< time limit of each reply of the target, 1 to 3600000 */
 	uint32_t keep_alive_ms; /**< keep-alive timeout; 0: none */
 	/**
@@ -73,8 +76,13 @@ struct bb_nvmf_attr {
 	 * request; 0: do not restore
 	 */
 	uint32_t reconnect_ms;
-	bool windows; /**< a memory window of type 2 for each request, which its end invalidates */
-	const volatile int *stop; /**< bb_nvmf_open() returns once it is not 0; NULL: never */
+	/**
+	 * for each request use a memory window of type 2, which is invalidated when the request
+	 * ends
+	 */
+	bool windows;
+	/** bb_nvmf_open() returns -EINTR once *stop is not 0; NULL if not used */
+	const volatile int *stop;
 };
 
 /**
@@ -97,7 +105,8 @@ struct bb_nvmf_shape {
 enum bb_nvmf_op {
 	BB_NVMF_READ,
 	BB_NVMF_WRITE,
-	BB_NVMF_FLUSH,   /**< moves all writes that have completed before to the medium */
+	/** makes the data of all writes that completed before the flush durable */
+	BB_NVMF_FLUSH,
 	BB_NVMF_COMPARE, /**< fails with -EILSEQ if the memory and the range differ */
 	BB_NVMF_ZEROES,  /**< makes a range of up to 65536 blocks read as zeros */
 	BB_NVMF_DISCARD, /**< the data of a range is no longer needed */
@@ -105,7 +114,9 @@ enum bb_nvmf_op {
 
 /** Flags of a request. */
 enum bb_nvmf_flag {
-	/** READ: the data read is on the medium. WRITE, ZEROES: it is when the request completes.
+	/**
+	 * READ: returns only data that is on the medium. WRITE, ZEROES: complete once the data is
+	 * on the medium.
 	 */
 	BB_NVMF_FUA = 1,
 	/** the request fails if the connection is lost; the target may still execute it later */
@@ -194,8 +205,8 @@ void bb_nvmf_ring(struct bb_nvmf *n);
  * outstanding requests: it sends the keep-alive commands, restores connections, and runs a device
  * with progress=inline.
  * The target ends a connection without Keep Alive, so the time between two calls must be below half
- * of keep_alive_ms. For timeout_ms and reconnect_ms, at most 100 ms of it count: a pause of the
- * caller ends no connection.
+ * of keep_alive_ms. For timeout_ms and reconnect_ms at most 100 ms of the time between two calls
+ * count, so a pause of the caller does not exceed these limits.
  * @return number of completed requests.
  */
 uint32_t bb_nvmf_poll(struct bb_nvmf *n, struct bb_nvmf_done *done, uint32_t max);
