@@ -82,16 +82,16 @@ int soft_roce_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_
 			  const uint8_t mac[6]);
 
 /*
- * The port of a device with the option port=, whose host is a kernel with a netdev. The kernel sets
- * the addresses, resolves MACs, and gets the frames that are no RoCE datagrams for its addresses.
- * The thread that runs the device calls these functions. Without soft_frames_open() they do
- * nothing.
+ * Functions for a device with port= whose port a guest's kernel uses as a netdev, too. That kernel
+ * sets the addresses, resolves MACs, and gets the frames that are no RoCE datagrams for its
+ * addresses. Call the functions on the thread that runs the device. Without soft_frames_open() they
+ * do nothing.
  */
 
 /*
- * Makes the host of @ctx the host of the port, until the last context of the device is closed.
- * Returns 0; -ENODEV: the device has no port=; -EINVAL: the options set addresses (logged);
- * -EBUSY: the port has a host; -ENOMEM.
+ * Lets the guest's kernel of @ctx use the port, until the last context of the device is closed.
+ * Returns 0; -ENODEV: the device has no port=; -EINVAL: the options set addresses (logged); -EBUSY:
+ * a guest's kernel already uses the port; -ENOMEM.
  */
 int soft_frames_open(struct mlx5_ctx *ctx);
 
@@ -111,11 +111,14 @@ int soft_frames_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct b
  * datagrams included.
  */
 uint32_t soft_frames_poll(struct mlx5_ctx *ctx, bool alone);
-/* Copies the next frame for the host. Returns its bytes, 14 or more; 0 if there is none. */
+/*
+ * Copies the next received frame to @to, for the guest's kernel. Returns its length in bytes, 14 or
+ * more; 0 if there is no frame.
+ */
 uint32_t soft_frames_get(struct mlx5_ctx *ctx, uint8_t *to, uint32_t size);
 /*
- * Returns false if a frame must wait, because the port has no room. After a while without room
- * returns true, and frames are dropped.
+ * Returns false if a frame to send must wait, because the port has no room. Returns true, although
+ * the frame will be dropped, once the port has had no room for a while.
  */
 bool soft_frames_ready(struct mlx5_ctx *ctx);
 /* Queues a copy of a frame, without the CRC. Drops it if there is no room or the link is down. */

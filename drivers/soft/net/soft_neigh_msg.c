@@ -233,7 +233,7 @@ soft_neigh_nd(struct soft_port_stack *s, const uint8_t *p, const struct soft_por
 	return nd[0] == ND_SOLICIT ? nd_solicited(s, nd, rx, now) : nd_advertised(s, nd, rx, now);
 }
 
-/* ---- Requests */
+/* ---- Requests for MACs */
 
 bool
 soft_neigh_question(void *stack, const uint8_t ip[16], const uint8_t *mac)

@@ -17,7 +17,7 @@
  * up.
  */
 #define RESOLVE_NS ((SOFT_NEIGH_TRIES + 1) * SOFT_NEIGH_RETRY_NS)
-#define RESOLVE_US 20 /* Pause between two checks, us. */
+#define RESOLVE_US 20 /* Pause between two checks whether the MAC is known, us. */
 
 /*
  * Protects the list of ports. A thread that holds this lock may take a port's lock, but no other
@@ -26,9 +26,12 @@
 static pthread_mutex_t netifs_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_netif) netifs = LIST_HEAD_INITIALIZER(netifs);
 
-/* ---- The lock */
+/* ---- The port's lock */
 
-/* Takes the lock from the retainer, unless the retainer is in a turn. */
+/*
+ * Takes the port's lock from the engine that retains it between turns. Returns false if that engine
+ * is in a turn.
+ */
 static bool
 take_from_retainer(struct soft_netif *nif)
 {
@@ -95,7 +98,7 @@ soft_netif_leave(struct soft_engine *e)
 	rte_spinlock_unlock(&nif->retainer_lock);
 }
 
-/* ---- Opening and closing */
+/* ---- Opening and closing a port */
 
 /*
  * Takes and releases the port's lock once, so that all work that held the lock before has ended.

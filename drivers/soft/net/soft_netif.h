@@ -27,7 +27,7 @@
 #include "soft_data.h"
 #include "soft_port.h"
 
-/* States of a port whose PMD works on EAL's interrupt thread, see soft_netif_gate.c. */
+/* Whether EAL's interrupt thread must hold the port's lock while it works: soft_netif_gate.c. */
 enum soft_netif_gate {
 	/*
 	 * The PMD does not work on the interrupt thread (true of most PMDs), so that thread does
@@ -45,13 +45,13 @@ enum {
 	SOFT_NETIF_WANTED = 2, /* The interrupt thread waits for the lock. */
 };
 
-#define SOFT_NETIF_HELD 64u /* received frames that wait for the host; a power of two */
+#define SOFT_NETIF_HELD 64u /* received frames that wait for a guest's kernel; a power of two */
 
-/* State of a port with a host: soft_frames.c. */
+/* State of a port that a guest's kernel uses, too: soft_frames.c. */
 struct soft_netif_host {
 	struct rte_mbuf *held[SOFT_NETIF_HELD]; /* ring, each mbuf with a reference */
 	uint32_t first, n;
-	uint64_t rx, rx_dropped, tx, tx_dropped; /* frames */
+	uint64_t rx, rx_dropped, tx, tx_dropped; /* frames to and from the guest */
 	uint64_t polled;     /* frames that the port had received at the last soft_frames_poll() */
 	uint64_t full_since; /* time since when the port has no room, ns; 0 if it has room */
 };
@@ -80,7 +80,7 @@ struct soft_netif {
 	bool refer; /* The PMD sends payload without a copy, and frees each mbuf before
 		     * rte_eth_tx_burst() returns. */
 	bool plain; /* Loss is the only injected fault of sent packets. */
-	struct soft_netif_host *host; /* NULL if the options set the addresses. */
+	struct soft_netif_host *host; /* Guest's kernel that uses the port, too; NULL if none. */
 	struct soft_engine *poller;   /* Engine that holds the lock, NULL if none has it. */
 	uint64_t now;                 /* Time of the last poll, ns. */
 	LIST_ENTRY(soft_netif) link;
@@ -111,8 +111,8 @@ soft_netif_unlock(struct soft_netif *nif)
 /* ---- soft_netif.c: any thread */
 
 /*
- * Takes the lock, unless its holder is in a turn. Returns true if the caller now holds the lock.
- * Does not wait.
+ * Takes the port's lock, unless its holder is in a turn. Returns true if the caller now holds the
+ * lock. Does not wait.
  */
 bool soft_netif_trylock(struct soft_netif *nif);
 void soft_netif_lock(struct soft_netif *nif);
@@ -153,11 +153,11 @@ void soft_netif_close(struct soft_dev *dev);
 bool soft_netif_drops(const struct soft_dev *dev, uint64_t drop[SOFT_DROPS]);
 /* Polls each port of the process that no other thread polls. */
 void soft_netif_poll_all(void);
-/* ---- soft_frames.c: the host's side; soft_host.h has the functions that the host calls */
+/* ---- soft_frames.c: functions that the port calls for a guest's kernel (soft_host.h) */
 
-/* Retains a received frame for the host, if there is room. The poller calls it. */
+/* Retains a received frame for the guest's kernel, if there is room. The poller calls it. */
 void soft_frames_hold(struct soft_netif *nif, struct rte_mbuf *m);
-/* Frees the host's state and logs its counts, before the port is closed. */
+/* Frees the state of the guest's kernel and logs its counts, before the port is closed. */
 void soft_frames_close(struct soft_netif *nif);
 /* ---- soft_netif_gate.c: control path */
 

@@ -96,10 +96,12 @@ gate_of(const struct soft_netif *nif)
 }
 
 /*
- * Takes the lock, or requests it. Returns true if the interrupt thread holds the lock. An engine
- * that polls without a pause leaves almost no time between turns. Repeated trylock would fail for
- * milliseconds and burn a CPU that both threads may share. So the engine gets a request, and passes
- * the lock, still locked, at the end of its turn. If no engine holds the lock, trylock succeeds.
+ * Takes a port's lock, or requests it. Returns true if the interrupt thread holds the lock.
+ *
+ * An engine that polls without a pause leaves almost no time between turns. Repeated trylock would
+ * fail for milliseconds and burn a CPU that both threads may share. So the engine gets a request,
+ * and passes the lock, still locked, at the end of its turn. If no engine holds the lock, trylock
+ * succeeds.
  */
 static bool
 take(struct soft_netif *nif)

@@ -81,8 +81,8 @@ void
 soft_port_host(struct soft_port *p)
 {
 	/*
-	 * The host chooses its MAC and its groups, and filters the frames by its flow tables. A PMD
-	 * without filters receives all frames anyway.
+	 * The guest's kernel chooses its MAC and its multicast groups, and filters the frames
+	 * itself. A PMD without filters receives all frames anyway.
 	 */
 	int ret = rte_eth_promiscuous_enable(p->eth.id);
 
@@ -137,7 +137,7 @@ soft_port_gid(const struct soft_port *p, uint32_t index, uint8_t gid[16])
 	return true;
 }
 
-/* ---- Poll */
+/* ---- Polling a port */
 
 /*
  * Checks the link. Returns false while soft_port_flap() has the port down; every poll then checks

@@ -27,7 +27,7 @@
 #define SOFT_PORT_LONG  1024
 #define SOFT_PORT_LONGS 8     /* Frames of a receive burst, if frames are long. */
 #define SOFT_PORT_FLUSH 16384 /* Bytes of queued packets that cause a flush to the PMD. */
-/* Bytes added to each packet's length when SOFT_PORT_FLUSH is compared. */
+/* Bytes by which each packet counts more than its length towards SOFT_PORT_FLUSH. */
 #define SOFT_PORT_EACH 512
 #define SOFT_PORT_TXQ  64 /* Largest number of packets that wait for the PMD. */
 /* Descriptors requested from the PMD, per direction. */
@@ -64,8 +64,8 @@ struct soft_port_ops {
 	 */
 	void (*on_roce)(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx);
 	/*
-	 * Processes a frame for the host of the port (soft_port_host()). @m has one segment. The
-	 * port frees @m after the call. Called only for a port with a host.
+	 * Processes a frame for the guest's kernel that uses the port, too (soft_port_host()). @m
+	 * has one segment. The port frees @m after the call. Not called without such a kernel.
 	 */
 	void (*on_host)(void *arg, struct rte_mbuf *m);
 	/*
@@ -136,7 +136,10 @@ void soft_port_flap(struct soft_port *p, const struct soft_flap *f);
  * receives frames to all MACs, if the PMD allows that.
  */
 void soft_port_host(struct soft_port *p);
-/* Sets the addresses of a port with a host: the MAC, and @n GIDs, at most SOFT_PORT_ADDRS. */
+/*
+ * Sets the addresses of a port that a guest's kernel uses, too: the MAC, and @n GIDs, at most
+ * SOFT_PORT_ADDRS.
+ */
 void soft_port_set_addresses(struct soft_port *p, const uint8_t mac[6], const uint8_t (*gid)[16],
 			     uint32_t n);
 
@@ -179,7 +182,7 @@ soft_port_hold_busy(const struct soft_port_hold *h)
 /* A packet to send. The port adds Ethernet, IP, UDP, padding and ICRC. */
 struct soft_port_tx {
 	const struct bb_roce_net *net; /* net->src must be one of the port's addresses. */
-	const uint8_t *mac;            /* Destination's MAC; used if the port has a host. */
+	const uint8_t *mac;            /* Destination's MAC; used for a guest's kernel only. */
 	struct soft_port_path *path;   /* Cached path to net->dst; may be NULL. */
 	const uint8_t *hdr;            /* BTH and extension headers, by bb_roce_build(). */
 	uint32_t hdr_len;              /* Bytes, at most BB_ROCE_MAX_HDR. */
@@ -210,13 +213,13 @@ enum soft_port_sent {
 enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_tx *tx,
 				   uint64_t now);
 /*
- * Queues a copy of an IP packet of @len bytes for the neighbour @dst; @to is its MAC, used if the
- * port has a host. Returns the same values as soft_port_send().
+ * Queues a copy of an IP packet of @len bytes for the neighbour @dst; @to is its MAC, used only if
+ * a guest's kernel uses the port, too. Returns the same values as soft_port_send().
  */
 enum soft_port_sent soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len,
 				      const uint8_t dst[16], const uint8_t to[6], uint64_t now);
 /*
- * Queues a copy of a whole frame that the host sends, without the CRC. Returns SOFT_PORT_SENT,
+ * Queues a copy of a whole frame of the guest's kernel, without the CRC. Returns SOFT_PORT_SENT,
  * FULL, DOWN or REFUSED (too long).
  */
 enum soft_port_sent soft_port_send_frame(struct soft_port *p, const uint8_t *frame, uint32_t len);

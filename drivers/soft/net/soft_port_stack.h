@@ -19,8 +19,8 @@
 #include "soft_port_opts.h"
 
 /*
- * Largest number of addresses. A stack with the addresses of the options has SOFT_PORT_IPS and, at
- * index 0, the link-local address. A hosted stack has those of the host.
+ * Largest number of addresses. The options set at most SOFT_PORT_IPS, after the link-local address
+ * at index 0. A guest's kernel may set all of them.
  */
 #define SOFT_PORT_ADDRS 16u
 
@@ -121,11 +121,11 @@ struct soft_port_stack {
 void soft_port_stack_init(struct soft_port_stack *s, const struct soft_port_opts *o,
 			  const uint8_t mac[6], uint8_t *(*room)(void *, uint32_t), void *arg);
 
-/* Makes the stack a hosted stack, without addresses. */
+/* Makes the stack one whose addresses a guest's kernel sets. It has no address yet. */
 void soft_port_stack_host(struct soft_port_stack *s);
 /*
- * Sets the MAC and the @n addresses of a hosted stack, at most SOFT_PORT_ADDRS. Cached headers
- * become stale.
+ * Sets the MAC and the @n addresses, at most SOFT_PORT_ADDRS, of a stack whose addresses a guest's
+ * kernel sets. Cached headers become stale.
  */
 void soft_port_stack_set(struct soft_port_stack *s, const uint8_t mac[6], const uint8_t (*ip)[16],
 			 uint32_t n);
@@ -168,7 +168,7 @@ enum soft_port_in {
 	SOFT_PORT_IN_DROPPED,
 	SOFT_PORT_IN_DONE, /* ARP, ND or ICMP; the stack has processed the frame. */
 	SOFT_PORT_IN_ROCE, /* *rx is a RoCE datagram for one of the port's addresses. */
-	SOFT_PORT_IN_HOST, /* The frame is for the host; only a hosted stack returns this. */
+	SOFT_PORT_IN_HOST, /* The frame is for the guest's kernel. */
 };
 enum soft_port_in soft_port_input(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 				  const struct soft_port_hw *hw, struct soft_port_rx *rx,

@@ -33,7 +33,7 @@ soft_port_hold_init(struct soft_port_hold *h)
 	rte_mbuf_ext_refcnt_set(&h->shinfo, 1);
 }
 
-/* ---- The queue */
+/* ---- Queue of packets for the PMD */
 
 void
 soft_port_flush(struct soft_port *p)
@@ -118,7 +118,7 @@ soft_port_room(void *port, uint32_t len)
 	return (uint8_t *)at;
 }
 
-/* ---- Packets */
+/* ---- Building a packet */
 
 /* Returns true if the payload can be sent without a copy. */
 static bool
@@ -271,8 +271,8 @@ build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port
 }
 
 /*
- * Finds the MAC of @ip. A host has resolved it already: @to. The entry of the neighbour table that
- * *hint then names is not used.
+ * Finds the MAC for packets to @ip. A guest's kernel that uses the port has already resolved it:
+ * @to. In this case sets *hint to 0, because the neighbour table is not used.
  */
 static enum soft_port_sent
 reach(struct soft_port *p, const uint8_t ip[16], const uint8_t *to, uint64_t now, uint16_t *hint,

@@ -12,7 +12,7 @@
 /* Opcodes that bb_prm.h does not define, because the software device does not execute them. */
 #define OP_GENERAL_FIRST 0xb00
 #define OP_GENERAL_END   0xd00
-#define MKC_END          0x50 /* create_mkey_in.reserved_at_280 */
+#define MKC_END          0x50 /* end of the key's context: create_mkey_in.reserved_at_280 */
 
 /* Commands of devx_is_general_cmd(). */
 static const uint16_t general_ops[] = {

@@ -29,11 +29,12 @@
 
 static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets fit");
 
-/* ---- Sending */
+/* ---- Sending packets */
 
 /*
- * Connects to a slot of an address for the first time, or again, because a process may now own the
- * address. Attempts have intervals.
+ * Connects to a slot of an address for the first time, or again after the connection has ended,
+ * because another process may own the address now. soft_shm_tx_retry() limits the rate of the
+ * attempts.
  */
 static __rte_noinline enum soft_link_sent
 link_shm_reconnect(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
@@ -49,10 +50,10 @@ link_shm_reconnect(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 }
 
 /*
- * Finds the connection to a slot of an address. Returns SOFT_LINK_SENT if the ring takes a packet
- * with this opcode. During the handshake it takes packets of unreliable transports, because the
- * sender need not wait for their arrival: it may close. Other packets wait, so that the time in
- * which the peer does not accept the connection does not count as their retries.
+ * Finds the connection to a slot of an address. Returns SOFT_LINK_SENT if its ring takes a packet
+ * with this opcode. During the handshake the ring takes only packets of UC and UD, because their
+ * sender may close before the packets arrive. RC packets wait (SOFT_LINK_FULL), so that the
+ * handshake does not use up their retries.
  */
 static enum soft_link_sent
 link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, uint32_t slot,
@@ -263,7 +264,7 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 	return sent;
 }
 
-/* ---- Receiving */
+/* ---- Receiving packets */
 
 /*
  * Passes on a packet as bytes, as a wire would carry it. Needed if the packet is for another
@@ -374,8 +375,8 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 /* ---- Peers that connected, disconnected or died */
 
 /*
- * Restarts the counts of direct accesses at 0. Release: a peer that reads the new value of "since"
- * also reads the zeros.
+ * Restarts the counts of requests that are executed in the peer's memory at 0. Release: a peer that
+ * reads the new value of "since" also reads the zeros.
  */
 static void
 link_shm_restart_counts(struct soft_shm_count *n)
@@ -433,7 +434,7 @@ link_shm_fail_qp(struct soft_engine *e, struct soft_qp *qp)
 		left = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
 	if (left > 1u << qp->log_sq)
 		left = 0;
-	SOFT_LOG(NOTICE, "%s QP 0x%x: %s", e->dev->name, qp->qpn, why);
+	SOFT_LOG(NOTICE, "%s QP 0x%x goes to ERR: %s", e->dev->name, qp->qpn, why);
 	e->decoded = NULL;
 	if (qp->state == BB_PRM_QP_RTS && left != 0) {
 		soft_req_decode(e, &e->req, qp, qp->sq_ci, left);
@@ -446,8 +447,8 @@ link_shm_fail_qp(struct soft_engine *e, struct soft_qp *qp)
 }
 
 /*
- * Looks up the connection of a QP again if the peer's slot had none when the QP entered RTR. The QP
- * then has an idle entry of another slot.
+ * Looks up the connection of a QP again, if the peer's process had no connection when the QP
+ * entered RTR. Such a QP uses an idle connection to another slot of the address.
  */
 static void
 link_shm_find_again(struct soft_shm *shm, struct soft_wire *w)
@@ -463,7 +464,10 @@ link_shm_find_again(struct soft_shm *shm, struct soft_wire *w)
 		return;
 	w->shm_tx = tx;
 	sw->deaths = __atomic_load_n(&tx->deaths, __ATOMIC_RELAXED);
-	/* Another value than that of the connection: the peer's QP is looked up before its use. */
+	/*
+	 * The values differ from those of the connection, so the peer's QP is looked up before its
+	 * next use.
+	 */
 	sw->direct.qp_seq = 0;
 	sw->direct.rev = __atomic_load_n(&tx->rev, __ATOMIC_RELAXED) - 1;
 }
@@ -494,7 +498,7 @@ link_shm_check_qps(struct soft_engine *e, struct soft_shm *shm)
 	}
 }
 
-/* ---- Turns */
+/* ---- Turns of an engine */
 
 /*
  * Returns true if soft_shm_chores() is due. Reading the clock is expensive, so an engine that is

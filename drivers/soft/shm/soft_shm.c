@@ -14,7 +14,7 @@
 
 #define EVENTS 32
 
-/* ---- Addresses */
+/* ---- GIDs and MACs */
 
 void
 soft_shm_mac(const uint8_t gid[16], uint8_t mac[6])

@@ -105,7 +105,10 @@ struct soft_shm_tx {
 	 * Descriptor of the process "pid" for poll(), -1 if there is none. Protected like "sock".
 	 */
 	int pidfd;
-	/* No access to memory without a file: forbidden, or the process is unknown. __atomic */
+	/*
+	 * The kernel refuses access to the peer's memory that has no file, or the peer's process is
+	 * unknown. __atomic
+	 */
 	bool vm_refused;
 	/*
 	 * Directory in the peer's shared memory, which lists the peer's QPs and keys; zeros if not
@@ -113,8 +116,8 @@ struct soft_shm_tx {
 	 */
 	const struct soft_shm_dir *dir;
 	/*
-	 * Used only in the first entry of an address: times from which the link may next try to
-	 * reach each slot of the address, TSC. Under soft_shm.lock.
+	 * Used only in the first entry of an address: for each slot of the address, the earliest
+	 * time of the next connection attempt, TSC. Under soft_shm.lock.
 	 */
 	uint64_t next_retry[SOFT_SHM_SLOTS];
 	/* soft_shm_dir.opening of the peer that was last connected, 0 if none was. */
@@ -180,8 +183,8 @@ struct soft_shm {
 	/* Connections of untrusted users refused since last_untrusted_log. */
 	uint32_t unlogged_untrusted;
 	/*
-	 * uid that the user namespace shows for all users without a number in it; SOFT_SHM_NO_USER
-	 * if every user has a number.
+	 * uid that this process's user namespace shows for all unmapped users; SOFT_SHM_NO_USER if
+	 * all users are mapped.
 	 */
 	uid_t unnamed;
 };
@@ -220,7 +223,10 @@ struct soft_shm_wire {
 	 * __atomic
 	 */
 	bool established;
-	/* Direct accesses of the peer that the counters already include. */
+	/*
+	 * Requests that the peer executed in this device's memory and that the counters already
+	 * include.
+	 */
 	struct soft_shm_count served;
 };
 
@@ -247,7 +253,9 @@ void soft_shm_mac(const uint8_t gid[16], uint8_t mac[6]);
 int soft_shm_start(struct soft_dev *dev);
 /* Leaves the fabric. The caller has destroyed all engines of the device. */
 void soft_shm_stop(struct soft_dev *dev);
-/* Closes the sockets in a child of fork(), and makes the locks anew. See soft_fork_before(). */
+/*
+ * Closes the sockets in a child of fork(), and initializes the locks again. See soft_fork_before().
+ */
 void soft_shm_forget(struct soft_shm *shm);
 /*
  * Resolves an address for an address vector: connects to the process that owns the address. Waits
@@ -281,11 +289,10 @@ enum {
 #define SOFT_SHM_HINT    64
 
 /*
- * Returns the uid that a user namespace shows for all users without a number in it, or
- * SOFT_SHM_NO_USER if every user has a number. @map_path and @overflow_path name files in the
- * format of /proc/self/uid_map and /proc/sys/kernel/overflowuid. If the map is unreadable, some
- * users count as having no number. If the overflow file is unreadable, the kernel's default
- * applies.
+ * Returns the uid that a user namespace shows for all unmapped users, or SOFT_SHM_NO_USER if it
+ * maps every user. @map_path and @overflow_path name files in the format of /proc/self/uid_map and
+ * /proc/sys/kernel/overflowuid. If the map cannot be read, some users count as unmapped. If the
+ * overflow file cannot be read, the kernel's default applies.
  */
 uid_t soft_shm_unnamed(const char *map_path, const char *overflow_path);
 /*
@@ -345,18 +352,20 @@ soft_shm_rouse(struct soft_shm_tx *tx)
 /* ---- soft_shm_tx.c */
 
 /*
- * Connects to the device with the QPNs of @slot of an address, unless a connection exists or is
- * being made. Returns 0 if packets can be sent: those of unreliable transports arrive even if this
- * device closes at once, others wait for the end of the handshake. Never waits and does not log
- * that the address has no owner: returns -EAGAIN if the peer's queue of connections is full, else
- * the errors of soft_shm_resolve(). If no process owns the address now and @keep is true, retains
- * an entry for the connection, so that a later owner of the address can be reached. Takes
- * soft_shm.lock.
+ * Connects to the device that owns an address, and whose QPNs are those of @slot. Does nothing if a
+ * connection exists or its handshake is in progress. Never waits. Takes soft_shm.lock.
+ *
+ * Returns 0 if packets can be sent: those of UC and UD arrive even if this device closes at once,
+ * those of RC wait for the end of the handshake. Returns -EAGAIN if the peer's queue of connections
+ * is full, else the errors of soft_shm_resolve(). Does not log that the address has no owner. If it
+ * has none and @keep is true, retains an entry for the connection, so that a later owner of the
+ * address can be reached.
  */
 int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], uint32_t slot, bool keep);
 /*
- * Does the same with @keep for a packet, at most once in SOFT_SHM_RETRY_NS for each slot. Between
- * the attempts calls no kernel. Under soft_shm.lock.
+ * Does what soft_shm_reach() does with @keep, but at most once in SOFT_SHM_RETRY_NS for each slot.
+ * The link calls it for a packet, so it makes no system call between the attempts. Under
+ * soft_shm.lock.
  */
 void soft_shm_tx_retry(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot);
 /*
@@ -419,27 +428,29 @@ void soft_shm_rx_chores(struct soft_shm *shm, uint64_t now);
 void soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why);
 
 /*
- * ---- soft_shm_pub.c: memory for direct access by peers. Each function does nothing without option
- * shm.
+ * ---- soft_shm_pub.c: memory that peers may access without packets. Each function does nothing
+ * without option shm.
  */
 
 extern const struct soft_share_ops soft_shm_share;
 /* Publishes a QP after a change of its state or rights. Under its engine's lock. */
 void soft_shm_qp_update(struct soft_qp *qp);
 /*
- * Updates the counters with the direct accesses of peers: accesses to @qp, which leaves RTS, or to
- * all QPs if @qp is NULL. Under soft_dev.lock; the caller holds no engine's lock.
+ * Updates the counters with the requests that peers executed in this device's memory: requests to
+ * @qp, which leaves RTS, or to all QPs if @qp is NULL. Under soft_dev.lock; the caller holds no
+ * engine's lock.
  */
 void soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp);
 /*
- * Ignores the direct accesses that the peer of @qp has made until now, because they belong to an
- * earlier connection and are already counted. @qp is in RTR. Under soft_dev.lock; the caller holds
- * no engine's lock.
+ * Ignores the requests that the peer of @qp executed in this device's memory until now, because
+ * they belong to an earlier connection and are already counted. @qp is in RTR. Under soft_dev.lock;
+ * the caller holds no engine's lock.
  */
 void soft_shm_skip(struct soft_dev *dev, const struct soft_qp *qp);
 /*
- * Updates the counters with the direct accesses of peers to all QPs. Under soft_shm.lock, and
- * under soft_dev.lock or an engine's lock, so that no QP is destroyed meanwhile.
+ * Updates the counters with the requests that peers executed in this device's memory, for all QPs.
+ * Under soft_shm.lock, and under soft_dev.lock or an engine's lock, so that no QP is destroyed
+ * meanwhile.
  */
 void soft_shm_collect_all(const struct soft_shm *shm);
 /*

@@ -3,8 +3,9 @@
  */
 /*
  * Requests that the requester's CPU executes in the memory of another process: RDMA WRITE, READ and
- * atomics of RC. The payload is copied once, as on the loop port. Direct execution starts only when
- * no packet of the QP is in flight, so that all requests execute in the order of posting.
+ * atomics of RC. The payload is copied once, as between devices of one process. Direct execution
+ * starts only when no packet of the QP is in flight, so that all requests execute in the order of
+ * posting.
  *
  * The requester makes all checks of the target, from the entries that the target publishes. The
  * first request that fails a check goes as packets. Then the target itself executes or rejects the
@@ -12,8 +13,8 @@
  *
  * An engine's epoch in the directory is odd from direct_enter() to direct_leave(). In this time the
  * engine is inside: it may access the memory of peers. An engine that enters stores its epoch,
- * fences, and then reads a peer's entry. A peer that retires an entry stores it, fences, and
- * then reads the epoch. So either the peer waits for this engine, or this engine finds the entry
+ * fences, and then reads a peer's entry. A peer that retires an entry stores it, fences, and then
+ * reads the epoch. So either the peer waits for this engine, or this engine finds the entry
  * invalid. If the peer's fence also covers this CPU (soft_shm_fence()), the engine that enters
  * needs only a compiler barrier.
  */
@@ -132,7 +133,7 @@ direct_find(struct soft_wire *w, uint32_t key, uint64_t addr, uint64_t len, uint
 	return n->base + (addr - n->start);
 }
 
-/* ---- Requests */
+/* ---- Execution of requests */
 
 static inline struct soft_shm_count *
 direct_counts(const struct soft_qp *qp)
@@ -279,7 +280,7 @@ direct_wqe(const struct soft_qp *qp, uint16_t idx)
 	return qp->sq + ((size_t)(idx & ((1u << qp->log_sq) - 1)) << 6);
 }
 
-/* Returns true if this file executes the operation. */
+/* Returns true if requests with this opcode can be executed in the peer's memory. */
 static inline bool
 direct_kind(uint8_t opcode)
 {

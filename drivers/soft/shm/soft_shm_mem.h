@@ -78,8 +78,8 @@ struct soft_shm_qp {
 };
 
 /*
- * Direct accesses of a QP's requester since the connection was made. The peer reads these counts
- * and adds them to its counters of served requests. __atomic
+ * Requests of a QP that were executed in the peer's memory since the connection was made. The peer
+ * reads these counts and adds them to its counters of served requests. __atomic
  */
 struct soft_shm_count {
 	uint64_t writes, reads, atomics;
@@ -96,7 +96,10 @@ struct soft_shm_dir {
 	 */
 	uint32_t asleep;
 	uint32_t zero;
-	/* Time at which the device was opened, TSC. Differs between two openings of an address. */
+	/*
+	 * Time at which the device was opened, TSC. So it differs after the device is closed and
+	 * opened again.
+	 */
 	uint64_t opening;
 	uint8_t pad[SOFT_SHM_LINE - 32];
 	struct soft_shm_padded engine[SOFT_SHM_ENGINES];

@@ -33,7 +33,7 @@ static_assert(1 + 9 + SOFT_SHM_NAME + 32 + SOFT_SHM_SUFFIX <=
  */
 #define BACKLOG 1024
 
-/* ---- Addresses */
+/* ---- Addresses of sockets */
 
 socklen_t
 soft_shm_address(const char *fabric, const uint8_t gid[16], const char *suffix,
@@ -258,8 +258,9 @@ soft_shm_peer_fd(int sock, pid_t pid)
 		if (errno != ENOPROTOOPT || pid <= 0)
 			return -errno;
 		/*
-		 * Linux before 6.5. The number may belong to another process if the peer ended
-		 * before this call. Its socket is then closed, unless a child of fork() holds it.
+		 * Linux before 6.5 has no SO_PEERPIDFD. The pid may belong to another process if
+		 * the peer ended before this call. Then the peer's socket is closed, unless a child
+		 * of fork() holds it.
 		 */
 		fd = (int)syscall(SYS_pidfd_open, pid, 0);
 		if (fd < 0)

@@ -72,7 +72,7 @@ struct soft_shm_msg {
 	} u;
 };
 
-/* Bytes of the end of a socket address, including the final zero. */
+/* Bytes of the suffix of a socket address, including the final zero. */
 #define SOFT_SHM_SUFFIX 32
 
 /*
@@ -122,8 +122,9 @@ int soft_shm_accept(int listener, int *sock);
  */
 int soft_shm_peer(int sock, pid_t *pid, uid_t *uid);
 /*
- * Returns a descriptor of that process, which poll() reports as readable when the process has
- * ended. Returns -ESRCH if it has ended, or another negative errno.
+ * Returns a descriptor of the process @pid that is connected to @sock. poll() reports the
+ * descriptor as readable when the process has ended. Returns -ESRCH if it has already ended, or
+ * another negative errno.
  */
 int soft_shm_peer_fd(int sock, pid_t pid);
 /*

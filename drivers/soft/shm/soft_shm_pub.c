@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Entries that a device publishes for direct access by its peers: keys over memory with remote
- * rights, the files of that memory, and connected QPs. Requests to other keys or QPs come as
- * packets, and this device executes or rejects them.
+ * Entries that a device publishes, so that peers can access its memory without packets: keys over
+ * memory with remote rights, the files of that memory, and connected QPs. Requests to other keys or
+ * QPs come as packets, and this device executes or rejects them.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ by_packets(const struct soft_dev *dev)
 	       o->port.shm_packets;
 }
 
-/* ---- Segments */
+/* ---- Segments: shared parts of files */
 
 /* The range of a file that backs an address range of this process. */
 struct part {
@@ -187,7 +187,7 @@ soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx)
 	}
 }
 
-/* ---- Keys */
+/* ---- Published keys */
 
 static void
 key_add(struct soft_dev *dev, const struct soft_mkey *m)
@@ -200,7 +200,10 @@ key_add(struct soft_dev *dev, const struct soft_mkey *m)
 	bool found;
 	uint32_t i;
 
-	/* An engine executes UMRs. It must not wait for peers that use the old rights of a key. */
+	/*
+	 * Does not publish keys that a UMR can change. An engine executes the UMR, and must not
+	 * wait for peers that still use the key's old rights.
+	 */
 	if (shm == NULL || by_packets(dev) || m->ind != NULL || m->umr_en ||
 	    m->detour != SOFT_DETOUR_NONE || m->len == 0 || !(m->rr || m->rw || m->atomic))
 		return;
@@ -257,7 +260,7 @@ key_del(struct soft_dev *dev, uint32_t id)
 	return true;
 }
 
-/* ---- Queue pairs */
+/* ---- Published QPs */
 
 /* Returns true if peers may access memory through the QP: see soft_shm_wire.established. */
 static bool
@@ -358,8 +361,8 @@ count_increment(uint64_t reported, uint64_t now)
 }
 
 /*
- * Returns in *more the numbers of direct accesses that a QP's peer made since the last call.
- * Returns false if the numbers are unknown.
+ * Returns in *more the numbers of requests that a QP's peer has executed in this device's memory
+ * since the last call. Returns false if the numbers are unknown.
  */
 static bool
 new_accesses(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_shm_count *more)
@@ -443,7 +446,7 @@ soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp)
 	pthread_mutex_unlock(&dev->shm->lock);
 }
 
-/* ---- Waiting for peers */
+/* ---- Waiting until no peer uses withdrawn memory */
 
 /* Returns true if the peer has disconnected. */
 static bool
@@ -544,7 +547,7 @@ soft_shm_wait(struct soft_dev *dev)
 	pthread_mutex_unlock(&shm->lock);
 }
 
-/* ---- Engines */
+/* ---- Engines that access peers' memory */
 
 void
 soft_shm_engine_add(struct soft_engine *e)

@@ -57,8 +57,8 @@ void
 soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 {
 	/*
-	 * Updates the counters with the peer's last direct accesses now, because the directory with
-	 * their counts is unmapped below.
+	 * Counts the last requests that the peer executed in this device's memory, because the
+	 * directory with their counts is unmapped below.
 	 */
 	if (rx->state == SOFT_SHM_UP)
 		soft_shm_collect_all(shm);

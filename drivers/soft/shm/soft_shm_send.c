@@ -15,7 +15,7 @@
 
 #define ACK_LEN (BB_ROCE_BTH_LEN + BB_ROCE_AETH_LEN)
 
-/* ---- Sending */
+/* ---- Sending plain SENDs and ACKs */
 
 /* Fills in a record's header for a packet of @w. */
 static inline void
@@ -116,7 +116,7 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	rte_ticketlock_unlock(&tx->lock);
 }
 
-/* ---- Receiving */
+/* ---- Receiving plain SENDs and ACKs */
 
 /*
  * Finds the QP for which this engine receives a packet on the fast path. Returns NULL if there is

@@ -18,7 +18,7 @@
 #define LEAVE_US    1000
 #define LEAVE_TRIES 50
 
-/* ---- Names */
+/* ---- Names of sockets */
 
 static socklen_t __attribute__((format(printf, 4, 5)))
 name_of(const struct soft_shm *shm, const uint8_t gid[16], struct sockaddr_un *sun, const char *fmt,
@@ -41,7 +41,10 @@ new_mark(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Makes a mark with a name. Returns its descriptor, or a negative errno. */
+/*
+ * Makes a mark: a datagram socket with the given abstract name. Returns its descriptor, or a
+ * negative errno.
+ */
 static int
 mark(const struct sockaddr_un *sun, socklen_t len)
 {
@@ -54,7 +57,10 @@ mark(const struct sockaddr_un *sun, socklen_t len)
 	return ret;
 }
 
-/* Returns true if a mark has the name. @probe: any datagram socket of this process. */
+/*
+ * Returns true if the name exists, so that its mark is set. @probe: any datagram socket of this
+ * process.
+ */
 static bool
 marked(int probe, const struct sockaddr_un *sun, socklen_t len)
 {
@@ -83,7 +89,7 @@ soft_shm_slot_used(const struct soft_shm *shm, const uint8_t gid[16], uint32_t s
 	return used;
 }
 
-/* ---- The slot of the device */
+/* ---- The slot that the device takes */
 
 /*
  * Returns a hash of the host's name (FNV-1a), because a name of 31 letters does not fit a socket
@@ -106,7 +112,7 @@ host_name(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, stru
 		       host_hash(shm->dev->opts.port.host));
 }
 
-/* Gives back the marks of an attempt, the newest first. */
+/* Closes the marks of the device's slot, the newest first. */
 static void
 drop_marks(struct soft_shm *shm)
 {
@@ -126,9 +132,9 @@ add_mark(struct soft_shm *shm, const struct sockaddr_un *sun, socklen_t len)
 }
 
 /*
- * Takes a slot of all addresses. The mark of the host comes first, so that a slot in use has it.
- * Returns 0 or a negative errno: -EBUSY if a process of the host has the slot, -EADDRINUSE if a
- * process of another host has it.
+ * Takes a slot at all addresses of the device. Makes the mark with the host's name first, so that
+ * every slot in use has that mark. Returns 0 or a negative errno: -EBUSY if a process of the host
+ * has the slot, -EADDRINUSE if a process of another host has it.
  */
 static int
 take(struct soft_shm *shm, uint32_t slot)
@@ -239,7 +245,7 @@ soft_shm_slot_give(struct soft_shm *shm)
 	drop_marks(shm);
 }
 
-/* ---- MADs */
+/* ---- Destinations of MADs */
 
 /*
  * Byte offsets in a MAD (Linux: struct ib_mad_hdr of rdma/ib_mad.h, and CM_REQ_SERVICE_ID,
@@ -264,8 +270,8 @@ load32(const uint8_t *p)
 }
 
 /*
- * Returns the slot of the process that has a service ID, SOFT_SHM_ANY if no process has it.
- * SOFT_SHM_NO_SLOT if the process has not marked its slot yet, or no longer.
+ * Returns the slot of the process that has a service ID; SOFT_SHM_ANY if no process has it;
+ * SOFT_SHM_NO_SLOT if that process has not marked its slot yet, or is giving the service ID back.
  */
 static uint32_t
 service_slot(const struct soft_shm *shm, const uint8_t gid[16], uint32_t service)
@@ -307,9 +313,9 @@ soft_shm_mad_slot(const struct soft_shm *shm, const uint8_t gid[16], const uint8
 	return id != SOFT_SHM_ALL && id < SOFT_SHM_SLOTS ? id : SOFT_SHM_ANY;
 }
 
-/* ---- Services of the process */
+/* ---- Service IDs of the process */
 
-/* A service ID that the process has at addresses of its host. */
+/* A service ID that this process has taken at addresses of its host. */
 struct soft_service {
 	LIST_ENTRY(soft_service) link;
 	uint32_t n;
@@ -317,8 +323,8 @@ struct soft_service {
 };
 
 /*
- * Services of the process, so that a child of fork() can give them back. The lock is held as long
- * as a mark is made or closed, so that the child knows all of its copies.
+ * Service IDs of the process, so that a child of fork() can close its copies of their marks. The
+ * lock is held while a mark is made or closed, so that the child knows all copies.
  */
 static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_service) services = LIST_HEAD_INITIALIZER(services);
@@ -345,7 +351,7 @@ taken(const struct soft_shm *shm, const uint8_t gid[16], uint32_t service)
 	return ret;
 }
 
-/* Adds a mark to @s. Returns 0 or a negative errno. */
+/* Makes a mark and adds it to the service ID @s. Returns 0 or a negative errno. */
 static int
 service_mark(struct soft_service *s, const struct sockaddr_un *sun, socklen_t len)
 {
@@ -357,7 +363,7 @@ service_mark(struct soft_service *s, const struct sockaddr_un *sun, socklen_t le
 	return 0;
 }
 
-/* Gives a service back. Under services_lock. */
+/* Releases a service ID. Under services_lock. */
 static void
 give(struct soft_service *s)
 {

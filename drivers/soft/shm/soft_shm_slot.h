@@ -62,10 +62,10 @@ soft_shm_slot_of(uint32_t qpn)
 int soft_shm_slot_take(struct soft_shm *shm);
 void soft_shm_slot_give(struct soft_shm *shm);
 
-/* Hold the table of the process's services during fork(). */
+/* Lock and unlock the table of the process's service IDs, around fork(). */
 void soft_shm_services_lock(void);
 void soft_shm_services_unlock(void);
-/* Gives back all services in a child of fork(), and makes the lock anew. */
+/* Releases all service IDs in a child of fork(), and initializes the lock again. */
 void soft_shm_services_forget(void);
 
 /* Returns true if the slot of an address is in use. */

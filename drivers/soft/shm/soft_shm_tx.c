@@ -122,9 +122,9 @@ send_hello(struct soft_shm *shm, int sock, int ring_fd)
 }
 
 /*
- * Opens the peer's process, for accesses to its memory without a file. The process must have this
+ * Opens the peer's process, to access its memory that has no file. The process must run as this
  * process's user: another user could make the kernel wait for a page of its memory, and this
- * device's engine with it (userfaultfd(2)). A process of another PID namespace has no number here.
+ * device's engine with it (userfaultfd(2)). A process of another PID namespace has no pid here.
  */
 static void
 open_process(struct soft_shm_tx *tx, int sock, uid_t uid)

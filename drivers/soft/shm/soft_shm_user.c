@@ -5,10 +5,9 @@
  * Users whose processes a device of a fabric trusts: the device's own user, and the user of option
  * shm_uid.
  *
- * SO_PEERCRED gives a peer's uid as this process's user namespace numbers it. For a user without a
- * number in the namespace it gives the uid in /proc/sys/kernel/overflowuid (user_namespaces(7)).
- * Unless the namespace numbers all users, that uid stands for many users of the host, so it proves
- * no identity.
+ * SO_PEERCRED gives a peer's uid as this process's user namespace maps it. For an unmapped user it
+ * gives the uid in /proc/sys/kernel/overflowuid (user_namespaces(7)). Unless the namespace maps all
+ * users, that uid stands for many users of the host, so it proves no identity.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +17,7 @@
 
 #include "soft_shm.h"
 
-/* Uid that the kernel shows by default for users without a number in the user namespace. */
+/* The kernel's default for the uid that it shows for unmapped users. */
 #define OVERFLOW_UID 65534u
 #define ALL_USERS    UINT32_MAX /* Number of uids that exist: 0 to 2^32 - 2. */
 

@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Direct access to memory that has no file, such as memory of malloc(). The peer publishes the
- * address of the memory in its process, and the requester lets the kernel copy the payload
- * (process_vm_readv(2)). Nothing is mapped. If the kernel refuses, the request goes as packets.
+ * Requests to a peer's memory that has no file, such as memory of malloc(), without packets. The
+ * peer publishes the address of the memory in its process, and the requester lets the kernel copy
+ * the payload (process_vm_readv(2)). Nothing is mapped. If the kernel refuses, the request goes as
+ * packets.
  *
  * A request costs two system calls, but the target's process need not run. Short requests go as
  * packets, because the kernel promises no order of the bytes that it copies (soft_mem_access.c says
- * what the device promises). So do atomics.
+ * what the device promises). Atomics go as packets, too.
  */
 #define _GNU_SOURCE /* process_vm_readv() */
 #include <errno.h>
@@ -51,7 +52,7 @@ soft_shm_vm_has(struct soft_wire *w, const uint8_t *wqe, uint32_t key, uint64_t 
 	const uint32_t right = wqe[3] == BB_WQE_RDMA_WRITE  ? SOFT_SHM_WRITE
 			       : wqe[3] == BB_WQE_RDMA_READ ? SOFT_SHM_READ
 							    : 0;
-	/* Length of the first piece; a request of several pieces may be longer. */
+	/* Length of the first SGE; the whole request may be longer. */
 	const uint32_t len = bb_be32(soft_ring32(wqe + 32));
 
 	return (len & BB_WQE_INLINE) == 0 && !w->qp->dev->opts.shuffle &&
@@ -126,7 +127,7 @@ soft_shm_vm(struct soft_engine *e, struct soft_wire *w, const struct soft_req *r
 		     : process_vm_readv(pid, here, r->n, there, 2, 0);
 	if (done < 0)
 		refuse(e, tx, pid, errno);
-	/* After a copy of a part, packets copy the whole again. */
+	/* If the kernel copied only a part, packets carry the whole payload again. */
 	if (done < 0 || (uint64_t)done != len)
 		return false;
 	/* The peer must not see the next message's payload before this payload. */

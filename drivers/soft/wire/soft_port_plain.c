@@ -28,7 +28,7 @@ enum {
 /* Key of an ACK in struct soft_port_begin. All ACKs of a queue pair have equal first bytes. */
 #define ACK_KEY 1u
 
-/* ---- Frames */
+/* ---- Frames with cached first bytes */
 
 /* Caches the first bytes of frames with @len bytes from the BTH to the padding. */
 static __rte_noinline void
@@ -185,7 +185,7 @@ begin_request(const struct soft_port *p, const struct soft_wire *w, struct soft_
 		   kind->hdr_len + bytes + pad);
 }
 
-/* A request packet that lacks only its PSN, the request of an ACK, and the ICRC. */
+/* A request packet that still lacks its PSN, its AckReq bit, and the ICRC. */
 struct plain_open {
 	struct rte_mbuf *m; /* NULL if no packet is open */
 	uint8_t *bth;
@@ -248,15 +248,16 @@ close_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 #define QUIET_UNKNOWN UINT32_MAX
 
 /*
- * Returns true if the open packet must request an ACK although another packet follows. @quiet:
- * value for the next call; QUIET_UNKNOWN before the first.
+ * Returns true if the open packet must request an ACK although another packet follows. *quiet:
+ * number of packets that need not request an ACK before the next one must; QUIET_UNKNOWN before the
+ * first call.
  */
 static inline bool
 must_ask(const struct soft_wire *w, uint32_t *quiet)
 {
 	if (unlikely(*quiet == QUIET_UNKNOWN))
 		*quiet = bb_roce_short_quiet(&w->roce);
-	return (*quiet)-- == 0; /* from 0 to QUIET_UNKNOWN */
+	return (*quiet)-- == 0; /* 0 wraps to QUIET_UNKNOWN */
 }
 
 /*
@@ -278,7 +279,7 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 	if (room == 0 || qp->state != BB_PRM_QP_RTS || unlikely(qp->umr_index != 0))
 		return;
 	for (; room != 0; room--) {
-		/* A longer request follows, too, but lib/roce sends it. */
+		/* "more" is also true if a longer request follows, which lib/roce sends. */
 		more = soft_fast_decode_plain(e, qp, w->sq_next, left, &r);
 		if (!more || unlikely(r.w.len > most))
 			break;

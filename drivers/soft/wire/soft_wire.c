@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A QP on a port: creation, states, turns and timers. */
+/* A QP that sends packets: creation, states, turns and timers. */
 #include "soft_wire.h"
 
 #include "bb_roce_short.h"
@@ -91,7 +91,7 @@ static const struct bb_roce_ops soft_wire_ops = {
 	.release_pkt = soft_wire_ooo_release,
 };
 
-/* ---- Creation and states */
+/* ---- Creation and states of a QP */
 
 static void
 soft_wire_reset(struct soft_wire *w)
@@ -288,7 +288,7 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 	}
 }
 
-/* ---- When a QP runs again, and what it does then */
+/* ---- Scheduling of a QP */
 
 /*
  * Suspends the QP. If the QP has a deadline, its timer runs it again. Each packet moves the

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Queue pairs of a device with a port. The RoCEv2 engine (lib/roce) executes their requests as
- * packets. Where to start reading:
+ * Queue pairs of a device that sends packets (options wire, port and shm). The RoCEv2 engine
+ * (lib/roce) executes their requests as packets. Where to start reading:
  * - soft_wire.c: a QP's turn
  * - soft_wire_req.c, soft_wire_resp.c: memory and queues of the requester and of the responder
  * - soft_wire_port.c: packets
@@ -84,8 +84,8 @@ struct rte_mbuf;
 struct soft_shm_tx;
 
 /*
- * State of a QP on a port. Only the thread that polls its engine uses it. A link may append fields
- * to it: soft_link_ops.qp_size.
+ * State of a QP that sends packets. Only the thread that polls its engine uses it. A link may
+ * append fields to it: soft_link_ops.qp_size.
  */
 struct soft_wire {
 	struct bb_roce_qp roce;

@@ -97,7 +97,7 @@ split(const char *value, char first[16])
 	return colon + 1;
 }
 
-/* Parses "PERCENT:MS" of the option stall. Returns 0 or -EINVAL. */
+/* Parses "PERCENT:MS" of the options tx_stall and rx_stall. Returns 0 or -EINVAL. */
 static int
 parse_stall(const char *value, struct soft_net_fault *f)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The requester's half of a QP on a port. It turns WQEs into messages. For the RoCEv2 engine it
- * reads and writes the memory that WQEs name.
+ * The requester's half of a QP that sends packets. It turns WQEs into messages. For the RoCEv2
+ * engine it reads and writes the memory that WQEs name.
  *
  * A WQE without a message (NOP, UMR) and a rejected WQE wait until all earlier WQEs are complete,
  * because completions must come in the order of posting.

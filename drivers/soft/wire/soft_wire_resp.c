@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The responder's half of a QP on a port: receives and remote access. Keys and rules are those of
- * the loop port (soft_resp*.c, soft_mem_access.c).
+ * The responder's half of a QP that sends packets: receives and remote access. Keys and rules are
+ * those of a device without packets (soft_resp*.c, soft_mem_access.c).
  *
  * A message arrives packet by packet, and each packet looks up the receive again. The receive is
  * consumed when the message is complete, so the index of the queue does not change before.

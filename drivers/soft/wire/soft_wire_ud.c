@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Datagrams on a port: sets their destination from the address vector, and completes their
+ * UD datagrams as packets: sets their destination from the address vector, and completes their
  * receives.
  */
 #include "soft_wire.h"
