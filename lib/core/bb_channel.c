@@ -63,7 +63,9 @@ bb_channel_destroy(struct bb_channel *ch)
 		return ret;
 	pthread_mutex_lock(&dev->lock);
 	if (ch->cqs != 0) {
-		BB_LOG(ERR, "%s: the channel is not destroyed: %u CQ%s on it; destroy them first",
+		BB_LOG(ERR,
+		       "%s: the channel is not destroyed: %u CQ%s attached to it; destroy them "
+		       "first",
 		       dev->name, ch->cqs, ch->cqs == 1 ? " is" : "s are");
 		ret = -EBUSY;
 	} else {

@@ -78,7 +78,7 @@ resize_check(const struct bb_cq *cq, uint32_t depth)
 	}
 	if (rte_align32pow2(depth) < ctrl->reserved) {
 		BB_LOG(ERR,
-		       "%s: CQ 0x%x cannot be resized to %u CQEs: its %u queue%s reserve %u; "
+		       "%s: CQ 0x%x cannot be resized to %u CQEs: its %u queue%s reserve %u CQEs; "
 		       "destroy some of their QPs first",
 		       dev->name, cq->cqn, depth, ctrl->queues, BB_PLURAL(ctrl->queues),
 		       ctrl->reserved);

@@ -8,8 +8,8 @@
 #include "bb_qp.h"
 
 /*
- * Layout, with the bytes of each field: version (1), QP number (3), reserved (1), PSN (3), GID
- * (16), LID (2), MTU (2 bytes); big endian.
+ * Layout of a packed address, with the bytes of each field: version (1), QP number (3), reserved
+ * (1), PSN (3), GID (16), LID (2), MTU (2 bytes); big endian.
  */
 #define VERSION 1u
 #define GID     8u

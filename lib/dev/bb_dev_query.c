@@ -184,8 +184,8 @@ void
 bb_dev_progress(struct bb_dev *dev)
 {
 	/*
-	 * The call takes no lock, because it belongs to the data path and the calling lcore owns
-	 * its UAR.
+	 * The call takes no lock, because it belongs to the data path and uses only the UAR of the
+	 * calling lcore.
 	 */
 	dev->drv->progress(dev);
 }

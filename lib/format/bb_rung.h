@@ -30,8 +30,8 @@ struct bb_rung {
 };
 
 /*
- * Adds a QP to the list. Call it before the store to the register. @qpn has the form of the entries
- * of bb_rung.qpn.
+ * Adds a QP to the list. Call it before the store to the doorbell register. @qpn has the form of
+ * the entries of bb_rung.qpn.
  */
 static inline void
 bb_rung_add(struct bb_rung *r, uint32_t qpn)

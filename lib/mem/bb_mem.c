@@ -139,7 +139,7 @@ bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_m
 		return -ENOMEM;
 	reg->kind = kind;
 	bb_mem_reg_range(reg, (uintptr_t)attr->addr, attr->len, attr->iova, attr->access);
-	/* Lookups are by process address, so they must not find memory of another type. */
+	/* Lookups are by process address, so they must find only process memory. */
 	if (attr->kind != BB_DRV_MR_MEM)
 		reg->listed = false;
 	ret = pd->dev->drv->mr_reg(pd, attr, &reg->drv_mr);

@@ -42,8 +42,8 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 			t->stats.heap++;
 		} else {
 			/*
-			 * mr_dereg may wait, so it must not be called here. The next control call
-			 * deregisters the range.
+			 * mr_dereg may wait, so it must not be called here. The next control-path
+			 * call on the PD deregisters the range.
 			 */
 			TAILQ_INSERT_TAIL(&t->retired, reg, link);
 			t->stats.retired++;
@@ -172,8 +172,8 @@ void
 bb_mem_heap_unfollow(struct bb_mem_table *t)
 {
 	/*
-	 * The call returns only when no callback is running. A callback takes t->lock, so t->lock
-	 * must not be held here.
+	 * rte_mem_event_callback_unregister() returns only when no callback is running. A callback
+	 * takes t->lock, so t->lock must not be held here.
 	 */
 	if (t->events)
 		rte_mem_event_callback_unregister(t->callback, t);

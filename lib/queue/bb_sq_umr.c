@@ -32,7 +32,7 @@ access_bits(uint32_t access)
 
 /*
  * Returns the mask of the rights that a UMR sets. Leaves out the atomic right on a device where a
- * UMR may not change it. No key has that right there.
+ * UMR may not change it. On such a device no key has that right.
  */
 static uint64_t
 access_mask(const struct bb_sq *sq)

@@ -138,7 +138,7 @@ void bb_roce_rto_rewound(struct bb_roce_qp *qp);
 void bb_roce_rto_repeated(struct bb_roce_qp *qp, bool missing, uint64_t now);
 /*
  * Records that a NAK arrived. The missing ACK then comes from a loss and not from a slow peer, so
- * the interval is no longer doubled.
+ * the adaptive interval is no longer doubled.
  */
 void bb_roce_rto_lost(struct bb_roce_qp *qp);
 /* Handles the expiry of the adaptive interval: sends packets again that are not acknowledged. */

@@ -262,7 +262,7 @@ struct bb_roce_attr {
 	uint32_t min_rnr_timer;      /* RNR timer code; see bb_roce_qp_change() */
 	/* Attributes that bb_roce_qp_rts() reads: */
 	uint32_t sq_psn;
-	uint32_t max_rd_atomic; /* maximum number of outstanding READs and atomics of this side */
+	uint32_t max_rd_atomic; /* maximum number of outstanding READs and atomics of this QP */
 	uint32_t ack_timeout; /* code: the timeout is 4.096 us << code, and at most 4 times that; 0
 				 means no timeout */
 	uint32_t retry_cnt, rnr_retry; /* 0 to 7; an rnr_retry of 7 means no limit */

@@ -3,24 +3,25 @@
  */
 /*
  * Selective repeat in the requester. A NAK for a lost PSN does not show what the peer did with the
- * packets after that PSN. The peer may have stored them, as bb_roce_ooo.c does, or dropped them,
- * as the responder of the IBTA specification does. So the requester sends only the lost packet
- * again, continues with new packets, and looks at the next acknowledgement:
+ * packets after that PSN. The peer may have stored them, as bb_roce_ooo.c does, or dropped them, as
+ * the responder of the IBTA specification does. So the requester sends only the lost packet again,
+ * continues with new packets, and looks at the next acknowledgement:
  *
  * - The acknowledgement covers more than the lost packet: the peer stores packets.
  * - It covers only the lost packet: the peer has dropped all packets after it. They must be sent
  *   again too, one round trip later than if the requester had restarted at once.
  *
- * After a few failures the requester restarts at once for a while (HOLD_OFF). It always restarts
- * if the peer does not store packets or if no timer runs.
+ * After a few failures the requester restarts at once for a while (HOLD_OFF). Before the peer was
+ * seen to store packets, a loss that only a timer reports leads to a restart, too. Without a timer
+ * the requester never repeats selectively.
  *
- * A peer stores packets only for a requester that shows selective repeat (bb_roce_ooo.c). To
- * show it, the requester sends the newest packet right after the lost one, until it knows that the
- * peer stores packets. A requester that restarts would send the packet after the lost one instead.
- * A peer that drops the newest packet sends a NAK.
+ * A peer stores packets only for a requester that shows selective repeat (bb_roce_ooo.c). To show
+ * it, the requester sends the newest packet right after the lost one, until it knows that the peer
+ * stores packets. A requester that restarts would send the packet after the lost one instead. A
+ * peer that drops the newest packet sends a NAK.
  *
- * Other losses in the same window are found one after the other, each after one more round trip.
- * If the peer stores packets, each further loss therefore doubles the run, which is the number of
+ * Other losses in the same window are found one after the other, each after one more round trip. If
+ * the peer stores packets, each further loss therefore doubles the run, which is the number of
  * packets that are sent again from the lost one on. A longer run costs little if losses are rare.
  * If they are frequent, it is no slower than a restart.
  *
@@ -31,8 +32,8 @@
  * If the peer stores packets, an ACK may end before a packet that was sent earlier than the
  * repeated one. Such an ACK shows another loss, whose NAK was lost too. To repeat that packet too
  * early costs only one packet, so the adaptive interval may be short (bb_roce_rto.c). READs and
- * atomics are different: the requester does not store responses after a missing one, so it
- * requests all responses again from the missing one on.
+ * atomics are different: the requester does not store responses after a missing one, so it requests
+ * all responses again from the missing one on.
  */
 #include "bb_roce_priv.h"
 

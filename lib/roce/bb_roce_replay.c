@@ -57,7 +57,7 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 		r->todo_pkt = entry(r, r->todo)->first_pkt;
 	}
 	bb_roce_resp_advance(qp, e->packets);
-	/* The response to this request will acknowledge all older requests. */
+	/* The response to this request will acknowledge all older requests, so no ACK is needed. */
 	r->ack_due = false;
 }
 

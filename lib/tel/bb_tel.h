@@ -31,7 +31,7 @@
  */
 #define BB_TEL_PAGE 500u
 
-/* DPDK 23.03 renamed these functions. */
+/* DPDK 23.03 renamed the telemetry functions and the type that the macros below stand for. */
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
 #define BB_TEL_UINT       RTE_TEL_UINT_VAL
 #define bb_tel_dict_uint  rte_tel_data_add_dict_uint

@@ -93,7 +93,7 @@ bb_post_write_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uin
 				 rkey, imm, flags);
 }
 
-/** Posts an RDMA_READ from @p raddr into a scatter list (its MRs need LOCAL_WRITE). */
+/** Posts an RDMA_READ from @p raddr into a scatter list, whose MRs need LOCAL_WRITE. */
 static inline __attribute__((always_inline)) int
 bb_post_read(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 	     uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -304,7 +304,7 @@ bb_post_recv(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_
 	return bb_rq_post(&qp->rq, wr_id, sge, nsge);
 }
 
-/** Passes all sends posted since the last call to the device, with one doorbell. */
+/** Passes to the device, with one doorbell, all sends that were posted since the last call. */
 static inline void
 bb_qp_ring(struct bb_qp *qp)
 {
@@ -323,7 +323,7 @@ bb_qp_ring(struct bb_qp *qp)
  */
 int bb_qp_abort(struct bb_qp *qp);
 
-/** Passes all receives posted since the last call to the device. */
+/** Passes to the device all receives that were posted since the last call. */
 static inline void
 bb_qp_ring_recv(struct bb_qp *qp)
 {

@@ -143,7 +143,7 @@ bb_post_srq_recv(struct bb_srq *srq, uint64_t wr_id, const struct bb_sge *sge, u
 	return bb_srqring_post(&srq->ring, wr_id, sge, nsge);
 }
 
-/** Passes all receives posted since the last call to the device. */
+/** Passes to the device all receives that were posted since the last call. */
 static inline void
 bb_srq_ring(struct bb_srq *srq)
 {

@@ -361,7 +361,7 @@ struct bb_dev_stats {
 /** Implements bb_dev_stats(), which sets the struct's size. Call bb_dev_stats() instead. */
 int bb_dev_stats_v(struct bb_dev *dev, struct bb_dev_stats *stats);
 
-/** Reads the statistics of the device, each the sum over the device's counter sets. */
+/** Reads the statistics of the device. Each value is the sum over the device's counter sets. */
 static inline int
 bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 {

@@ -69,7 +69,7 @@ int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
 /** Restores the state after bb_rq_init() and sets the doorbell record to 0. */
 void bb_rq_reset(struct bb_rq *rq);
 /**
- * Passes the receives to the device for which bb_rq_ring() was called since the reset. From then on
+ * Passes to the device the receives for which bb_rq_ring() was called since the reset. From then on
  * bb_rq_ring() passes receives to the device. Call it when the QP is in INIT or a later state. A
  * second call after the same reset does nothing.
  */
@@ -109,7 +109,7 @@ bb_rq_post(struct bb_rq *rq, uint64_t wr_id, const struct bb_sge *sge, uint32_t 
 	return 0;
 }
 
-/** Passes all receives posted since the last call to the device. */
+/** Passes to the device all receives that were posted since the last call. */
 static inline void
 bb_rq_ring(struct bb_rq *rq)
 {

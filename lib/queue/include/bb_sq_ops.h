@@ -32,8 +32,8 @@ struct bb_wqe_piece;
 struct ibv_qp_ex; /* struct of libibverbs; this file does not access its fields */
 
 /**
- * Builds the argument @p what of these functions. It combines enum bb_wqe_opcode, BB_SQ_RADDR,
- * BB_SQ_INLINE and enum bb_send_flags.
+ * Builds the argument @p what of the functions in struct bb_sq_ops. It combines enum bb_wqe_opcode,
+ * BB_SQ_RADDR, BB_SQ_INLINE and enum bb_send_flags.
  */
 #define BB_SQ_WHAT(opcode_, flags_) ((uint32_t)(opcode_) | (uint32_t)(flags_) << 16)
 #define BB_SQ_RADDR                 (1u << 8) /**< the request has a remote address */

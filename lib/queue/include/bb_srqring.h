@@ -130,7 +130,7 @@ bb_srqring_post(struct bb_srqring *srq, uint64_t wr_id, const struct bb_sge *sge
 	return 0;
 }
 
-/** Passes all receives that were posted since the last call to the device. */
+/** Passes to the device all receives that were posted since the last call. */
 static inline void
 bb_srqring_ring(struct bb_srqring *srq)
 {
