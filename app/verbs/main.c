@@ -60,7 +60,7 @@ help(FILE *out)
 	      "                    address of " ADDRESS_NET ".0.0/16 follows from the name\n"
 	      "  --link LAYER      link layer, eth or ib, default eth: RoCE. ib has LIDs, but no network:\n"
 	      "                    the program reaches only itself, with --device soft0\n"
-	      "  --quiet           do not print the line that says what the program sees\n"
+	      "  --quiet           do not print the line with the device and the GID of the program\n"
 	      "  --help            print this text\n"
 	      "  --version         print the version\n"
 	      "\n"
