@@ -116,7 +116,7 @@ struct soft_ctx {
 	uint32_t channels;
 	LIST_ENTRY(soft_ctx) link;
 
-	/* Protected by soft_ctl.event_lock. */
+	/* Fields that soft_ctl.event_lock protects. */
 	void (*sink)(void *arg, const struct mlx5_cmd_event *event); /* NULL: events are queued */
 	void *sink_arg;
 	struct mlx5_cmd_event events[SOFT_EVENT_QUEUE];
@@ -535,7 +535,7 @@ int soft_queue_mem_open(struct soft_cmd *cmd, struct soft_queue_mem *m, uint64_t
 			uint64_t align);
 void soft_queue_mem_drop(struct soft_queue_mem *m);
 
-/* The functions of struct mlx5_cmd_if. */
+/* Functions of struct mlx5_cmd_if. */
 int soft_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen);
 int soft_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen,
 		    struct mlx5_obj **obj);

@@ -274,7 +274,7 @@ struct soft_engine {
 
 	/* Fields of the control path and of the thread that runs the engine. */
 	struct soft_reader reader;
-	bool started, stop, ended, asleep; /* asleep: soft_sleep.c; __atomic */
+	bool started, stop, ended, asleep; /* asleep: the thread sleeps; __atomic */
 	pthread_t thread;
 	int wake_fd;                /* eventfd that wakes the thread, -1 if none */
 	uint64_t wakes[SOFT_WAKES]; /* sleeps, by cause of their end (soft_wake); __atomic */

@@ -41,8 +41,8 @@ struct soft_host {
 
 /* Objects of other contexts with the same host that a context may use, beside its own objects. */
 enum soft_role {
-	SOFT_ROLE_USER,   /* objects of contexts with SOFT_ROLE_SHARED */
-	SOFT_ROLE_KERNEL, /* objects of every context (uid 0) */
+	SOFT_ROLE_USER,   /* may use objects of contexts with SOFT_ROLE_SHARED */
+	SOFT_ROLE_KERNEL, /* may use objects of every context (uid 0) */
 	/*
 	 * A context with this role (uid 0xffff) may use no objects of other contexts. But every
 	 * context with the same host may use its objects.

@@ -30,7 +30,7 @@ struct soft_dev *soft_dev_peek(uint32_t index);
 
 struct soft_mcgs {
 	uint32_t groups;
-	struct soft_mcg *bucket[SOFT_MCG_BUCKETS]; /* __atomic */
+	struct soft_mcg *bucket[SOFT_MCG_BUCKETS]; /* heads of the hash chains; __atomic */
 };
 
 /* Returns true if the device has multicast groups. A device with option shm has none. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SOFT_PORT_NAME   64 /* RTE_ETH_NAME_MAX_LEN */
+#define SOFT_PORT_NAME   64 /* as RTE_ETH_NAME_MAX_LEN */
 #define SOFT_PORT_FABRIC 32 /* bytes of a name, including the final zero */
 #define SOFT_PORT_IPS    8
 #define SOFT_PORT_NEIGHS 16

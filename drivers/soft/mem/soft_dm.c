@@ -179,7 +179,7 @@ soft_dm_free(struct mlx5_ctx *ctx_, struct mlx5_dm *dm)
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
-	/* Same check as uverbs_free_dm(). */
+	/* The kernel's uverbs_free_dm() makes this check, too. */
 	if (d->mrs != 0) {
 		pthread_mutex_unlock(&dev->lock);
 		SOFT_LOG(ERR,

@@ -401,8 +401,8 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 	if (ret != 0)
 		return ret;
 	/*
-	 * Same check as ib_uverbs_rereg_mr(). For a dma-buf, ibv_rereg_mr() of libibverbs makes the
-	 * same check.
+	 * The kernel's ib_uverbs_rereg_mr() makes this check, too. For a dma-buf, ibv_rereg_mr() of
+	 * libibverbs makes it.
 	 */
 	if (m->attr.kind != MLX5_MR_MEM) {
 		SOFT_LOG(ERR,
@@ -421,7 +421,7 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 	ret = rights_check(dev, to->access);
 	if (ret != 0)
 		return ret;
-	/* Same check as ib_umem_check_rereg(). */
+	/* The kernel's ib_umem_check_rereg() makes this check, too. */
 	if (soft_kernel_writable(to->access) && !m->writable) {
 		SOFT_LOG(ERR,
 			 "%s: cannot make MR 0x%x writable: it was registered without write "

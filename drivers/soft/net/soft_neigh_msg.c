@@ -37,7 +37,8 @@ static bool
 arp_send(struct soft_port_stack *s, const uint8_t eth_dst[6], uint8_t op, const uint8_t src_ip[4],
 	 const uint8_t dst_mac[6], const uint8_t dst_ip[4])
 {
-	static const uint8_t head[7] = {0, 1, 8, 0, 6, 4, 0}; /* Ethernet, IPv4 */
+	/* hardware type Ethernet, protocol IPv4 */
+	static const uint8_t head[7] = {0, 1, 8, 0, 6, 4, 0};
 	uint8_t *p = s->room(s->arg, soft_port_eth_len(s) + ARP_LEN);
 
 	if (p == NULL)
@@ -175,7 +176,7 @@ nd_solicited(struct soft_port_stack *s, const uint8_t *nd, const struct soft_por
 	const uint8_t *target = nd + 8, *mac;
 	uint8_t group[16];
 
-	/* Checks of RFC 4861, 7.1.1. */
+	/* Validates the solicitation by RFC 4861, 7.1.1. */
 	if (!nd_options(nd + ND_LEN, rx->l4_len - ND_LEN, ND_OPT_SOURCE, &mac))
 		return SOFT_DROP_ND;
 	solicited_node(target, group);

@@ -161,7 +161,7 @@ soft_port_put_ip(uint8_t *p, const struct bb_roce_net *net, uint8_t proto, uint3
 	/* The identification is 0, because the packet is never fragmented (RFC 6864, 4.1). */
 	p[4] = 0;
 	p[5] = 0;
-	p[6] = 0x40; /* DF */
+	p[6] = 0x40; /* flag DF: do not fragment */
 	p[7] = 0;
 	p[8] = net->hop_limit;
 	p[9] = proto;

@@ -14,7 +14,7 @@
 #define OP_GENERAL_END   0xd00
 #define MKC_END          0x50 /* end of the key's context: create_mkey_in.reserved_at_280 */
 
-/* Commands of devx_is_general_cmd(). */
+/* Commands that the kernel's devx_is_general_cmd() accepts. */
 static const uint16_t general_ops[] = {
 	0x100, /* QUERY_HCA_CAP */
 	0x101, /* QUERY_ADAPTER */
@@ -49,7 +49,7 @@ static const uint16_t create_ops[] = {
 	BB_PRM_OP_ATTACH_TO_MCG,
 };
 
-/* Commands of devx_is_obj_modify_cmd(). */
+/* Commands that the kernel's devx_is_obj_modify_cmd() accepts. */
 static const uint16_t modify_ops[] = {
 	BB_PRM_OP_MODIFY_CQ,
 	BB_PRM_OP_RST2INIT_QP,
@@ -63,7 +63,7 @@ static const uint16_t modify_ops[] = {
 	BB_PRM_OP_MODIFY_RMP,
 };
 
-/* Commands of devx_is_obj_query_cmd(). */
+/* Commands that the kernel's devx_is_obj_query_cmd() accepts. */
 static const uint16_t query_ops[] = {
 	0x201, /* QUERY_MKEY */
 	0x402, /* QUERY_CQ */
@@ -160,7 +160,8 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 		  size_t outlen)
 {
 	static const char *const names[] = {"general_cmd", "obj_create", "obj_modify", "obj_query"};
-	uint8_t head[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}; /* Holds all that named_obj() reads. */
+	/* Long enough for the fields that named_obj() reads. */
+	uint8_t head[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0};
 	uint64_t named;
 	uint16_t op;
 
@@ -191,7 +192,7 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 			 names[method], op);
 		return -EINVAL;
 	}
-	/* Same check as devx_is_valid_obj_id(). */
+	/* The kernel's devx_is_valid_obj_id() makes this check, too. */
 	memcpy(head, in, RTE_MIN(inlen, sizeof(head)));
 	named = named_obj(head);
 	if ((method == SOFT_KERNEL_MODIFY || method == SOFT_KERNEL_QUERY) &&
@@ -218,7 +219,7 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 void
 soft_kernel_fill(void *in, size_t inlen)
 {
-	/* Sets the same bits as devx_set_umem_valid(). */
+	/* Sets the same bits as the kernel's devx_set_umem_valid(). */
 	switch (bb_prm_get(in, BB_PRM_CMD_OPCODE)) {
 	case BB_PRM_OP_CREATE_CQ:
 		if (inlen < BB_PRM_SZ_CREATE_CQ_IN)
@@ -257,7 +258,7 @@ soft_kernel_obj_id(const void *in, const void *out)
 	uint16_t op = (uint16_t)bb_prm_get(in, BB_PRM_CMD_OPCODE);
 	uint32_t num = 0;
 
-	/* Same result as devx_get_created_obj_id(). */
+	/* Returns the same identity as the kernel's devx_get_created_obj_id(). */
 	switch (op) {
 	case BB_PRM_OP_CREATE_MKEY:
 		num = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX);
@@ -297,7 +298,7 @@ soft_kernel_destroy_cmd(const void *create, uint64_t obj_id, void *in)
 {
 	uint32_t num = (uint32_t)obj_id;
 
-	/* Same command as devx_obj_build_destroy_cmd() builds. */
+	/* Builds the same command as the kernel's devx_obj_build_destroy_cmd(). */
 	memset(in, 0, SOFT_KERNEL_MAX_DESTROY);
 	switch (obj_id >> 32) {
 	case BB_PRM_OP_CREATE_MKEY:
@@ -343,7 +344,10 @@ soft_kernel_destroy_cmd(const void *create, uint64_t obj_id, void *in)
 int
 soft_kernel_status_errno(uint8_t status)
 {
-	/* Same errnos as cmd_status_to_err() in drivers/net/ethernet/mellanox/mlx5/core/cmd.c. */
+	/*
+	 * Returns the same errnos as cmd_status_to_err() in
+	 * drivers/net/ethernet/mellanox/mlx5/core/cmd.c.
+	 */
 	switch (status) {
 	case BB_PRM_STAT_OK:
 		return 0;

@@ -16,7 +16,7 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* Same rule as ib_check_mr_access(). */
+/* Applies the rule of the kernel's ib_check_mr_access(). */
 static int
 writes_need_local_write(uint32_t access)
 {
@@ -33,7 +33,7 @@ writes_need_local_write(uint32_t access)
 int
 soft_kernel_umem_access(uint32_t access)
 {
-	/* Flags that devx_umem_get() accepts. */
+	/* Flags that the kernel's devx_umem_get() accepts. */
 	const uint32_t known =
 		MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_READ;
 
@@ -82,7 +82,7 @@ soft_kernel_writable(uint32_t access)
 int
 soft_kernel_mr_iova(uint64_t addr, uint64_t iova)
 {
-	/* Same check as ib_uverbs_reg_mr(). */
+	/* The kernel's ib_uverbs_reg_mr() makes this check, too. */
 	if (((addr ^ iova) & 4095) == 0)
 		return 0;
 	SOFT_LOG(ERR,
@@ -97,7 +97,7 @@ soft_kernel_mr_rereg(uint32_t flags, const void *addr, uint64_t len)
 {
 	const uint32_t known = MLX5_REREG_TRANSLATION | MLX5_REREG_PD | MLX5_REREG_ACCESS;
 
-	/* Same check as ib_uverbs_rereg_mr(). */
+	/* The kernel's ib_uverbs_rereg_mr() makes this check, too. */
 	if (flags == 0 || (flags & ~known) != 0 ||
 	    ((flags & MLX5_REREG_TRANSLATION) != 0 && (addr == NULL || len == 0))) {
 		SOFT_LOG(ERR,
@@ -165,12 +165,15 @@ soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
 {
 	const char *why = NULL;
 
-	/* Same check as handle_alloc_dm_memic(). */
+	/* The kernel's handle_alloc_dm_memic() makes this check, too. */
 	if (max == 0) {
 		SOFT_LOG(ERR, "%s: cannot allocate device memory: the device has none", name);
 		return -EOPNOTSUPP;
 	}
-	/* Same checks as alloc_dm_memic() of libmlx5 and mlx5_cmd_alloc_memic() of the kernel. */
+	/*
+	 * libmlx5's alloc_dm_memic() and the kernel's mlx5_cmd_alloc_memic() make these checks,
+	 * too.
+	 */
 	if (len > max)
 		why = "the length exceeds max_memic_size";
 	else if (len == 0)
@@ -194,8 +197,8 @@ soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len,
 	const char *why = NULL;
 
 	/*
-	 * Same check as UVERBS_METHOD_DM_MR_REG, which accepts an empty range. Firmware accepts it,
-	 * too: pyverbs' test_create_dm_mr() registers one.
+	 * UVERBS_METHOD_DM_MR_REG makes this check, too, and accepts an empty range. Firmware
+	 * accepts an empty range, too: pyverbs' test_create_dm_mr() registers one.
 	 */
 	if ((access & MLX5_ACCESS_ZERO_BASED) == 0)
 		why = "ZERO_BASED must be set";
@@ -215,7 +218,7 @@ soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len,
 int
 soft_kernel_dmabuf_mr(const char *name, uint32_t access, uint64_t offset, uint64_t iova)
 {
-	/* Flags that UVERBS_METHOD_REG_DMABUF_MR accepts. */
+	/* Flags that the kernel's UVERBS_METHOD_REG_DMABUF_MR accepts. */
 	const uint32_t known = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
 			       MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC |
 			       MLX5_ACCESS_RELAXED_ORDERING;
@@ -240,7 +243,7 @@ soft_kernel_dmabuf_mr(const char *name, uint32_t access, uint64_t offset, uint64
 int
 soft_kernel_dm_copy(const char *name, uint64_t len, uint64_t off, uint64_t copy)
 {
-	/* Same check as mlx5_access_dm() of libmlx5. */
+	/* libmlx5's mlx5_access_dm() makes this check, too. */
 	if (copy > len || off > len - copy) {
 		SOFT_LOG(ERR,
 			 "%s: cannot copy %" PRIu64 " bytes at offset %" PRIu64

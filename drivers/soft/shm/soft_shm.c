@@ -27,7 +27,7 @@ soft_shm_mac(const uint8_t gid[16], uint8_t mac[6])
 		       6);
 		return;
 	}
-	/* FNV-1a */
+	/* FNV-1a hash of the GID */
 	for (i = 0; i < 16; i++)
 		hash = (hash ^ gid[i]) * 16777619u;
 	mac[0] = 0x02;
@@ -296,7 +296,7 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 	struct epoll_event ev[EVENTS];
 	int i, n;
 
-	/* Another engine is running this function at the moment. */
+	/* If the lock is taken, another engine runs this function at the moment. */
 	if (pthread_mutex_trylock(&shm->lock) != 0)
 		return;
 	__atomic_store_n(&shm->chores_at, now + soft_time_cycles(SOFT_SHM_CHORES_NS),

@@ -88,7 +88,7 @@ struct soft_shm_tx {
 	uint8_t dst[16];
 	uint32_t slot;  /* Slot of dst, or SOFT_SHM_ALL. */
 	uint8_t mac[6]; /* MAC that belongs to dst. */
-	/* Protected by the connection's lock. */
+	/* Fields that the connection's lock protects. */
 	struct soft_ring_tx ring;
 	uint32_t woken; /* Value of soft_shm_dir.asleep for which WAKE was sent. */
 	/* Protected by soft_shm.lock. While the connection is up, its lock also protects "sock". */
@@ -138,7 +138,7 @@ struct soft_shm_rx {
 	uint8_t dst[16]; /* Address of this device to which the peer connected. */
 	uint32_t n_gids;
 	uint8_t gids[SOFT_SHM_GIDS][16];
-	/* Protected by soft_shm.lock. */
+	/* Fields that soft_shm.lock protects. */
 	int sock;
 	/* Timeout of the handshake, or of the last packets of a peer that has closed; TSC. */
 	uint64_t give_up;
@@ -407,7 +407,7 @@ const char *soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx,
  */
 bool soft_shm_key_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
 		       struct soft_shm_cached_key *n);
-/* Removes all windows onto a peer's memory. */
+/* Removes all mappings of a peer's memory. */
 void soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx);
 /*
  * Unmaps windows (mappings of peers' memory) that a larger mapping has replaced and that no engine

@@ -85,7 +85,7 @@ link_take(struct soft_engine *e, struct soft_netif *nif)
 		__atomic_fetch_or(&nif->requests, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
 	if (!soft_netif_trylock(nif))
 		return false;
-	/* soft_netif_trylock() of other threads reads lock_retainer */
+	/* Release: other threads read lock_retainer in soft_netif_trylock(). */
 	__atomic_store_n(&nif->lock_retainer, e, __ATOMIC_RELEASE);
 	return true;
 }
