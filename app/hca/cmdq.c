@@ -94,7 +94,7 @@ read_block(struct hca *h, uint64_t addr, uint8_t token, uint32_t number, int no_
 	return bb_prm_get(block, BB_PRM_BOX_BLOCK_NUMBER) == number ? DELIVERED : BAD_BLOCK_NUMBER;
 }
 
-/* Copies the data of the input's mailbox blocks, after the inline part of the input. */
+/* Copies the part of a command's input that follows the inline part, from its mailbox blocks. */
 static int
 read_input(struct hca *h, const uint8_t *e, uint32_t len)
 {
@@ -218,8 +218,8 @@ execute(struct hca *h, uint32_t index)
 		HCA_LOG(ERR, "command queue: entry %u: delivery status 0x%x", index, st);
 	}
 	/*
-	 * The command may have reset the device, which removes the queue, or the memory of the
-	 * queue may be unmapped now.
+	 * Look the entry up again: the command may have reset the device, which removes the queue,
+	 * or the memory of the queue may be unmapped now.
 	 */
 	at = h->cmdq.addr == 0 ? NULL : guest_at(&h->guest, addr, sizeof(e), true);
 	if (at == NULL)

@@ -153,7 +153,7 @@ type_caps(struct hca *h, unsigned int type, bool current, uint8_t *out)
 {
 	bool offloads = type == BB_PRM_CAP_ETHERNET_OFFLOADS, known;
 
-	/* drivers/front does not know the offloads, which are of the netdev only. */
+	/* drivers/front does not report the offloads, because only the netdev has them. */
 	known = offloads || front_caps(h->front, (uint16_t)type, current, out) == 0;
 	if (type == BB_PRM_CAP_GENERAL)
 		memcpy(out, h->fw.caps[current], HCA_CAP_BYTES);

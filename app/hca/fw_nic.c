@@ -125,8 +125,9 @@ fw_set_roce_address(struct fw_cmd *c)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "RoCE version %u (0: v1, 2: v2)",
 				 version);
 	/*
-	 * There is no RoCE in VLANs. Linux sets an address for each netdev of a VLAN, and would
-	 * warn of a refusal. So the entry stays empty, and the device refuses QPs that name it.
+	 * RoCE in VLANs is not supported. Linux sets an address for each netdev of a VLAN, and
+	 * would warn of a refusal. So the entry stays empty, and the device refuses QPs that name
+	 * it.
 	 */
 	if (bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_VALID)) {
 		HCA_LOG(INFO, "RoCE address %d is in VLAN %u: the entry stays empty", index,

@@ -394,7 +394,7 @@ is_guest_memory(const uint8_t *at)
 	return false;
 }
 
-/* Calls only mmap(), which is a bare system call, so that it may run in a handler. */
+/* Runs in the SIGBUS handler, so it calls only mmap(), which is a bare system call. */
 static void
 on_sigbus(int sig, siginfo_t *info, void *context)
 {

@@ -89,7 +89,8 @@ struct hca_cmdq {
 	uint64_t addr;    /* guest address of the queue, 0 until the driver has written it */
 	uint32_t high;    /* upper half of addr, as the driver has written it; takes effect when the
 			     driver writes the lower half */
-	uint32_t waiting; /* doorbells that came while the function was not a bus master */
+	uint32_t waiting; /* bit mask of the entries whose doorbells came while the function was
+			     not a bus master */
 	struct hca_box in, out;
 	uint64_t *blocks; /* guest addresses of the output's blocks */
 	uint32_t max_blocks;
@@ -123,7 +124,8 @@ struct hca_stats {
 	uint64_t doorbells;      /* doorbells of queues, without those of event queues */
 	uint64_t events;         /* entries written to event queues */
 	uint64_t interrupts;     /* MSI-X vectors raised */
-	uint64_t resets;         /* resets of the function, also by a client that leaves */
+	uint64_t resets;         /* resets of the function, including those when a client
+				    disconnects */
 	uint64_t fatal_errors;
 };
 

@@ -19,7 +19,8 @@
 static char **
 with_separator(int *argc, char **argv)
 {
-	static char separator[] = "--", **out; /* used until the program ends */
+	static char separator[] = "--", **out; /* static, because EAL uses its arguments until
+						  the program ends */
 	int i;
 
 	for (i = 1; i < *argc; i++)

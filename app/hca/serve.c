@@ -137,7 +137,9 @@ poll_all(struct hca *h, const struct function *f, unsigned int n)
 	return least;
 }
 
-/* Sleeps until a socket is readable or @ms are over. Returns false if that fails, after printing.
+/*
+ * Sleeps until a socket is readable, at most @ms milliseconds. Returns false after printing an
+ * error.
  */
 static bool
 sleep_on(struct pollfd *p, unsigned int n, int ms, const sigset_t *open_mask)
@@ -179,8 +181,8 @@ hca_serve(struct hca *h, const struct function *f, unsigned int n)
 		for (i = 0; i < n; i++) {
 			hca_log_function(n > 1 ? f[i].name : NULL);
 			/*
-			 * Messages first: if the client has left, a client that waits at the socket
-			 * can then be accepted.
+			 * Handle messages before new clients: if the client has left, the next
+			 * client can then be accepted.
 			 */
 			if (p[2 * i + 1].fd >= 0 && p[2 * i + 1].revents != 0)
 				receive(&h[i]);

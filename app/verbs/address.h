@@ -19,7 +19,7 @@
  */
 #define ADDRESS_NET   "10.88"
 #define ADDRESS_BITS  16
-#define ADDRESS_HOSTS 65534u /* hosts of the network */
+#define ADDRESS_HOSTS 65534u /* number of host addresses in ADDRESS_NET */
 
 /*
  * Opens the device @spec, NAME[,OPTIONS], with the options @more. If @choose is true, this function

@@ -187,7 +187,7 @@ device_of(const struct options *o, char *spec, size_t size, bool *choose)
 	return false;
 }
 
-/* ---- The program */
+/* ---- The program to start */
 
 /* Returns the file that execvp() would run, NULL if there is none. */
 static const char *
@@ -230,7 +230,7 @@ may_start(const char *name)
 	return false;
 }
 
-/* Finds the library: beside this program in a build folder, else installed. */
+/* Finds the library to preload: in a build folder beside this program, otherwise installed. */
 static bool
 find_library(char *path, size_t size)
 {

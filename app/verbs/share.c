@@ -163,7 +163,8 @@ share_memory(const uint8_t *addr, uint64_t len, struct soft_memory *m)
 	const uintptr_t from = (uintptr_t)addr & ~(PAGE - 1);
 	const uintptr_t end = ((uintptr_t)addr + len + PAGE - 1) & ~(PAGE - 1);
 	const enum share_guard guard = share_guard();
-	const bool stack = share_on_stack(from, end); /* before the lock, as it allocates memory */
+	const bool stack = share_on_stack(from, end); /* called before the lock is taken, because
+							 it allocates memory */
 	struct share_found found;
 	bool shared = false;
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Files that libibverbs, perftest, UCX and others read in /sys: Documentation/ABI of Linux. */
+/*
+ * Makes the files that libibverbs, perftest, UCX and others read in /sys (see Documentation/ABI of
+ * Linux).
+ */
 #define _GNU_SOURCE /* nftw() */
 #include <dirent.h>
 #include <errno.h>

@@ -193,7 +193,7 @@ front_reset(struct front *f)
 	forget_addresses(f);
 	if (!f->dead)
 		return;
-	/* A device that failed works again after its last context was closed. */
+	/* A failed device works again once all its contexts are closed and opened again. */
 	close_contexts(f);
 	ret = open_contexts(f);
 	if (ret == 0 && f->eth != NULL)

@@ -79,9 +79,9 @@ void front_close(struct front *f);
 /*
  * Adds what the netdev of a guest needs to the device's port: SQs, RQs and flow tables, which send
  * and receive Ethernet frames. The frames of a device with the option port= pass through that port,
- * and the guest sets the port's addresses. All other ports with frames of this process are on one
- * link. Call it once, after front_open() of a device with an Ethernet port. Returns 0, -ENOMEM, or
- * -EINVAL: the device's options set addresses (logged).
+ * and the guest sets the port's addresses. All other ports of this process for which
+ * front_ethernet() was called share one link. Call it once, after front_open() of a device with an
+ * Ethernet port. Returns 0, -ENOMEM, or -EINVAL: the device's options set addresses (logged).
  */
 int front_ethernet(struct front *f);
 /*
@@ -104,8 +104,8 @@ void front_stop(struct front *f, bool stop);
 #define FRONT_LOG_MAX_ETH_QUEUES 10u /* of each kind: SQ, RQ, TIS, TIR, RQT */
 #define FRONT_LOG_MAX_TABLES     8u
 /*
- * Destroys all objects and users, as a function-level reset and TEARDOWN_HCA do. Opens a device
- * that failed again. If that fails (logged), each command gets an error.
+ * Destroys all objects and users, as a function-level reset and TEARDOWN_HCA do. Reopens a device
+ * that has failed. If it cannot be reopened (logged), each command gets an error.
  */
 void front_reset(struct front *f);
 

@@ -39,7 +39,7 @@ front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, ui
 	if (off >= BELLS)
 		off &= ~(uint32_t)SECOND_HALF;
 	/*
-	 * The device detects the store by its first 8 bytes. So these are stored last, by one
+	 * The device detects a doorbell by its first 8 bytes, so write these bytes last, with one
 	 * store.
 	 */
 	reg = o->uar->base_addr + off;

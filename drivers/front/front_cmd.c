@@ -86,7 +86,7 @@ destroy_uctx(struct front_cmd *cmd)
 		front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
 }
 
-/* ---- PDs, UARs and objects that are only a number, which no command to the device creates */
+/* ---- Objects without a mailbox: PDs, UARs, and objects that are only a number */
 
 static void
 alloc(struct front_cmd *cmd, enum front_kind kind)
@@ -130,7 +130,7 @@ alloc(struct front_cmd *cmd, enum front_kind kind)
 	bb_prm_set(cmd->out, NUMBER, id);
 }
 
-/* ---- Objects that mailboxes make */
+/* ---- Objects that the device creates from a mailbox */
 
 static struct front_key
 key_of(const struct front_cmd *cmd)

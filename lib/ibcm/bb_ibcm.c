@@ -111,8 +111,8 @@ is_any(const uint8_t addr[16])
 }
 
 /*
- * Returns the precedence of a service. More bits in the mask count first; with equal bits, a
- * service with an address is before one without.
+ * Returns the precedence of a service. A mask with more bits takes precedence. If the masks have
+ * equally many bits, a service with an address takes precedence.
  */
 static int
 rank(const struct bb_ibcm_service *s)

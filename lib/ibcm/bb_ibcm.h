@@ -8,13 +8,11 @@
  * through struct bb_ibcm_ops. It has no clock, lock or QP of its own, and allocates memory in
  * bb_ibcm_create() only.
  *
- * A connection is named by its communication ID. An ID is used again only after millions of others
- * of its slot. So a call with the ID of an old connection fails with -ENOENT.
+ * A connection is named by its communication ID. An ID is used again only after its slot has had
+ * millions of other IDs. So a call with the ID of an old connection fails with -ENOENT.
  *
- *	active side                           passive side
- *	bb_ibcm_connect()        REQ ->       event REQ
- *	event REP               <- REP        bb_ibcm_accept()
- *	bb_ibcm_ready()          RTU ->       event ESTABLISHED
+ * * active side passive side * bb_ibcm_connect() REQ -> event REQ * event REP <- REP
+ * bb_ibcm_accept() * bb_ibcm_ready() RTU -> event ESTABLISHED
  *
  * Every connection ends with one of the events REJECTED, FAILED and DISCONNECTED, or by
  * bb_ibcm_release(). Until bb_ibcm_release() the ID belongs to the caller. After a disconnection
@@ -64,7 +62,8 @@ enum bb_ibcm_event_type {
 	 */
 	BB_IBCM_EV_DISCONNECTED,
 	BB_IBCM_EV_SIDR_REQ, /* a peer resolves a service ID: call bb_ibcm_sidr_reply() */
-	BB_IBCM_EV_SIDR_REP, /* the peer's answer, which may be a refusal; the ID ends */
+	BB_IBCM_EV_SIDR_REP, /* the peer's SIDR_REP, which may be a refusal; the ID is now
+				invalid */
 };
 
 struct bb_ibcm_event {
@@ -104,8 +103,9 @@ struct bb_ibcm_attr {
 			       in TIMEWAIT */
 	uint32_t max_services;
 	/*
-	 * Maximum number of connections and SIDR requests of peers that are not established, in all
-	 * and from one GID. The engine drops further requests. The peer repeats them.
+	 * Maximum number of requests of peers, REQ and SIDR_REQ, that are not established or
+	 * answered yet: of all peers, and of one GID. The engine drops further requests, which the
+	 * peers repeat.
 	 */
 	uint32_t max_pending, max_pending_per_gid;
 	/*
@@ -116,11 +116,12 @@ struct bb_ibcm_attr {
 	uint64_t ca_guid; /* GUID of the device that messages contain */
 	/*
 	 * Highest 8 bits of all communication IDs, for a process that shares its GIDs with other
-	 * processes; 0: they may have any value. An ID is then used again after thousands of others
-	 * of its slot.
+	 * processes; 0: they may have any value. With a prefix, an ID is used again after its slot
+	 * has had thousands of other IDs.
 	 */
 	uint8_t id_prefix;
-	uint64_t seed; /* secret and random: the values of IDs and the order of the tables */
+	uint64_t seed; /* secret random number, on which the values of IDs and the hashes of the
+			  tables depend */
 	/*
 	 * Timeout code that an MRA of the engine contains. The engine sends this MRA if a peer
 	 * repeats a message that the caller has not answered yet.
@@ -232,15 +233,15 @@ int bb_ibcm_abandon(struct bb_ibcm *cm, uint32_t id, uint64_t now);
 
 /*
  * Sends a SIDR_REQ and sets *id. While no answer arrives, the engine repeats the SIDR_REQ up to
- * @retries times, each time after the timeout code @timeout. The event SIDR_REP or FAILED ends the
- * ID.
+ * @retries times, each time after the timeout code @timeout. The ID is invalid after the event
+ * SIDR_REP or FAILED.
  */
 int bb_ibcm_sidr(struct bb_ibcm *cm, const struct bb_ibcm_net *net, uint64_t service_id,
 		 uint8_t timeout, uint8_t retries, const void *priv, uint32_t priv_len,
 		 uint64_t cookie, uint64_t now, uint32_t *id);
 /*
- * Answers a SIDR_REQ, which ends the ID. If the answer is lost the peer repeats its request, which
- * then has a new ID.
+ * Answers a SIDR_REQ. The ID is then invalid. If the answer is lost, the peer repeats its request,
+ * which then gets a new ID.
  */
 int bb_ibcm_sidr_reply(struct bb_ibcm *cm, uint32_t id, enum bb_ibcm_sidr_status status,
 		       uint32_t qpn, uint32_t qkey, const void *priv, uint32_t priv_len);

@@ -231,7 +231,7 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 	case BB_IBCM_SIDR_SENT:
 		bb_ibcm_slot_free(cm, c);
 		break;
-	default: /* DREQ_SENT ends by itself */
+	default: /* a connection in DREQ_SENT ends by itself */
 		break;
 	}
 	return 0;

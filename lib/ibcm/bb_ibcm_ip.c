@@ -64,7 +64,9 @@ bb_ibcm_net_parse(struct bb_ibcm_net *net, const uint8_t head[BB_IBCM_GRH])
 		memcpy(net->dst, head + V6_DST, 16);
 		return true;
 	}
-	/* A header with options would not fit. */
+	/*
+	 * Accept only an IPv4 header without options: one with options does not fit into 20 bytes.
+	 */
 	if (head[V4] != 0x45)
 		return false;
 	memset(net, 0, sizeof(*net));

@@ -29,7 +29,8 @@ static const uint8_t head[4] = {1, 7, 2, 3};
 /* A field: its position, and the member of struct bb_ibcm_msg. */
 struct field {
 	uint8_t byte, bit;
-	uint16_t width; /* bits; up to 32 a uint32_t, 64 a uint64_t, more an array of bytes */
+	uint16_t width; /* width in bits; the member is a uint32_t up to 32 bits, a uint64_t for
+			   64 bits, otherwise an array */
 	uint16_t member;
 };
 

@@ -159,13 +159,13 @@ node_readable(void *ctx, void *file_arg, bool readable)
 		raise_fd(file->fd);
 		uverbs_wait_wake(&file->wait);
 	} else if (read(file->fd, &n, sizeof(n)) < 0) {
-		return; /* not possible: the descriptor is readable */
+		return; /* cannot happen: the descriptor is readable */
 	}
 }
 
 /*
- * Copies between @own and memory of the program. The kernel copies, so that an address that is not
- * mapped is an error of the command.
+ * Copies between @own and memory of the program. The kernel copies, so that an unmapped address
+ * makes the command fail and raises no SIGSEGV.
  */
 static int
 copy(void *own, uint64_t addr, size_t len, bool write)
@@ -194,7 +194,7 @@ static int
 node_copy_out(void *ctx, uint64_t to, const void *from, size_t len)
 {
 	(void)ctx;
-	/* The copy only reads @from. */
+	/* The cast removes const, but the copy only reads @from. */
 	return copy((void *)(uintptr_t)from, to, len, true);
 }
 
@@ -210,7 +210,7 @@ node_file(void *ctx, uint32_t fd, struct ucma_file **f)
 	return *f != NULL ? 0 : -ENOENT;
 }
 
-/* ---- The thread */
+/* ---- The thread that receives MADs and handles timeouts */
 
 /* Handles at most MAX_MADS received MADs. Returns true if there may be more. */
 static bool
@@ -230,7 +230,7 @@ receive(uint64_t now)
 	return true;
 }
 
-/* Returns the milliseconds until a time, rounded up; -1 if it never comes. */
+/* Returns the milliseconds until the time @at, rounded up; -1 if @at is BB_IBCM_NEVER. */
 static int
 until(uint64_t at, uint64_t now)
 {
@@ -420,7 +420,9 @@ command(struct cm_file *file, const void *buf, size_t len)
 {
 	int ret = ucma_write(file->f, buf, len, now_ns());
 
-	/* A new timeout may be earlier than the end of the thread's sleep. */
+	/*
+	 * Wake the thread if the command has added a timeout that ends before the thread's sleep.
+	 */
 	if (ucma_deadline(node) < sleeps_until)
 		raise_fd(wake);
 	return -ret;
@@ -461,8 +463,8 @@ cm_write(struct cm_file *file, const void *buf, size_t len)
 		named.kind = FD_NONE;
 		unlock_node(state);
 		/*
-		 * Releasing the last reference to a file takes the lock, so it is released here
-		 * without the lock.
+		 * Call fds_put() without the lock, because it takes the lock if this is the last
+		 * reference.
 		 */
 		fds_put(&ref);
 		/*

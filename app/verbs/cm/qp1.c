@@ -57,7 +57,9 @@ struct qp1 {
 	uint32_t ci, events; /* CQEs consumed; completion events received */
 	uint32_t posted;     /* number of receives posted */
 	uint32_t sent, completed;
-	/* Received MADs that were not returned yet: their slots and lengths, in order. */
+	/*
+	 * Received MADs that qp1_receive() has not returned yet, in order: entries of the ring got.
+	 */
 	uint32_t first, n;
 	struct {
 		uint32_t slot, len, qpn;
@@ -265,7 +267,7 @@ report_error(struct qp1 *q, const struct bb_cqe *cqe)
 	q->failed = true;
 }
 
-/* Consumes all CQEs. Received MADs wait in the list. */
+/* Consumes all CQEs. Appends received MADs to the ring q->got. */
 static void
 reap(struct qp1 *q)
 {

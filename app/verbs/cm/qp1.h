@@ -17,7 +17,7 @@ struct qp1;
 
 /* Creates QP1 on a context, which must outlive it. Returns 0 or a negative errno. */
 int qp1_open(struct mlx5_ctx *ctx, struct qp1 **q);
-/* Destroys QP1, after its last MADs have left as far as they can at once. */
+/* Runs the device a few times, so that posted MADs can still leave, and then destroys QP1. */
 void qp1_close(struct qp1 *q);
 
 /*

@@ -38,17 +38,17 @@
 #define ETH_TURN_NS 1000000u
 
 #define ETH_WQEBB   64u
-#define ETH_MAX_WQE 1024u /* bytes of a send WQE, in whole blocks */
-/* Bytes of the longest frame: MTU 9978, Ethernet header, two VLAN tags, and room. */
+#define ETH_MAX_WQE 1024u /* maximum bytes of a send WQE, a multiple of the block size */
+/* Maximum bytes of a frame: MTU 9978, Ethernet header, two VLAN tags, and 18 spare bytes. */
 #define ETH_MAX_FRAME 10018u
-#define ETH_LOG_LSO   16u /* log2 of the longest message of a WQE, bytes */
+#define ETH_LOG_LSO   16u /* log2 of the maximum bytes of a WQE's message */
 #define ETH_MAX_SEND  ((1u << ETH_LOG_LSO) + 256u)
 
 #define ETH_LOG_MAX_WQ     15u /* log2 of the blocks of an SQ, or WQEs of an RQ */
 #define ETH_LOG_MAX_STRIDE 11u /* log2 of the bytes of a receive WQE */
 #define ETH_LOG_MAX_RQT    8u  /* log2 of the entries of an RQT */
 #define ETH_LOG_MAX_TABLE  20u /* log2 of the indices of a flow table */
-/* Linux 6.12 makes a table at level 66 without a look at the capability. */
+/* Linux 6.12 creates a table at level 66 without checking the reported maximum level. */
 #define ETH_MAX_LEVEL   127u
 #define ETH_MAX_PAGES   (1u << 18) /* pages of the rings of all queues */
 #define ETH_MAX_ENTRIES 4096u      /* entries of all flow tables */
@@ -115,8 +115,8 @@ struct front_eth {
 	uint32_t root;              /* number of the first flow table, 0 if none */
 	uint32_t n_entries, n_groups;
 	uint32_t n_pages;     /* number of pages of the rings of all queues */
-	uint32_t next_queue;  /* counts the numbers given to SQs and RQs */
-	uint32_t next_number; /* counts the numbers given to other objects */
+	uint32_t next_queue;  /* counter from which SQs and RQs get their numbers */
+	uint32_t next_number; /* counter from which other objects get their numbers */
 	/*
 	 * SQs whose WQEs wait for a turn, in the order of their turns. A turn lasts from one
 	 * eth_poll() to the next.
@@ -210,8 +210,8 @@ void eth_link_send(struct front_eth *from, const uint8_t *frame, uint32_t len);
  */
 int eth_port_open(struct front_eth *e);
 /*
- * Receives frames for at most ETH_TURN_NS. Returns true if there were any. Frames that wait then
- * are received in the next turn. While the port is stopped, frames are dropped.
+ * Receives frames for at most ETH_TURN_NS. Returns true if there were any. The next call receives
+ * the frames that are left. While the port is stopped, frames are dropped.
  */
 bool eth_port_receive(struct front_eth *e);
 /* Returns false if frames must wait, because the port has no room. */

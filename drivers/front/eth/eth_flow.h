@@ -31,7 +31,7 @@ struct eth_entry {
 	uint32_t index, tag, action, n_dests;
 	struct eth_group *group;
 	struct eth_dest dests[ETH_MAX_DESTS];
-	uint8_t value[ETH_MATCH_BYTES]; /* only bits of the group's mask */
+	uint8_t value[ETH_MATCH_BYTES]; /* bits outside the group's mask are 0 */
 };
 
 struct eth_table {

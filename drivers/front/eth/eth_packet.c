@@ -169,7 +169,7 @@ eth_fill_l4_checksum(uint8_t *frame, const struct eth_headers *h)
 	sum = h->ip_version == 4 ? eth_sum(ip + 12, 8) : eth_sum(ip + 8, 32);
 	sum = fold((uint64_t)sum + h->protocol + len + eth_sum(frame + h->l4, len));
 	sum = ~sum & 0xffff;
-	/* 0 in a UDP header means that there is no checksum (RFC 768). */
+	/* A checksum of 0 in a UDP header means "no checksum", so send 0xffff instead (RFC 768). */
 	put16(frame + field, sum == 0 && h->protocol == ETH_PROTO_UDP ? 0xffff : sum);
 }
 

@@ -41,7 +41,9 @@ struct eth_headers {
 /* Finds the headers of a frame of @len bytes. Each header that it reports is complete. */
 void eth_parse(const uint8_t *frame, uint32_t len, struct eth_headers *h);
 
-/* Returns the sum of 16-bit words in one's complement, for a checksum. An odd byte counts as high.
+/*
+ * Returns the sum of 16-bit words in one's complement, for a checksum. If @len is odd, the last
+ * byte is the high byte of a word.
  */
 uint16_t eth_sum(const uint8_t *p, uint32_t len);
 

@@ -325,7 +325,10 @@ ucma_peers_check(struct ucma *u)
 		a = ask(u, id, table, &n);
 		if (a->ret == -EHOSTUNREACH)
 			peer_lost(id, true);
-		/* Another error is one of this host, such as a lack of descriptors. */
+		/*
+		 * Any other error has a local cause, such as a lack of descriptors, and says
+		 * nothing of the peer.
+		 */
 		if (a->ret != 0)
 			continue;
 		if (id->opening == 0)

@@ -124,7 +124,7 @@ struct ucma {
 	uint64_t now; /* time of the current call, ns */
 };
 
-/* Commands. The response's address is first in some and not in others. */
+/* A command that a program has written. The response's address has no common position. */
 union ucma_cmd {
 	struct rdma_ucm_create_id create_id;
 	struct rdma_ucm_destroy_id destroy_id;

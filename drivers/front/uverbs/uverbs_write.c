@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Commands by write(): the table of all commands, and the functions of the short ones. */
+/* Commands by write(): the table of all commands, and the functions that execute short commands. */
 #include <errno.h>
 #include <string.h>
 

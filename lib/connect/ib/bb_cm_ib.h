@@ -61,7 +61,7 @@ struct ib_cm {
 	struct bb_ibcm *engine; /* use it under the lock of QP1 */
 	TAILQ_HEAD(, ib_conn) inbox;
 	uint32_t n_inbox;  /* read without the lock */
-	uint32_t requests; /* connections in the inbox that the CM does not know yet */
+	uint32_t requests; /* number of requests in the inbox that the CM has not received yet */
 };
 
 static inline struct ib_cm *

@@ -180,7 +180,9 @@ ib_conn_free(struct ib_conn *ic)
 	free(ic);
 }
 
-/* Puts the REQ of @c into the inbox of @to, as if it came there. Call under the lock of QP1. */
+/*
+ * Puts the REQ of @c into the inbox of @to, as if @to had received it. Call under the lock of QP1.
+ */
 static void
 move_request(struct ib_conn *ic, const struct bb_conn *c, struct ib_cm *to)
 {

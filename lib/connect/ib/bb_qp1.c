@@ -136,7 +136,7 @@ resolve(struct bb_qp1 *q, const struct bb_ibcm_net *net, struct bb_ah *ah)
 	};
 	int ret;
 
-	/* The address comes from a received packet. */
+	/* The GID comes from a received packet, so it may not be the address of a host. */
 	if (bb_gid_scope(net->dst) == BB_GID_SCOPE_NONE)
 		return -EHOSTUNREACH;
 	if (pthread_mutex_trylock(&q->dev->lock) != 0)
