@@ -38,7 +38,8 @@ cqs_check(const struct bb_dev *dev, const struct bb_qp_init_attr *attr)
 	/*
 	 * A compressed CQE has no WQE index. The index is computed by counting up from the block's
 	 * first CQE, because the receives of one queue complete in order. No public source says
-	 * that this is also true for a queue from which several QPs consume receives.
+	 * that this is also true for a queue from which several QPs consume receives, so an SRQ is
+	 * rejected here.
 	 */
 	if (attr->srq != NULL && attr->recv_cq->ctrl->compress)
 		return refuse(dev, "recv_cq is compressed, and compressed CQEs cannot name a "

@@ -418,10 +418,10 @@ enum bb_prm_qp_state {
 #define BB_PRM_DESTROY_CQ_CQN       BB_PRM_F(0x008, 8, 24) /* destroy_cq_in.cqn */
 
 /*
- * MODIFY_CQ: with op_mod RESIZE it sets a new ring; otherwise the field select names what changes.
- * [A], an assumption that was not tested on a card: the umem of the new ring has its fields at the
- * positions of CREATE_CQ. In both commands the kernel marks these positions as reserved and has
- * cq_umem_valid after them.
+ * MODIFY_CQ: with op_mod RESIZE it sets a new ring; otherwise the select field names the attributes
+ * that change. [A], an assumption that was not tested on a card: the umem of the new ring has its
+ * fields at the positions of CREATE_CQ. In both commands the kernel marks these positions as
+ * reserved and has cq_umem_valid after them.
  */
 #define BB_PRM_MODIFY_CQ_CQN BB_PRM_F(0x008, 8, 24) /* modify_cq_in.cqn */
 #define BB_PRM_MODIFY_CQ_FIELD_SELECT                                                              \

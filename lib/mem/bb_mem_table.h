@@ -120,8 +120,8 @@ void bb_mem_reg_range(struct bb_mem_reg *reg, uint64_t start, uint64_t len, uint
 /* Deregisters and frees @reg. On an error @reg is unchanged. Call without t->lock. */
 int bb_mem_reg_destroy(struct bb_pd *pd, struct bb_mem_reg *reg);
 /*
- * Executes bb_mem_reap() with dev->lock held; every control call on a PD starts with it. If the
- * device rejects a deregistration, the registration stays in the retired list and the device's
+ * Executes bb_mem_reap() with dev->lock held; every control-path call on a PD starts with it. If
+ * the device rejects a deregistration, the registration stays in the retired list and the device's
  * error is returned.
  */
 int bb_mem_reap_locked(struct bb_pd *pd);

@@ -32,7 +32,7 @@ bb_bf_block_plain(volatile uint64_t *reg, const uint8_t *block)
 	/*
 	 * The stores are in ascending order, as in libmlx5, which warns that the order matters
 	 * (mlx5_bf_copy() of rdma-core's providers/mlx5/qp.c). All loads come before all stores.
-	 * With loads between the stores, many cores would send the block in several smaller writes
+	 * With loads between the stores, many CPUs would send the block in several smaller writes
 	 * (Linux, __iowrite64_copy() of arm64).
 	 */
 	const uint64_t w0 = bb_bf_word(block, 0), w1 = bb_bf_word(block, 1);

@@ -133,7 +133,7 @@ void bb_roce_rto_rewound(struct bb_roce_qp *qp);
 /*
  * Records that the oldest packet was sent again and requests an ACK. @missing: the peer has
  * reported that packet as missing. The next ACK then belongs to the second transmission, so the
- * round trip can be measured. If packets are lost all the time, no other packet can be measured.
+ * round trip can be measured. If packets are lost all the time, no other packet gives a round trip.
  */
 void bb_roce_rto_repeated(struct bb_roce_qp *qp, bool missing, uint64_t now);
 /*
@@ -162,8 +162,8 @@ void bb_roce_repeat_init(struct bb_roce_qp *qp);
 bool bb_roce_repeat_lost(struct bb_roce_qp *qp, bool by_nak);
 /*
  * Returns true if the packet with the oldest PSN can be sent again alone, because it belongs to a
- * SEND or WRITE. Call it only if no packets are being sent again. If some are, a restart from the
- * oldest PSN costs no more than these packets.
+ * SEND or WRITE. Call it only if no packets are being sent again. Otherwise a restart from the
+ * oldest PSN costs no more than those packets.
  */
 bool bb_roce_repeat_possible(const struct bb_roce_req *req);
 /*

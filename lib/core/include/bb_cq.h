@@ -226,7 +226,7 @@ int bb_cq_resize(struct bb_cq *cq, uint32_t depth);
  * Delays events until @p count completions exist or @p period_us microseconds have passed since the
  * first of them (man ibv_modify_cq). Polling is not delayed. If both parameters are 0, each
  * completion raises its event at once. Any thread may call this function.
- * @param count completions, at most 65535; 0: no number of completions raises the event.
+ * @param count completions, at most 65535; 0: events do not depend on the number of completions.
  * @param period_us microseconds, at most 4095; 0: no time limit.
  * @return 0; -EINVAL if a parameter is out of range; -ENOTSUP if the device cannot moderate events.
  */

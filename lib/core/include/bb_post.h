@@ -312,7 +312,7 @@ bb_qp_ring(struct bb_qp *qp)
 }
 
 /**
- * Removes every send posted since the last bb_qp_ring() from the queue (man ibv_wr_post:
+ * Removes from the queue every send that was posted since the last bb_qp_ring() (man ibv_wr_post:
  * ibv_wr_abort()). No removed send is executed or completes. Room, signalling, statistics and dumps
  * are as before these posts. A window with a removed bind gets its previous key again, unless
  * another queue pair has bound the window since. Receives stay posted. Only the owner may call this
@@ -437,9 +437,9 @@ bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 }
 
 /**
- * Polls as bb_cq_poll() does, and also returns when the device wrote each completion, by the clock
- * of bb_dev_clock() (man ibv_wc_read_completion_ts). Errors have time 0. A call costs more than
- * bb_cq_poll().
+ * Polls as bb_cq_poll() does, and also returns the time at which the device wrote each completion,
+ * by the clock of bb_dev_clock() (man ibv_wc_read_completion_ts). Errors have time 0. A call costs
+ * more than bb_cq_poll().
  * @param ts array of @p n times, in ticks of that clock.
  */
 unsigned int bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n);

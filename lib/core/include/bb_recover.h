@@ -24,7 +24,7 @@ bb_qp_drained(const struct bb_qp *qp)
 }
 
 /**
- * Drains the send queue, for which other devices have the state SQD. The call rings all posted
+ * Drains the send queue, which is the purpose of state SQD in verbs. The call rings all posted
  * sends. If the last send asks for no CQE, the call posts a NOP that asks for one. No poll reports
  * the completion of this NOP, even if the NOP is flushed. The call never waits, so while it returns
  * -EAGAIN, poll the send CQ and call again.

@@ -392,8 +392,8 @@ int bb_dev_drops_v(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n
 
 /**
  * Reads the drop counters, one for each reason. Only the software device has drop counters. Reasons
- * of BB_DROP_PORT are listed only if the device has an ethdev (port=). May be called from any
- * thread, also while other threads poll.
+ * of BB_DROP_PORT are listed only if the device has an ethdev (option port=). May be called from
+ * any thread, also while other threads poll.
  * @param drops array of @p n entries. Reasons with count 0 are written, too. NULL, with @p n 0, if
  * only the return value is needed.
  * @return the number of reasons, which may exceed @p n; -ENOTSUP if the device does not count

@@ -143,14 +143,14 @@ int bb_loop_start(struct bb_loop *loop);
 int bb_loop_service_start(struct bb_loop *loop);
 
 /**
- * Runs the loop in the calling thread, which must be its lcore, until bb_loop_stop().
+ * Runs the loop in the calling thread, which must run on the loop's lcore, until bb_loop_stop().
  * @return 0 after a stop; -EBUSY if the loop runs already, or in a callback; -EINVAL if the calling
- * thread is not the loop's lcore.
+ * thread runs on another lcore.
  */
 int bb_loop_run(struct bb_loop *loop);
 
 /**
- * Runs one iteration in the calling thread, which must be its lcore.
+ * Runs one iteration in the calling thread, which must run on the loop's lcore.
  * @return amount of work done: completions plus the results of the pollers; -EBUSY and -EINVAL as
  * bb_loop_run().
  */

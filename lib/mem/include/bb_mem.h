@@ -153,8 +153,8 @@ int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
  * Registers the memory of all EAL heaps with LOCAL_WRITE. The registrations have lkeys and no
  * rkeys. EAL reports each change of a heap as a memory event, and the library then updates them:
  * - When EAL maps memory, the library registers it before rte_malloc() can return it.
- * - When EAL unmaps memory, bb_mem_lkey() no longer finds its key. The next control call on the PD,
- *   or bb_mem_reap(), deregisters the memory.
+ * - When EAL unmaps memory, bb_mem_lkey() no longer finds its key. The next control-path call on
+ *   the PD, or bb_mem_reap(), deregisters the memory.
  * - The same is true for external memory of a heap (rte_malloc_heap_memory_add()). Memory of
  *   rte_extmem_register() is not part of a heap: register it with bb_mr_reg().
  *
@@ -191,7 +191,7 @@ int bb_mem_add_heap(struct bb_pd *pd, const void *addr, size_t len);
 int bb_mem_del_heap(struct bb_pd *pd, const void *addr, size_t len);
 
 /**
- * Deregisters memory that EAL has unmapped since the last control call on the PD.
+ * Deregisters memory that EAL has unmapped since the last control-path call on the PD.
  * @return number of registrations removed; a negative errno if the device rejected a
  *   deregistration, which the next call then repeats.
  */

@@ -149,8 +149,8 @@ bb_smp_wmb(void)
 /**
  * Orders loads of memory that other cores write: loads before this fence happen before any load or
  * store after the fence. Prevents two races. In the first, a reader of two increasing counters
- * reads them in the wrong order. In the second, a copy counts as complete because of a sequence
- * number that was read before the copy. x86: a compiler barrier; Arm: dmb ishld.
+ * reads them in the wrong order. In the second, the sequence number that validates a copy is read
+ * before the copy is complete. x86: a compiler barrier; Arm: dmb ishld.
  */
 static inline void
 bb_smp_rmb(void)

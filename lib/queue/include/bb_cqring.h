@@ -129,8 +129,8 @@ bb_cqring_update(struct bb_cqring *cq)
 
 /**
  * Returns the address of CQE number @p ci, which follows @p cqe. At the end of the ring, flips the
- * expected owner bit (cq->lap). So the caller must then call bb_cqring_release() or
- * bb_cqring_seek().
+ * expected owner bit (cq->lap). Leaves the consumer index unchanged, so the caller must then call
+ * bb_cqring_release() or bb_cqring_seek().
  */
 static inline const struct bb_cqe *
 bb_cqring_after(struct bb_cqring *cq, const struct bb_cqe *cqe, uint64_t ci)

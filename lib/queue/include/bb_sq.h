@@ -321,9 +321,9 @@ bb_sq_next_seg(const struct bb_sq *sq, void *seg)
 
 /**
  * Reserves the blocks of a WQE of @p ds segments and writes its control segment and its completion
- * data. The queue must have room. The device reads nothing before bb_sq_ring().
- * Call this function before filling the other segments, and read the queue's fields before filling
- * them: the compiler must assume that a store to the ring changes these fields.
+ * data. The queue must have room. The device reads nothing before bb_sq_ring(). Call this function
+ * before filling the other segments, and read the queue's fields before filling them, because the
+ * compiler must assume that a store to the ring changes these fields.
  * @return the control segment. The first block of a WQE never wraps.
  */
 static inline __attribute__((always_inline)) struct bb_wqe_ctrl *

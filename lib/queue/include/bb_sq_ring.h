@@ -107,7 +107,7 @@ bb_sq_ring(struct bb_sq *sq)
 static inline void
 bb_sq_completed(struct bb_sq *sq, const struct bb_sq_wqe *w)
 {
-	/* Store atomically, because control calls read sq->done from other threads. */
+	/* Store atomically, because control-path calls read sq->done from other threads. */
 	__atomic_store_n(&sq->done, w->seq, __ATOMIC_RELAXED);
 	bb_count_add(&sq->cqes, 1);
 }
