@@ -17,7 +17,7 @@
 #define MTU     26u
 
 /*
- * QP numbers 0 and 1 are management QPs, 0xffffff is a multicast group (IBTA vol. 1, 10.2.4,
+ * QP numbers 0 and 1 are management QPs, 0xffffff names a multicast group (IBTA vol. 1, 10.2.4,
  * 11.4.3).
  */
 #define FIRST_QPN 2u

@@ -32,7 +32,8 @@ is_multicast(const uint8_t gid[16])
 static int
 refuse(const struct bb_qp *qp, const char *why)
 {
-	BB_LOG(ERR, "%s QP 0x%x: no multicast group: %s", qp->ctrl->pd->dev->name, qp->qpn, why);
+	BB_LOG(ERR, "%s QP 0x%x: multicast group rejected: %s", qp->ctrl->pd->dev->name, qp->qpn,
+	       why);
 	return -EINVAL;
 }
 
@@ -42,7 +43,8 @@ check(const struct bb_qp *qp, const uint8_t gid[16], uint16_t lid)
 	const struct bb_dev *dev = qp->ctrl->pd->dev;
 
 	if (dev->attr.max_mcast_grp == 0) {
-		BB_LOG(ERR, "%s QP 0x%x: the device has no multicast groups", dev->name, qp->qpn);
+		BB_LOG(ERR, "%s QP 0x%x: the device does not support multicast groups", dev->name,
+		       qp->qpn);
 		return -ENOTSUP;
 	}
 	if (qp->ctrl->init.type != BB_QPT_UD)
@@ -51,7 +53,7 @@ check(const struct bb_qp *qp, const uint8_t gid[16], uint16_t lid)
 		return refuse(qp, "the GID is not one of a group: give one that begins with 0xff, "
 				  "or an IPv4 multicast address");
 	if (!dev->ethernet && (lid < MLID_FIRST || lid > MLID_LAST)) {
-		BB_LOG(ERR, "%s QP 0x%x: no multicast group: LID 0x%x (0xc000 to 0xfffe)",
+		BB_LOG(ERR, "%s QP 0x%x: multicast group rejected: LID 0x%x (0xc000 to 0xfffe)",
 		       dev->name, qp->qpn, lid);
 		return -EINVAL;
 	}

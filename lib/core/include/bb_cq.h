@@ -214,11 +214,11 @@ bb_cq_arm(struct bb_cq *cq, bool solicited_only)
  * function, because it replaces the ring.
  * @param depth CQEs that must fit; rounded up to a power of two.
  * @return 0, also if nothing changes; -EINVAL if depth is 0, over max_cqe, or less than the WQEs of
- * the queues that complete into the CQ; -EBUSY if the number of outstanding requests equals the
- * CQ's depth, because then the device has no free CQE to mark the change: poll, then try again;
- * -ENOTSUP if the device cannot resize, or is a card that was opened without the option cq_resize
- * ("mlx5_0,cq_resize"). Cards need this option because resizing is not proven on them; -ENOMEM. On
- * an error the CQ is unchanged.
+ * the queues that complete into the CQ; -EBUSY if the outstanding requests may fill the smaller of
+ * the old and the new ring, because then the device has no free CQE to mark the change: poll, then
+ * try again; -ENOTSUP if the device cannot resize, or is a card that was opened without the option
+ * cq_resize ("mlx5_0,cq_resize"). Cards need this option because resizing is not proven on them;
+ * -ENOMEM. On an error the CQ is unchanged.
  */
 int bb_cq_resize(struct bb_cq *cq, uint32_t depth);
 
