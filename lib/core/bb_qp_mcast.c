@@ -43,8 +43,7 @@ check(const struct bb_qp *qp, const uint8_t gid[16], uint16_t lid)
 	const struct bb_dev *dev = qp->ctrl->pd->dev;
 
 	if (dev->attr.max_mcast_grp == 0) {
-		BB_LOG(ERR, "%s QP 0x%x: the device does not support multicast groups", dev->name,
-		       qp->qpn);
+		BB_LOG(ERR, "%s QP 0x%x: the device has no multicast groups", dev->name, qp->qpn);
 		return -ENOTSUP;
 	}
 	if (qp->ctrl->init.type != BB_QPT_UD)
