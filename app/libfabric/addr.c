@@ -15,7 +15,7 @@
 
 #include "fab.h"
 
-#define MAX_GIDS 256u /* GIDs of a kernel device that are examined */
+#define MAX_GIDS 256u /* maximum number of GIDs of a kernel device that are examined */
 
 /* Returns true if a device of that name is a software device. */
 static bool
@@ -59,7 +59,7 @@ parse(const char *text, size_t len, struct sockaddr_storage *addr)
 	if (inet_pton(AF_INET6, copy, &in6->sin6_addr) != 1)
 		return false;
 	in6->sin6_family = AF_INET6;
-	/* A GID with an IPv4 address. */
+	/* The text is a GID that contains an IPv4 address. */
 	if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
 		memcpy(&in->sin_addr, &in6->sin6_addr.s6_addr[12], sizeof(in->sin_addr));
 		in->sin_family = AF_INET;
@@ -182,8 +182,8 @@ fab_cm_unpack(const struct fab_dev *d, const struct bb_cm_event *ev, size_t *len
 
 	*len = ev->private_len;
 	/*
-	 * The CM rejects some requests itself. Its private data are a text that is not from the
-	 * peer.
+	 * The CM rejects some requests itself. Its private data are a text that the peer's
+	 * application did not send.
 	 */
 	if (ev->type == BB_CM_REJECTED && ev->reason != BB_REJECT_CONSUMER)
 		*len = 0;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Counters. fi_cntr_read() first polls the CQs of the domain's endpoints, and each completion is
- * counted there. */
+/*
+ * Counters. Completions are counted when a CQ is polled, so fi_cntr_read() first polls the CQs of
+ * the domain's endpoints.
+ */
 #include <stdlib.h>
 #include <time.h>
 

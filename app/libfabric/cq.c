@@ -154,7 +154,10 @@ put(const struct fab_cq *cq, void *buf, const struct fab_comp *comp)
 		[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
 	};
 
-	/* Each format is a prefix of the next one. Messages have no tag here. */
+	/*
+	 * The struct of each format is a prefix of the next larger one. This provider's messages
+	 * have no tag.
+	 */
 	if (cq->format == FI_CQ_FORMAT_TAGGED)
 		((struct fi_cq_tagged_entry *)buf)->tag = 0;
 	memcpy(buf, &comp->entry,

@@ -219,8 +219,8 @@ in_parent(void)
 /*
  * Runs in a child after fork(). The child shares the device's memory and descriptors with its
  * parent, so it must not use them, not even to read. From now on posts fail, reads return no new
- * entries, and a close frees only the child's own memory. Releases the locks, which a thread that
- * the child does not have may have held.
+ * entries, and a close frees only the child's own memory. Releases the device's lock, which may
+ * have been held by a thread that does not exist in the child.
  */
 static void
 in_child(void)

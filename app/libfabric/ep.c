@@ -170,7 +170,10 @@ bind_cntr(struct fab_ep *ep, struct fab_cntr *cntr, uint64_t flags)
 	};
 	unsigned int i;
 
-	/* The target's device reports no completion of a peer's WRITE or READ. */
+	/*
+	 * Refuse FI_REMOTE_READ and FI_REMOTE_WRITE: the target's device reports no completion of a
+	 * peer's READ or WRITE.
+	 */
 	if ((flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE)) != 0) {
 		FAB_WARN(EP_CTRL,
 			 "flags %#llx do not bind a counter: use FI_SEND, FI_RECV, "
@@ -386,7 +389,10 @@ srx_close(struct fid *fid)
 	return ret;
 }
 
-/* A shared receive context takes its CQ from each endpoint; fi_enable() has no work to do. */
+/*
+ * fi_enable() of a shared receive context does nothing, because a CQ is bound to each endpoint
+ * instead.
+ */
 static int
 srx_control(struct fid *fid, int command, void *arg)
 {

@@ -32,8 +32,8 @@
 	} while (0)
 
 /*
- * With messages of librdmacm the protocol is that of libfabric's provider verbs. Peers of both
- * providers can connect.
+ * Returns the protocol number. With messages of librdmacm it is that of libfabric's provider verbs,
+ * because peers of the two providers can connect.
  */
 static uint32_t
 protocol(void)
@@ -311,7 +311,8 @@ resolve(struct fi_info *i, const char *node, const char *service, uint64_t flags
 
 /*
  * Sets the source address to the one that the host's routes give for the destination. The peers of
- * an endpoint learn this address. Connects a UDP socket, which sends nothing.
+ * an endpoint learn this address. Connects a UDP socket to learn the address from the kernel, which
+ * sends nothing for this.
  */
 static int
 source_of(struct fi_info *i)

@@ -63,7 +63,7 @@ struct front_user {
 /* A key, as CREATE_MKEY described it. */
 struct front_key {
 	uint32_t value, pdn;
-	bool physical; /* over all physical addresses of the guest */
+	bool physical; /* true if the key covers all physical addresses of the guest */
 	bool writable;
 };
 

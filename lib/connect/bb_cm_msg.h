@@ -51,7 +51,10 @@ struct bb_cm_end {
 	uint8_t initiator_depth, responder_resources;
 	uint8_t retry_count, rnr_retry_count;
 	uint8_t flags;
-	/* code of the ack timeout that the peer requests of this side's QP, 0 if none; IB only */
+	/*
+	 * code of the ack timeout that the peer requests for this side's QP, 0 if none; BB_CM_IB
+	 * only
+	 */
 	uint8_t ack_timeout;
 	uint32_t sq_depth, rq_depth;
 };

@@ -74,7 +74,7 @@ ucma_destroy(struct ucma *u)
 	free(u);
 }
 
-/* splitmix64: a full period over any seed. */
+/* splitmix64, which has its full period for any seed. */
 uint64_t
 ucma_random(struct ucma *u)
 {
@@ -306,7 +306,9 @@ ucma_migrate_id(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	return ucma_reply(f->u, c->migrate_id.response, &resp, sizeof(resp));
 }
 
-/* Options of level RDMA_OPTION_ID (Linux: ucma_set_option_id()). Paths of level IB are for an SA.
+/*
+ * Sets an option of level RDMA_OPTION_ID (Linux: ucma_set_option_id()). Level RDMA_OPTION_IB sets
+ * paths from an SA, which RoCE does not have.
  */
 int
 ucma_set_option(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)

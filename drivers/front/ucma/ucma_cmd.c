@@ -14,7 +14,10 @@
 
 #define END(type_, field_) (offsetof(struct type_, field_) + sizeof(((struct type_ *)0)->field_))
 
-/* Shortest command and response. Fields that later versions of the ABI added may be absent. */
+/*
+ * Minimum lengths of a command and of its response. Fields that later versions of the ABI added may
+ * be absent.
+ */
 #define COMMAND(fn_, in_, out_)                                                                    \
 	{                                                                                          \
 		(fn_), (uint16_t)(in_), (uint16_t)(out_)                                           \

@@ -33,7 +33,7 @@ path_record(const struct ucma_id *id, struct ib_user_path_rec *p)
 	p->packet_life_time = ucma_packet_life_time(id);
 }
 
-/* As ucma_query_route() and ucma_copy_iboe_route() of Linux. */
+/* Executes QUERY_ROUTE as Linux's ucma_query_route() and ucma_copy_iboe_route() do. */
 int
 ucma_query_route(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 {
@@ -66,7 +66,10 @@ ucma_query_route(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	return ucma_reply(f->u, c->query.response, &r, out < sizeof(r) ? out : sizeof(r));
 }
 
-/* The other queries return addresses of family AF_IB and packed path records. */
+/*
+ * Executes the query RDMA_USER_CM_QUERY_ADDR. The other queries of Linux, for AF_IB addresses and
+ * packed path records, are not supported.
+ */
 int
 ucma_query(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 {

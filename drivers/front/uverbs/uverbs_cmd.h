@@ -34,7 +34,7 @@ int uverbs_reply(const struct uverbs_cmd *c, const void *core, size_t core_len, 
 		 size_t drv_len);
 
 /*
- * Fills in the properties that all emulated devices have: CQEs of version 1, and no registers yet.
+ * Fills in the properties that all emulated devices have: CQEs of version 1, and no UAR pages yet.
  */
 void uverbs_context(struct mlx5_ib_alloc_ucontext_resp *resp);
 

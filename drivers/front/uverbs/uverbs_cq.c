@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * CQs that the kernel makes for ibv_create_cq(), resizes and moderates, after Linux
- * drivers/infiniband/hw/mlx5/cq.c. After a resize libmlx5 moves the unread CQEs to the new ring.
+ * Creates, resizes and moderates the CQs of ibv_create_cq(), as Linux
+ * drivers/infiniband/hw/mlx5/cq.c does. After a resize libmlx5 moves the unread CQEs to the new
+ * ring.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Multicast groups of the kernel's QPs, after Linux drivers/infiniband/core/uverbs_cmd.c: a second
+ * Attaches QPs to multicast groups, as Linux drivers/infiniband/core/uverbs_cmd.c does: a second
  * attach has no effect, and a QP that is attached to a group cannot be destroyed
  * (uverbs_free_qp()).
  */

@@ -44,10 +44,10 @@ struct uverbs_handle {
 
 /* Kinds of file descriptors from which a program reads events. */
 enum uverbs_events_kind {
-	UV_ASYNC,   /* ibv_get_async_event() */
+	UV_ASYNC,   /* read by ibv_get_async_event() */
 	UV_DEVX,    /* DEVX events; a read returns the cookie and the EQE */
 	UV_CHANNEL, /* DEVX completion events; a read returns only the cookie */
-	UV_COMP,    /* ibv_get_cq_event() */
+	UV_COMP,    /* read by ibv_get_cq_event() */
 };
 
 #define UVERBS_MAX_EVENTS 256
@@ -62,7 +62,7 @@ struct uverbs_events {
 	int fd;
 	/* valid for UV_CHANNEL and UV_COMP; NULL after the node was closed */
 	struct mlx5_channel *ch;
-	bool closed; /* under uverbs_file.lock */
+	bool closed; /* protected by uverbs_file.lock */
 	struct uverbs_wait wait;
 	/* Pending events, valid for UV_ASYNC and UV_DEVX. Under uverbs_file.event_lock. */
 	struct mlx5_cmd_event *event;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * QPs that the kernel makes for ibv_create_qp(), after Linux drivers/infiniband/hw/mlx5/qp.c, and
- * the transitions that it permits in ibv_modify_qp().
+ * Creates the QPs of ibv_create_qp(), and executes the transitions of ibv_modify_qp(), as Linux
+ * drivers/infiniband/hw/mlx5/qp.c does.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Queues that the kernel makes for verbs. Rings and doorbell records are in libmlx5's memory,
- * which becomes umems of the software device. uverbs_cq.c, uverbs_qp.c and uverbs_srq.c build the
- * mailboxes as the kernel does. This file has the shared parts and the events.
+ * CQs, QPs and SRQs that the program creates by verbs commands, not by DEVX. Rings and doorbell
+ * records are in libmlx5's memory, which becomes umems of the software device. uverbs_cq.c,
+ * uverbs_qp.c and uverbs_srq.c build the mailboxes as the kernel does. This file has the shared
+ * parts and the events.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * SRQs that the kernel makes for ibv_create_srq(), which are RMPs to the device, after Linux
- * drivers/infiniband/hw/mlx5/{srq,srq_cmd}.c. libmlx5 links and posts the WQEs.
+ * Creates the SRQs of ibv_create_srq(), which are RMPs to the device, as Linux
+ * drivers/infiniband/hw/mlx5/{srq,srq_cmd}.c does. libmlx5 links and posts the WQEs.
  */
 #include <errno.h>
 #include <string.h>

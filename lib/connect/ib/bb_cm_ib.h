@@ -37,7 +37,8 @@ struct ib_conn {
 	struct ib_cm *ib;
 	struct bb_listener *listener; /* listener of a request in the inbox; NULL if the request
 					 has migrated */
-	bool request;                 /* a request in the inbox; counts in ib_cm.requests */
+	bool request;                 /* true while the CM has not received this request;
+					 ib_cm.requests counts it */
 	struct bb_conn *c;            /* NULL while the request waits in the inbox */
 	uint32_t id;                  /* ID in the engine */
 	bool has_id;                  /* the engine has the ID */
@@ -60,7 +61,7 @@ struct ib_cm {
 	struct bb_qp1 *q;
 	struct bb_ibcm *engine; /* use it under the lock of QP1 */
 	TAILQ_HEAD(, ib_conn) inbox;
-	uint32_t n_inbox;  /* read without the lock */
+	uint32_t n_inbox;  /* number of connections in the inbox; read without the lock */
 	uint32_t requests; /* number of requests in the inbox that the CM has not received yet */
 };
 

@@ -191,7 +191,7 @@ move_request(struct ib_conn *ic, const struct bb_conn *c, struct ib_cm *to)
 	memset(e, 0, offsetof(struct ib_event, priv));
 	e->type = BB_IBCM_EV_REQ;
 	e->end = c->peer;
-	e->priv_len = c->peer_private_len; /* from an event, so it fits */
+	e->priv_len = c->peer_private_len; /* comes from an event, so it fits */
 	if (e->priv_len != 0)
 		memcpy(e->priv, c->peer_private, e->priv_len);
 	ic->nev = 1;
@@ -226,7 +226,7 @@ ib_migrate(struct bb_conn *c, struct bb_cm *cm)
 
 /* ---- Functions that run in the CM's own thread, without the lock of QP1 */
 
-/* Makes a connection of a request. It is half-open until its peer's MAC is resolved. */
+/* Creates a connection for a request. It is half-open until its peer's MAC is resolved. */
 static void
 request(struct ib_conn *ic, struct bb_cm_msg *msg)
 {

@@ -26,7 +26,7 @@
 #define HELD_NS   UINT64_C(2000000000)
 /* Slots of the engine. Each takes about 500 bytes. */
 #define MAX_CONNS 16384u
-/* Maximum time in which the last user waits until the posted sends are complete. */
+/* Maximum time, in ns, that the last user waits until its posted sends are complete. */
 #define LAST_NS UINT64_C(20000000)
 
 struct held {
