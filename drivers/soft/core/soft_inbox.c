@@ -14,9 +14,9 @@
  *
  * A request for an engine that does not run is treated like a request to a peer that does not
  * respond: the ack timeout and the retries of its QP end the request. A UC message is lost. A card
- * would execute the request, so a thread that pauses polling needs peers with enough retries for
- * the pause. When the target QP is destroyed, the request is cancelled and counts as one without a
- * response.
+ * would execute the request although no thread polls. So if a thread pauses polling, its peers need
+ * enough retries for the pause. When the target QP is destroyed, the request is cancelled, as if no
+ * response had arrived.
  */
 #include <stdlib.h>
 

@@ -192,8 +192,8 @@ soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16])
 }
 
 /*
- * GIDs that guest kernels (soft_host.h) have set, in addition to the addresses above, by device and
- * entry; zero: none. One thread runs all devices of guests, so there is no lock.
+ * GIDs that guest kernels (soft_host.h) have set, in addition to each device's own addresses, by
+ * device and entry; zero: none. One thread runs all devices of guests, so there is no lock.
  */
 static uint8_t host_gids[SOFT_MAX_DEVS][SOFT_MAX_GIDS][16];
 static uint32_t n_host_gids; /* __atomic, because other threads look up GIDs, too */

@@ -30,10 +30,11 @@
  * software after the device filled the half. These rules follow from the alternation:
  * - If words 1 to 7 of a copy in a clean half are all visible, no store to the half is in flight.
  *   So the device can clean the half again.
- * - If the device looks at a half, and a store to the other half arrives later, all earlier stores
- *   to the first half came before that store. So the device can clean the first half when it sees
- *   that store, unless software has stored to the first half again. But a store to the other half
- *   that was already visible at the look may be older (SOFT_BF_OLDER) and proves nothing.
+ * - If the device reads a half, and a store to the other half arrives later, all earlier stores to
+ *   the first half came before that store. So the device can clean the first half when it sees that
+ *   store, unless software has stored to the first half again. But if the store to the other half
+ *   was already visible when the device read the first half, it may be older (SOFT_BF_OLDER) and
+ *   proves nothing.
  * - Between two stores to one half, software stores to the other half. The device uses a copy only
  *   if the head of the other half is 0 both before and after it reads the copy. So the copy has no
  *   words of a later store. If the head of the other half is not 0, the other half is no longer

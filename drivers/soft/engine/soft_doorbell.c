@@ -95,7 +95,9 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 			soft_qp_flush(e, qp);
 		return;
 	}
-	/* The WQE is in the cache of another core, if the device polls on its own core. */
+	/*
+	 * If the device polls on a core of its own, the WQE is still in the cache of another core.
+	 */
 	if (e->page == NULL)
 		rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
 	rec = bb_dbrec_load(&qp->dbrec[1]);

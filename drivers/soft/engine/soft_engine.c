@@ -6,10 +6,11 @@
  *
  * soft_engine_progress() is one poll. If the engine may have work, the poll takes the engine's lock
  * and runs a turn of the engine. A turn handles, in this order: messages of other engines, expired
- * timers, QPs with remaining work, registers and doorbell records, QPs in ERR. On a port it handles
- * registers and records first. With inline progress a poll without work loads five registers and
- * three words of the engine, and takes no lock. If another thread holds the engine's lock, the poll
- * returns at once. A QP executes at most SOFT_RUN_WQES WQEs before the next QP has its turn.
+ * timers, QPs with remaining work, registers and doorbell records, QPs in ERR. If the device sends
+ * packets, a turn handles registers and records first. With inline progress a poll without work
+ * loads five registers and three words of the engine, and takes no lock. If another thread holds
+ * the engine's lock, the poll returns at once. A QP executes at most SOFT_RUN_WQES WQEs before the
+ * next QP has its turn.
  */
 #include <rte_tailq.h>
 
@@ -144,7 +145,7 @@ soft_page_bit(uint32_t i)
 	return UINT64_C(1) << RTE_MIN(i, 63u);
 }
 
-/* Returns the set of pages that are rung. */
+/* Returns the set of pages whose registers software has stored to. */
 static inline uint64_t
 soft_engine_rung(const struct soft_engine *e)
 {
@@ -183,8 +184,8 @@ soft_engine_watch_all(struct soft_engine *e, uint64_t rung)
 }
 
 /*
- * Checks the registers and doorbell records of the pages. @rung: the pages that are rung. Returns a
- * value other than 0 if the next poll must continue the scan.
+ * Checks the registers and doorbell records of the pages. @rung: the pages whose registers software
+ * has stored to. Returns a value other than 0 if the next poll must continue the scan.
  */
 static inline uint32_t
 soft_engine_watch(struct soft_engine *e, uint64_t rung)
@@ -271,7 +272,10 @@ soft_engine_turn_link(struct soft_engine *e, const struct soft_link_ops *link, u
 	soft_engine_end(e, pending);
 }
 
-/* Runs a turn. @rung: the pages that are rung. @stamp: result of soft_engine_stamp(), or 0. */
+/*
+ * Runs a turn. @rung: the pages whose registers software has stored to. @stamp: result of
+ * soft_engine_stamp(), or 0.
+ */
 static __rte_always_inline void
 soft_engine_turn(struct soft_engine *e, uint64_t rung, uint64_t stamp)
 {
@@ -318,8 +322,9 @@ soft_engine_run(struct soft_engine *e)
 }
 
 /*
- * Returns true if an idle engine, whose page is not rung, has work again, so that the caller must
- * take the lock. Work that arrives during the call may be missed; the next poll finds it.
+ * Returns true if an idle engine, to whose page software has not stored, has work again, so that
+ * the caller must take the lock. Work that arrives during the call may be missed; the next poll
+ * finds it.
  */
 static inline bool
 soft_engine_awake(struct soft_engine *e)
@@ -336,8 +341,8 @@ soft_engine_awake(struct soft_engine *e)
 }
 
 /*
- * Returns true if an engine has work; @rung: the pages that are rung. Called with the lock held,
- * because the list of pages may change.
+ * Returns true if an engine has work; @rung: the pages whose registers software has stored to.
+ * Called with the lock held, because the list of pages may change.
  */
 static inline bool
 soft_engine_due(struct soft_engine *e, uint64_t rung)
@@ -360,9 +365,9 @@ soft_engine_try(struct soft_engine *e)
 
 	if (!locked) {
 		/*
-		 * The holder may be the device's thread, in its last look for work before it
-		 * sleeps. Either that look finds the caller's doorbell, or this load finds the
-		 * thread asleep.
+		 * The lock's holder may be the device's thread, which looks for work a last time
+		 * before it sleeps. Either it finds the caller's doorbell, or soft_engine_rouse()
+		 * finds it asleep.
 		 */
 		bb_smp_mb();
 		soft_engine_rouse(e);
@@ -380,9 +385,9 @@ soft_engine_try(struct soft_engine *e)
 
 /*
  * Reads the clock for a turn that follows a doorbell of this thread. Returns 0 if there is no such
- * doorbell, or no clock. Other turns of an engine without a port need no clock. The TSC is read
- * before the lock is taken, because the lock waits until the stores of the post are visible. A read
- * after the lock would wait for them, too, and cost a tenth of a WRITE.
+ * doorbell, or no clock. An engine that sends no packets needs no clock for other turns. The TSC is
+ * read before the lock is taken, because the lock waits until the stores of the post are visible. A
+ * read after the lock would wait for them, too, and cost a tenth of the time of a WRITE.
  */
 static inline uint64_t
 soft_engine_stamp(const struct soft_engine *e, bool rung)

@@ -227,8 +227,8 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 			      : qp->sq + ((size_t)((idx + i) & mask) << 6),
 		       BB_WQE_BB);
 	/*
-	 * Makes the compiler use the copy below. Without this barrier it might read the ring again,
-	 * which software may change meanwhile.
+	 * From here on, the compiler must use the copy. Without this barrier it might read the ring
+	 * again, which software may change meanwhile.
 	 */
 	bb_dma_rmb();
 

@@ -97,7 +97,7 @@ send_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const u
 	if (unlikely(dst == NULL))
 		return 0;
 	soft_mem_copy(e, dst, w.src, w.len);
-	/* The CQ has room, so this cannot fail. */
+	/* The CQ has room, so this call cannot fail. */
 	(void)soft_recv_complete(e, p, BB_CQE_RESP_SEND, (fm_ce_se & BB_WQE_SE) != 0, 0,
 				 (uint32_t)w.len);
 	return (uint32_t)w.len;

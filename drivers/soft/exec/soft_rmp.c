@@ -30,8 +30,8 @@ soft_rmp_load(struct soft_engine *e, const struct soft_rmp *rmp, uint16_t idx)
 
 	memcpy(e->rmp_wqe, rmp->buf + ((size_t)idx << rmp->log_stride), stride);
 	/*
-	 * Makes the compiler use the copy below. Without this barrier it might read the ring again,
-	 * which software may change meanwhile.
+	 * From here on, the compiler must use the copy. Without this barrier it might read the ring
+	 * again, which software may change meanwhile.
 	 */
 	bb_dma_rmb();
 	e->recv.idx = idx;

@@ -19,8 +19,8 @@
 #define MASK_RELAXED_WRITE (1u << 25)
 #define MASK_RELAXED_READ  (UINT64_C(1) << 47)
 /*
- * Fields that these UMRs may name. The device accepts both bits for relaxed ordering but ignores
- * their values: the key keeps the ordering with which it was created.
+ * Fields of a key that a kernel's UMR may select. The device accepts both bits for relaxed ordering
+ * but ignores their values: the key keeps the ordering with which it was created.
  */
 #define KNOWN_MASK                                                                                 \
 	(BB_MKEY_MASK_KEY | BB_MKEY_MASK_ACCESS | MASK_LR | MASK_PD | MASK_RELAXED_WRITE |         \

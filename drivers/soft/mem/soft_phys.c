@@ -7,7 +7,8 @@
  * The memory is mapped as it is used, in windows of 2 MiB or, where that fails, of 4 KiB. A window
  * stays mapped until the key is destroyed, because requests in flight may use it. Later requests
  * use the same window, so the number of windows has a limit. The list of windows needs no lock: one
- * thread runs the engines of a host, and the same thread changes the guest's memory map.
+ * thread runs the engines of a guest's contexts, and the same thread changes the guest's memory
+ * map.
  */
 #include <stdlib.h>
 

@@ -293,7 +293,7 @@ soft_shm_tx_retry(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 		i++;
 	if (i == shm->n_tx)
 		return;
-	/* Entry 0 is that of the QPNs that belong to no slot. */
+	/* QPNs that belong to no slot use entry 0. */
 	next = &shm->tx[i]->next_retry[slot < SOFT_SHM_SLOTS ? slot : 0];
 	if (now < *next || (own < shm->n_tx &&
 			    now < __atomic_load_n(&shm->tx[own]->next_attempt, __ATOMIC_RELAXED)))

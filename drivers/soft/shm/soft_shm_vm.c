@@ -60,10 +60,10 @@ soft_shm_vm_has(struct soft_wire *w, const uint8_t *wqe, uint32_t key, uint64_t 
 }
 
 /*
- * Returns the number of the peer's process, or 0 if the process has ended or has closed its socket.
- * A child of fork() may hold the socket longer, and the memory of the child is not the peer's. The
- * number is free for another process only after poll() reports the end of this process. Linux gives
- * out all other numbers first, so the caller may use the number in its next system call.
+ * Returns the pid of the peer's process, or 0 if the process has ended or has closed its socket. A
+ * child of fork() may hold the socket longer, and the memory of the child is not the peer's.
+ * Another process can get the pid only after poll() has reported the end of this process. Linux
+ * gives out all other pids first, so the caller may use the pid in its next system call.
  */
 static pid_t
 process_of(struct soft_shm_tx *tx)
