@@ -170,20 +170,20 @@ def version() -> str:
 
 
 def eal_init(args: Sequence[str] = ('--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry')) -> None:
-    """Starts DPDK's EAL, once in a process and before all else. The default needs no hugepages and no root."""
+    """Starts DPDK's EAL. Call it once, before any other call. The default arguments need no hugepages and no root."""
     argv = [b'python'] + [arg.encode() for arg in args]
     _check(_lib.pybb_eal_init(len(argv), (ctypes.c_char_p * (len(argv) + 1))(*argv)), 'rte_eal_init')
 
 
 def devices() -> List[str]:
-    """Names for Device()."""
+    """Returns the names of the devices that Device() can open."""
     names = ctypes.create_string_buffer(64 * 64)
     n = _check(_lib.pybb_dev_list(names, 64), 'bb_dev_list')
     return [names.raw[i * 64:(i + 1) * 64].split(b'\0')[0].decode() for i in range(min(n, 64))]
 
 
 def cause(wc: Wc) -> str:
-    """The cause of a completion with an error, in words."""
+    """Returns one sentence with the likely cause of a completion's error."""
     return _lib.pybb_cause(wc.status, wc.vendor_err).decode()
 
 
@@ -206,7 +206,7 @@ class _Object:
         return self._p
 
     def close(self) -> None:
-        """Destroys the object. Raises OSError (EBUSY) while a child exists; then the object stays."""
+        """Destroys the object. Raises OSError (EBUSY) and destroys nothing while the object has children."""
         if self._p is not None:
             _check(getattr(_lib, self._destroy)(self._p), self._destroy)
             self._p = None
@@ -231,7 +231,7 @@ class Device(_Object):
         super().__init__((), 'bb_dev_open', spec.encode())
 
     def query(self) -> Dict[str, int]:
-        """Limits and abilities, by the names of struct bb_dev_attr."""
+        """Returns the capabilities of the device, by the field names of struct bb_dev_attr."""
         found: Dict[str, int] = {}
         name, value = ctypes.c_char_p(), _U64()
         while _check(_lib.pybb_dev_field(self, len(found), ctypes.byref(name), ctypes.byref(value)), 'bb_dev_query'):
@@ -239,13 +239,13 @@ class Device(_Object):
         return found
 
     def port(self, number: int = 1) -> Dict[str, int]:
-        """State of a port: active (0 or 1), mtu in bytes, gids."""
+        """Returns the state of a port: active (0 or 1), active MTU in bytes, entries of the GID table."""
         active, mtu, gids = _U32(), _U32(), _U32()
         _check(_lib.pybb_port(self, number, ctypes.byref(active), ctypes.byref(mtu), ctypes.byref(gids)), 'bb_port_query')
         return {'active': active.value, 'mtu': mtu.value, 'gids': gids.value}
 
     def gid(self, port: int = 1) -> int:
-        """Index of the best GID of a port."""
+        """Returns the index of the best GID of a port (bb_gid_choose())."""
         return _check(_lib.pybb_gid(self, port), 'bb_gid_choose')
 
     def pd(self) -> 'Pd':
@@ -271,7 +271,7 @@ class Pd(_Object):
 
 
 class Mr(_Object):
-    """A memory region: the memory of a writable, contiguous buffer, in place. The buffer cannot be resized meanwhile."""
+    """A memory region over a writable, contiguous buffer. The buffer cannot be resized while it is registered."""
     _destroy = 'bb_mr_dereg'
 
     def __init__(self, pd: Pd, data: Any, access: Access = Access.LOCAL_WRITE) -> None:
@@ -279,7 +279,7 @@ class Mr(_Object):
         view = memoryview(data)
         if view.readonly or not view.contiguous:
             raise ValueError('the buffer must be writable and contiguous')
-        # Holds the buffer, which the exporter does not free or move before this is gone.
+        # While this array exists, the buffer's owner neither frees nor moves the buffer.
         self._memory = (ctypes.c_char * view.nbytes).from_buffer(data)
         self.length = view.nbytes
         super().__init__((pd,), 'bb_mr_reg', pd, ctypes.addressof(self._memory), view.nbytes, access)
@@ -292,7 +292,7 @@ class Mr(_Object):
         self._memory = None
 
     def at(self, offset: int, length: Optional[int] = None) -> Any:
-        """Address and length of a part of the region."""
+        """Returns address and length of a part of the region."""
         length = self.length - offset if length is None else length
         if offset < 0 or length < 0 or offset + length > self.length:
             raise IndexError('%d bytes at %d of a region of %d bytes' % (length, offset, self.length))
@@ -308,7 +308,7 @@ class Cq(_Object):
         self._wc = (_Wc * 64)()
 
     def poll(self, n: int = 64) -> List[Wc]:
-        """At most n completions, 64 at a time."""
+        """Polls once. Returns at most @n completions, and never more than 64."""
         got = _lib.pybb_poll(self, self._wc, min(n, 64))
         return [Wc(w.wr_id, Status(w.status), w.opcode, w.byte_len, w.imm if w.flags & 1 else None, w.qpn, w.src_qp,
                    w.vendor_err) for w in self._wc[:got]]
@@ -325,7 +325,7 @@ class Cq(_Object):
 
 
 class Qp(_Object):
-    """A queue pair. A post is seen by the device after ring()."""
+    """A queue pair. The device sees a post only after ring()."""
     _destroy = 'bb_qp_destroy'
 
     def __init__(self, pd: Pd, send_cq: Cq, recv_cq: Optional[Cq] = None, *, type: QpType = QpType.RC,
@@ -339,7 +339,7 @@ class Qp(_Object):
         self.qpn = _lib.pybb_qpn(self)
 
     def addr(self, port: int = 1, gid: Optional[int] = None) -> bytes:
-        """The address for the peer's connect(). Each queue pair has one: call this before connect(), with the port."""
+        """Returns the address for the peer's connect(). Call it before connect(); later calls return the same bytes."""
         if self._addr is None:
             out = ctypes.create_string_buffer(ADDR_LEN)
             self._path = port, self.device.gid(port) if gid is None else gid
@@ -348,14 +348,14 @@ class Qp(_Object):
         return self._addr
 
     def connect(self, peer: bytes, access: Access = Access.ALL & ~Access.LOCAL_WRITE) -> None:
-        """Connects to a queue pair, given the bytes of its addr(). @access: what the peer may do."""
+        """Connects to the queue pair whose addr() returned the bytes @peer. @access: rights of the peer."""
         local = self.addr()
         _check(_lib.pybb_qp_connect(self, *self._path, access, local, peer, len(peer)), 'bb_qp_connect')
 
     def post(self, op: Op, wr_id: int, mr: Optional[Mr], offset: int = 0, length: Optional[int] = None, *,
              raddr: int = 0, rkey: int = 0, imm: int = 0, compare_add: int = 0, swap: int = 0,
              flags: Flags = Flags.SIGNALED) -> None:
-        """Posts a request with one piece of local memory, none if @mr is None."""
+        """Posts a request with one SGE, or with none if @mr is None."""
         addr, size = mr.at(offset, length) if mr else (0, 0)
         wr = _Wr(wr_id, addr, raddr, compare_add, swap, op, flags, size, mr.lkey if mr else 0, rkey, imm)
         _check(_lib.pybb_post(self, ctypes.byref(wr)), 'bb_qp_post_list')
@@ -372,7 +372,7 @@ class Qp(_Object):
         self.post(Op.SEND, wr_id, mr, offset, length, **more)
 
     def fetch_add(self, wr_id: int, mr: Mr, raddr: int, rkey: int, add: int, offset: int = 0, **more: Any) -> None:
-        """The old value goes to 8 bytes of @mr at @offset."""
+        """Posts a FETCH_ADD. The old value is written to 8 bytes of @mr at @offset."""
         self.post(Op.FETCH_ADD, wr_id, mr, offset, 8, raddr=raddr, rkey=rkey, compare_add=add, **more)
 
     def cmp_swap(self, wr_id: int, mr: Mr, raddr: int, rkey: int, compare: int, swap: int, offset: int = 0,
@@ -384,5 +384,5 @@ class Qp(_Object):
         _check(_lib.pybb_post_recv(self, wr_id, addr, size, mr.lkey), 'bb_post_recv')
 
     def ring(self) -> None:
-        """Passes what was posted, receives too, to the device."""
+        """Passes all posted requests and receives to the device."""
         _lib.pybb_ring(self)
