@@ -98,7 +98,7 @@ write_cmdq_low(struct hca *h, uint32_t v)
 		return;
 	}
 	if (state != HCA_NIC_FULL && state != HCA_NIC_DISABLED) {
-		HCA_LOG(WARNING, "interface state %u is not supported", state);
+		HCA_LOG(WARNING, "ignored interface state %u, which is not supported", state);
 		return;
 	}
 	if (state == HCA_NIC_FULL && h->health != HCA_HEALTH_OK) {

@@ -215,7 +215,7 @@ execute(struct hca *h, uint32_t index)
 	st = deliver(h, e);
 	if (st != DELIVERED) {
 		hca_count(&h->stats.command_errors);
-		HCA_LOG(ERR, "command queue: entry %u: delivery status 0x%x", index, st);
+		HCA_LOG(ERR, "command queue: entry %u failed with delivery status 0x%x", index, st);
 	}
 	/*
 	 * Look the entry up again: the command may have reset the device, which removes the queue,

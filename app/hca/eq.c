@@ -54,7 +54,8 @@ hca_eq_post(struct hca *h, uint32_t eqn, uint8_t type, uint8_t sub, const void *
 		     eq->pages[off >> eq->log_page] + (off & ((UINT64_C(1) << eq->log_page) - 1)),
 		     BB_PRM_SZ_EQE, true);
 	if (e == NULL) {
-		HCA_LOG(ERR, "EQ %u: entry %u is not in the guest's RAM", eqn, index);
+		HCA_LOG(ERR, "EQ %u: cannot write entry %u: it is not in the guest's RAM", eqn,
+			index);
 		hca_fatal(h, HCA_HEALTH_EQ);
 		return;
 	}
@@ -96,15 +97,16 @@ hca_eq_doorbell(struct hca *h, uint32_t uar, uint32_t value, bool arm)
 
 	if (eqn >= HCA_EQS || !h->eqs[eqn].used || h->eqs[eqn].uar != uar) {
 		HCA_LOG(WARNING,
-			"doorbell of EQ %u on register page 0x%x: this page has no such EQ", eqn,
-			uar);
+			"ignored a doorbell of EQ %u on register page 0x%x: this page has no such EQ",
+			eqn, uar);
 		return;
 	}
 	eq = &h->eqs[eqn];
 	delta = (value - eq->ci) & CI_MASK;
 	if (delta > eq->pi - eq->ci) {
-		HCA_LOG(WARNING, "EQ %u: consumer index 0x%06x is beyond the producer's 0x%06x",
-			eqn, value & CI_MASK, eq->pi & CI_MASK);
+		HCA_LOG(WARNING,
+			"EQ %u: ignored consumer index 0x%06x, beyond the producer's 0x%06x", eqn,
+			value & CI_MASK, eq->pi & CI_MASK);
 		return;
 	}
 	eq->ci += delta;

@@ -130,8 +130,9 @@ fw_set_roce_address(struct fw_cmd *c)
 	 * it.
 	 */
 	if (bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_VALID)) {
-		HCA_LOG(INFO, "RoCE address %d is in VLAN %u: the entry stays empty", index,
-			bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_ID));
+		HCA_LOG(INFO,
+			"RoCE address %d in VLAN %u is not supported: the GID entry stays empty",
+			index, bb_prm_get(a, BB_PRM_ROCE_ADDR_VLAN_ID));
 		empty = true;
 	}
 	memcpy(gid.raw, l3, sizeof(gid.raw));

@@ -185,7 +185,8 @@ guest_window(struct guest *g, const uint64_t *pa, uint32_t n, unsigned int log_s
 
 	if (n == 0 || log_sz < 12 || log_sz > MAX_WINDOW_LOG ||
 	    n > UINT64_C(1) << (MAX_WINDOW_LOG - log_sz)) {
-		HCA_LOG(ERR, "invalid window of %u guest pages of 2^%u bytes", n, log_sz);
+		HCA_LOG(ERR, "cannot map %u guest pages of 2^%u bytes: invalid number or size", n,
+			log_sz);
 		return NULL;
 	}
 	for (i = 0; i < n; i++)

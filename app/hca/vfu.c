@@ -196,8 +196,8 @@ vfu_receive(struct vfu *v)
 			memcpy(&h, v->msg, sizeof(h));
 			want = h.size;
 			if (want < sizeof(h) || want > VFU_MAX_MSG) {
-				HCA_LOG(ERR, "vfio-user: message of %u bytes (%zu to %u)", want,
-					sizeof(h), VFU_MAX_MSG);
+				HCA_LOG(ERR, "vfio-user: invalid message of %u bytes (%zu to %u)",
+					want, sizeof(h), VFU_MAX_MSG);
 				return -EPROTO;
 			}
 		}

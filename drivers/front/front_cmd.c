@@ -29,7 +29,7 @@ front_refuse(struct front_cmd *cmd, enum bb_prm_status status, uint32_t syndrome
 	memset(cmd->out, 0, cmd->outlen);
 	bb_prm_set(cmd->out, BB_PRM_CMD_STATUS, status);
 	bb_prm_set(cmd->out, BB_PRM_CMD_SYNDROME, syndrome);
-	FRONT_LOG(ERR, "opcode 0x%x of uid %u: status 0x%x, syndrome 0x%x\n", cmd->op,
+	FRONT_LOG(ERR, "refused command 0x%x of uid %u: status 0x%x, syndrome 0x%x\n", cmd->op,
 		  cmd->user != NULL ? cmd->user->uid : UINT16_MAX, status, syndrome);
 }
 

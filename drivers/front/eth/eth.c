@@ -121,8 +121,9 @@ eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t l
 		return false;
 	q = o->eth;
 	if (q->uar != uar) {
-		FRONT_LOG(DEBUG, "SQ 0x%x: ignored a doorbell on UAR page 0x%x (0x%x)\n", number,
-			  uar, q->uar);
+		FRONT_LOG(DEBUG,
+			  "SQ 0x%x: ignored a doorbell on UAR page 0x%x: the SQ uses page 0x%x\n",
+			  number, uar, q->uar);
 		return true;
 	}
 	eth_sq_run(q, store, len);
