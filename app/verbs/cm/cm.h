@@ -14,7 +14,7 @@
 
 struct mlx5_ctx;
 
-/* One opening of the node: an event channel of librdmacm. */
+/* An open file of the node: an event channel of librdmacm. */
 struct cm_file;
 
 /*

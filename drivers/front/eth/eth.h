@@ -122,7 +122,7 @@ struct front_eth {
 	 * eth_poll() to the next.
 	 */
 	TAILQ_HEAD(, eth_queue) pending;
-	uint64_t spent; /* ns that SQs ran in this turn, doorbells included */
+	uint64_t spent; /* ns that SQs ran since the last eth_poll(), doorbells included */
 	bool on_port;   /* frames pass through the port= of the device; constant */
 	struct eth_stats stats;
 	uint8_t message[ETH_MAX_SEND];  /* message of the WQE in execution, or a received frame */

@@ -26,7 +26,7 @@ struct bb_gid;
 
 /* All IDs of a host, and its CM engine. */
 struct ucma;
-/* One opening of the node: an event channel of librdmacm. */
+/* An open file of the node: an event channel of librdmacm. */
 struct ucma_file;
 
 /* Functions of the program that hosts the node. They must not call the node. */

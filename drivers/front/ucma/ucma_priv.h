@@ -93,7 +93,7 @@ struct ucma_id {
 	bool established, responded;
 	struct ucma_qp qp;
 	uint64_t deadline; /* valid in state ADDR_QUERY */
-	/* opening of the peer (ucma_ops.reach()) that has the connection; 0: not known */
+	/* number from ucma_ops.reach() that identifies the peer of the connection; 0: not known */
 	uint64_t opening;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Opens and closes the device node, and holds the handles of the objects of each opening. */
+/* Opens and closes the device node, and holds the handles of the objects of each open file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

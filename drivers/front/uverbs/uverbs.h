@@ -24,7 +24,7 @@
 struct ib_uverbs_ioctl_hdr;
 struct mlx5_ctx;
 
-/* One opening of the node: a context, and the objects that are made through it. */
+/* An open file of the node: a context, and the objects that were created through it. */
 struct uverbs_file;
 /* A descriptor from which the program reads events. */
 struct uverbs_events;
