@@ -388,7 +388,7 @@ next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_q
 		if ((mask & optionals[i].bit) != 0)
 			copy_field(image, in, &optionals[i].field);
 	/*
-	 * mlx5_ib binds the counter set in this transition. If the command names no set, the set of
+	 * mlx5_ib binds the counter set in RST2INIT. If the command names no set, the set of
 	 * CREATE_QP stays.
 	 */
 	if (t->op == BB_PRM_OP_RST2INIT_QP && bb_prm_get(in, BB_PRM_QPC_COUNTER_SET_ID) == 0)

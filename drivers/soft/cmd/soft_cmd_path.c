@@ -115,7 +115,9 @@ soft_cmd_find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t
 				 soft_shm_reach_error(ret));
 		return NULL;
 	}
-	/* The peer on a port may be on any host, so there is no device to look up. */
+	/*
+	 * With port= the peer may be on any host, so there is no device of this process to look up.
+	 */
 	if (cmd->dev->netif != NULL)
 		return NULL;
 	peer = soft_dev_by_gid(gid, false);

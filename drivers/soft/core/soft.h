@@ -249,7 +249,7 @@ struct soft_qp {
 	uint32_t log_sq; /* log2 of the size of the send queue, in blocks of 64 bytes */
 	uint8_t *rq;
 	uint32_t log_rq, log_rq_stride; /* log2 of the number of WQEs, and of the bytes of a WQE
-					 * (the mailbox has 4 less) */
+					 * (the mailbox counts units of 16 bytes) */
 	bool has_sq, has_rq;
 	struct soft_rmp *rmp; /* supplies the receives; NULL if the QP has a receive queue */
 	/* 0, or the type of a QP of the kernel: 7 QP0, 8 QP1, 12 UMR; st then says UD */

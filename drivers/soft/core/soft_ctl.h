@@ -509,7 +509,10 @@ int soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint3
 /* Ring and doorbell record of a queue that a mailbox creates. */
 struct soft_queue_mem {
 	const char *what, *umem_field; /* names of the ring and of its umem's field, for the log */
-	/* From the mailbox. If umem_valid is not set, the mailbox lists the pages of the ring. */
+	/*
+	 * Fields from the mailbox. If umem_valid is not set, the mailbox lists the pages of the
+	 * ring.
+	 */
 	bool umem_valid, dbr_valid;
 	uint32_t umem_id, dbr_id;
 	uint64_t offset; /* offset of the ring in the umem, bytes */

@@ -67,7 +67,7 @@ struct soft_net_state {
 	 */
 	uint64_t full_until[2];
 	bool busy; /* delayed packets exist, so soft_net_run() must run in every poll */
-	/* the next packet to send was already chosen not to be lost, but could not be sent yet */
+	/* fault injection has decided not to drop the next packet, which could not be sent yet */
 	bool spared;
 	bool loses; /* soft_net_loses() must decide for each outgoing packet whether it is lost */
 };

@@ -30,7 +30,10 @@ soft_engine_rouse(struct soft_engine *e)
 {
 	const uint64_t one = 1;
 
-	/* A failed write means that the counter is at its limit, so the descriptor is readable. */
+	/*
+	 * A failed write means that the eventfd's counter is at its limit, so the descriptor is
+	 * readable.
+	 */
 	if (__atomic_load_n(&e->asleep, __ATOMIC_SEQ_CST) &&
 	    write(e->wake_fd, &one, sizeof(one)) < 0)
 		return;

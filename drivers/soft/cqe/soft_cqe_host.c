@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Writes CQEs of queues that a program outside the device runs, to CQs of the device. */
+/* Writes CQEs to CQs of the device, for queues that a program runs outside the device. */
 #include <errno.h>
 
 #include "soft_cqe.h"

@@ -86,8 +86,8 @@ soft_pd_free(struct mlx5_ctx *ctx_, struct mlx5_pd *pd)
 	bool busy;
 
 	if (p->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: PD 0x%x belongs to another device context", dev->name,
-			 p->pub.pdn);
+		SOFT_LOG(ERR, "%s: cannot free PD 0x%x: it belongs to another device context",
+			 dev->name, p->pub.pdn);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);

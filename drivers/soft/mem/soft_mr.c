@@ -281,8 +281,9 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr
 	int ret;
 
 	if (p->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: PD 0x%x belongs to another device context", dev->name,
-			 p->pub.pdn);
+		SOFT_LOG(ERR,
+			 "%s: cannot register an MR: PD 0x%x belongs to another device context",
+			 dev->name, p->pub.pdn);
 		return -EINVAL;
 	}
 	ret = soft_fault_check(dev, "MR");
@@ -350,8 +351,8 @@ soft_mr_dereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr)
 	int ret;
 
 	if (m->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: MR 0x%x belongs to another device context", dev->name,
-			 m->pub.lkey);
+		SOFT_LOG(ERR, "%s: cannot deregister MR 0x%x: it belongs to another device context",
+			 dev->name, m->pub.lkey);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
@@ -412,8 +413,9 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 		return -EINVAL;
 	}
 	if (pd->ctx != m->ctx) {
-		SOFT_LOG(ERR, "%s: PD 0x%x belongs to another device context", dev->name,
-			 pd->pub.pdn);
+		SOFT_LOG(ERR,
+			 "%s: cannot re-register an MR: PD 0x%x belongs to another device context",
+			 dev->name, pd->pub.pdn);
 		return -EINVAL;
 	}
 	if ((flags & MLX5_REREG_TRANSLATION) != 0)
@@ -477,8 +479,9 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 	int in_place, ret;
 
 	if (m->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: MR 0x%x belongs to another device context", dev->name,
-			 m->pub.lkey);
+		SOFT_LOG(ERR,
+			 "%s: cannot re-register MR 0x%x: it belongs to another device context",
+			 dev->name, m->pub.lkey);
 		return -EINVAL;
 	}
 	if ((flags & MLX5_REREG_ACCESS) != 0)

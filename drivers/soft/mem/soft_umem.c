@@ -177,8 +177,9 @@ soft_umem_dereg(struct mlx5_ctx *ctx_, struct mlx5_umem *umem)
 	struct soft_dev *dev = ctx->dev;
 
 	if (u->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: umem 0x%x belongs to another device context", dev->name,
-			 u->pub.id);
+		SOFT_LOG(ERR,
+			 "%s: cannot deregister umem 0x%x: it belongs to another device context",
+			 dev->name, u->pub.id);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);

@@ -337,7 +337,7 @@ soft_id_prefix(const struct mlx5_ctx *ctx)
 	return dev->shm != NULL ? dev->shm->slot : 0;
 }
 
-/* Returns the error if another process of the host has a service at an address. */
+/* Returns the error if another process of the host has a service ID at an address. */
 static int
 taken(const struct soft_shm *shm, const uint8_t gid[16], uint32_t service)
 {

@@ -118,8 +118,8 @@ soft_shm_vm(struct soft_engine *e, struct soft_wire *w, const struct soft_req *r
 	for (i = 0; i < r->n; i++)
 		here[i] = (struct iovec){r->frag[i].p, r->frag[i].len};
 	/*
-	 * A program may wait for the last byte of a payload. So the last line is a part of its own,
-	 * which the kernel copies after the other part.
+	 * A program may wait for the last byte of a payload. So the last cache line is an entry of
+	 * its own, which the kernel copies after the other entry.
 	 */
 	there[0] = (struct iovec){(void *)(uintptr_t)at, len - SOFT_SHM_LINE};
 	there[1] = (struct iovec){(void *)(uintptr_t)(at + len - SOFT_SHM_LINE), SOFT_SHM_LINE};
