@@ -139,7 +139,7 @@ check_doorbell(const struct bb_sq_conf *conf)
 		return 0;
 	if (bb_bf_ring(conf->bf_copy) == NULL || !bb_bf_copy_has(conf->bf_copy)) {
 		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: this CPU has no BlueFlame copy of "
+			     "send queue of QP 0x%06x: this CPU or build has no BlueFlame copy of "
 			     "kind %d",
 			     conf->qpn, (int)conf->bf_copy);
 		return -EINVAL;

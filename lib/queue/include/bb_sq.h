@@ -112,8 +112,9 @@ struct bb_sq {
 	uint64_t doorbells; /**< statistics: doorbells rung */
 	uint64_t cqes;      /**< statistics: CQEs received for sends */
 	/**
-	 * Called by bb_sq_ring() if the queue copies WQEs to the register, has no dbrec, or has a
-	 * list of rung QPs (rung). NULL if an 8-byte doorbell is enough.
+	 * Called by bb_sq_ring() if this queue or another queue copies WQEs to the register, if the
+	 * queue has no dbrec, or if it has a list of rung QPs (rung). NULL if an 8-byte doorbell is
+	 * enough.
 	 */
 	void (*ring)(struct bb_sq *sq);
 	/* Not accessed on the data path. */
