@@ -405,8 +405,8 @@ struct bb_driver {
 /*
  * Registers a driver. Only constructors call this function. The following operations may be NULL:
  * list, port_query, gid_query, pkey_query, event_get, stats, drops, progress, clock, channel_*,
- * mr_rereg, path_ready, ah_*, mcast_*, cq_arm, cq_resize, cq_moderate, qp_query, qp_retries and
- * qp1_claim. A driver that lacks another operation is rejected.
+ * mr_rereg, dm_*, umem_*, devx, path_ready, ah_*, srq_*, mcast_*, cq_arm, cq_resize, cq_moderate,
+ * qp_query, qp_retries and qp1_claim. A driver that lacks another operation is rejected.
  */
 void bb_driver_register(const struct bb_driver *drv);
 

@@ -25,8 +25,8 @@ struct bb_pd;
 int bb_pd_alloc(struct bb_dev *dev, struct bb_pd **pd);
 
 /**
- * Frees a PD and its automatic registrations. Returns 0, or -EBUSY while the PD has MRs, QPs, SRQs
- * or address handles.
+ * Frees a PD and its automatic registrations. Returns 0, or -EBUSY while the PD has MRs, indirect
+ * keys, memory windows, QPs, SRQs or address handles.
  */
 int bb_pd_free(struct bb_pd *pd);
 
