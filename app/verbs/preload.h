@@ -81,7 +81,10 @@ const char *node_path(const char *path, char *to);
 
 /* Reads the device's clock, in ticks of 1/@khz ms. Returns 0 or a negative errno. */
 int node_clock(uint64_t *cycles, uint32_t *khz);
-/* Run the device in the calling thread, see soft_hooks.h. Valid while a context is open. */
+/*
+ * Call soft_assist(), soft_posted() and soft_assist_posted() (soft_hooks.h) for the device of the
+ * process. Valid while a context is open.
+ */
 bool node_assist(void);
 void node_posted(void);
 bool node_assist_posted(void);

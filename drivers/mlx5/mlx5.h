@@ -61,7 +61,8 @@ int mlx5_soft_load(const char *name);
 /* ---- Capabilities, mlx5_caps.c */
 struct mlx5_caps {
 	uint32_t ports;
-	uint32_t log_max_qp, log_max_qp_sz; /* SQ in blocks of 64 bytes, RQ in WQEs */
+	uint32_t log_max_qp, log_max_qp_sz; /* log_max_qp_sz: 64-byte blocks of an SQ, WQEs of an
+					       RQ */
 	uint32_t log_max_cq, log_max_cq_sz;
 	uint32_t log_max_rmp, log_max_srq_sz; /* 0 if the device has no shared receive queues */
 	uint32_t log_max_mr, log_max_mkey;
