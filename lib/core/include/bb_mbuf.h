@@ -12,8 +12,8 @@
  * The address of the first segment can serve as wr_id.
  *
  * Return values are those of bb_post.h. If a call fails, the caller still owns the mbufs. -EINVAL:
- * the chain has more segments than the queue's max_sge or max_recv_sge; -EFAULT: no registration
- * contains a segment of the chain. Each reason is logged once per queue.
+ * the chain has more non-empty segments than the queue's max_sge or max_recv_sge; -EFAULT: no
+ * registration contains a segment of the chain. Each reason is logged once per queue.
  */
 #ifndef BB_MBUF_H
 #define BB_MBUF_H
