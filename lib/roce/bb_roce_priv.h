@@ -106,7 +106,7 @@ bb_roce_rto_ack_requested(struct bb_roce_qp *qp, uint32_t first, uint32_t last, 
 void bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now);
 /*
  * Records that the requester waits for the peer's next response from now on, unless it waits
- * already. bb_roce_rto_waited() ends this wait when a response brings progress.
+ * already. bb_roce_rto_waited() ends this wait when a response acknowledges a PSN.
  */
 static inline void
 bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now)

@@ -345,10 +345,16 @@ struct bb_roce_rto {
 	/* value of bb_roce_req.sent when the adaptive interval was last doubled */
 	uint32_t doubling_end;
 	bool timing;
-	bool waiting; /* true while the requester waits for progress; wait_start is the time when it
-			 began to wait */
+	/*
+	 * true while the requester waits for an acknowledgement; wait_start is the time when it
+	 * began to wait
+	 */
+	bool waiting;
 	uint64_t wait_start;
-	/* Longest wait for progress, in ns, in the current time window and in the previous one. */
+	/*
+	 * Longest wait for an acknowledgement, in ns, in the current time window and in the
+	 * previous one.
+	 */
 	uint64_t longest_wait[2], wait_window_end;
 };
 

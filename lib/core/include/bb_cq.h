@@ -96,9 +96,11 @@ enum bb_wc_flags {
 struct bb_wc {
 	uint64_t wr_id;
 	struct bb_qp *qp;
-	uint32_t byte_len;  /**< message length in bytes; valid only for receives, READs and
-			     * atomics. On UD the length includes 40 bytes before the data, which
-			     * the buffer has with or without a GRH */
+	/**
+	 * message length in bytes; valid only for receives, READs and atomics. On UD the length
+	 * includes the 40 bytes for a GRH at the start of the buffer, even if there is no GRH
+	 */
+	uint32_t byte_len;
 	uint32_t imm;       /**< with flag BB_WC_WITH_IMM: immediate data in network byte order;
 			     * with flag BB_WC_WITH_INV: the invalidated rkey in host byte order */
 	uint8_t status;     /**< enum bb_wc_status. If it is an error, only status, wr_id, qp,

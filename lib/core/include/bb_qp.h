@@ -54,12 +54,14 @@ struct bb_qp_init_attr {
 	uint32_t max_sge;
 	uint32_t max_recv_sge;
 	uint32_t max_inline;
-	bool signal_all;       /**< if true, every send is reported, as if its post had set
-				* BB_SEND_SIGNALED (man ibv_create_qp: sq_sig_all) */
-	uint32_t signal_every; /**< largest number of send WQEs per CQE. The library asks for a CQE
-				* that often, so that a full send queue always gets room. 0: a
-				* quarter of sq_depth. With signal_all only 0 and 1 are valid and
-				* mean 1 */
+	bool signal_all; /**< if true, every send is reported, as if its post had set
+			  * BB_SEND_SIGNALED (man ibv_create_qp: sq_sig_all) */
+	/**
+	 * largest number of send WQEs per CQE. The library requests a CQE at least that often, so
+	 * that a full send queue always gets room. 0: a quarter of sq_depth. With signal_all only 0
+	 * and 1 are valid and mean 1
+	 */
+	uint32_t signal_every;
 	enum bb_db_mode db_mode;
 	/**
 	 * SRQ that provides the receives instead of a receive queue, NULL if none. The SRQ must

@@ -353,7 +353,7 @@ struct bb_dev_stats {
 	/**
 	 * Congestion counters of RoCE v2, for the whole port since it came up: received packets
 	 * that a switch marked (CE, RFC 3168), CNPs (congestion notification packets) sent for
-	 * marked packets, and received CNPs handled.
+	 * marked packets, and CNPs received and handled.
 	 */
 	uint64_t ecn_marked, cnp_sent, cnp_handled;
 };

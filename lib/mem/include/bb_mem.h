@@ -40,9 +40,9 @@ enum bb_access {
 	/** The region's first byte has address 0. The region must start on a page boundary. */
 	BB_ACCESS_ZERO_BASED = 1 << 5,
 	/**
-	 * The kernel does not pin pages, but looks them up at each access of a peer (@ref
-	 * bb_dev_attr odp). Such a region has no lkey, because the kernel resolves no page faults
-	 * of DEVX queues.
+	 * The kernel does not pin the region's pages, but looks them up at each access of a peer
+	 * (@ref bb_dev_attr odp). Such a region has no lkey, because the kernel resolves no page
+	 * faults of DEVX queues.
 	 */
 	BB_ACCESS_ON_DEMAND = 1 << 6,
 	BB_ACCESS_HUGETLB = 1 << 7, /**< hint, valid only with ON_DEMAND: all pages are hugepages */
