@@ -32,9 +32,9 @@ static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets
 /* ---- Sending packets */
 
 /*
- * Connects to a slot of an address for the first time, or again after the connection has ended,
- * because another process may own the address now. soft_shm_tx_retry() limits the rate of the
- * attempts.
+ * Connects to a slot (range of QPNs) of an address for the first time, or again after the
+ * connection has ended, because another process may own the address now. soft_shm_tx_retry() limits
+ * the rate of the attempts.
  */
 static __rte_noinline enum soft_link_sent
 link_shm_reconnect(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
@@ -50,10 +50,10 @@ link_shm_reconnect(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 }
 
 /*
- * Finds the connection to a slot of an address. Returns SOFT_LINK_SENT if its ring takes a packet
- * with this opcode. During the handshake the ring takes only packets of UC and UD, because their
- * sender may close before the packets arrive. RC packets wait (SOFT_LINK_FULL), so that the
- * handshake does not use up their retries.
+ * Finds the connection to a slot (range of QPNs) of an address. Returns SOFT_LINK_SENT if its ring
+ * takes a packet with this opcode. During the handshake the ring takes only packets of UC and UD,
+ * because their sender may close before the packets arrive. RC packets wait (SOFT_LINK_FULL), so
+ * that the handshake does not use up their retries.
  */
 static enum soft_link_sent
 link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, uint32_t slot,
@@ -98,7 +98,7 @@ link_shm_mad_slot(const struct soft_shm *shm, const uint8_t gid[16], const uint8
 						      : soft_shm_mad_slot(shm, gid, mad, len);
 }
 
-/* Returns the slot of a packet's destination. */
+/* Returns the slot (range of QPNs) to which a packet's destination QP belongs. */
 static inline uint32_t
 link_shm_slot(const struct soft_shm *shm, const struct soft_link_pkt *p)
 {
@@ -448,7 +448,7 @@ link_shm_fail_qp(struct soft_engine *e, struct soft_qp *qp)
 
 /*
  * Looks up the connection of a QP again, if the peer's process had no connection when the QP
- * entered RTR. Such a QP uses an idle connection to another slot of the address.
+ * entered RTR. Such a QP uses an idle connection to another process that has the address.
  */
 static void
 link_shm_find_again(struct soft_shm *shm, struct soft_wire *w)

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Membership of a device in a fabric of processes: joining, leaving, and handling of the sockets.
+ * Membership of a device in a fabric (devices of several processes that share memory): joining,
+ * leaving, and handling of the sockets.
  */
 #define _GNU_SOURCE /* EPOLLRDHUP */
 #include <stdlib.h>

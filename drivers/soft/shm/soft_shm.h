@@ -50,14 +50,14 @@ struct soft_shm_seg {
 	dev_t dev;
 	ino_t ino;
 	uint64_t off, end; /* Range in the file, bytes; whole pages. */
-	uint32_t gen;      /* Generation of the slot; changes when the slot gets another file. */
+	uint32_t gen;      /* Generation; changes when this entry of seg[] gets another file. */
 	uint32_t rev;      /* Revision; a peer that has an older revision gets the segment again. */
 	uint32_t refs;     /* Number of keys whose memory is in the segment. */
 };
 
 /*
- * A peer's segment, mapped in this process. A window never changes: if the peer sends a new
- * segment, a new window replaces the old.
+ * A window: a peer's segment (shared part of a file), mapped in this process. A window never
+ * changes: if the peer sends a new segment, a new window replaces the old.
  */
 struct soft_shm_window {
 	uint8_t *base;
@@ -86,7 +86,7 @@ struct soft_shm_tx {
 	uint32_t state;
 	uint32_t deaths; /* Number of times the peer disconnected or died. __atomic */
 	uint8_t dst[16];
-	uint32_t slot;  /* Slot of dst, or SOFT_SHM_ALL. */
+	uint32_t slot;  /* Slot (range of QPNs) of dst, or SOFT_SHM_ALL. */
 	uint8_t mac[6]; /* MAC that belongs to dst. */
 	/* Fields that the connection's lock protects. */
 	struct soft_ring_tx ring;
@@ -163,14 +163,14 @@ struct soft_shm {
 	 * check their QPs. __atomic
 	 */
 	uint32_t changes;
-	uint32_t n_tx, n_rx; /* Number of slots that were ever used. __atomic */
+	uint32_t n_tx, n_rx; /* Numbers of entries that were ever used. __atomic */
 	struct soft_shm_tx *tx[SOFT_SHM_PEERS];
 	struct soft_shm_rx *rx[SOFT_SHM_PEERS];
 	/* Used by the control path and by soft_shm_chores(), under soft_shm.lock. */
 	int epoll;
 	int listener[SOFT_SHM_GIDS];
 	uint32_t n_listeners;
-	uint32_t slot; /* Slot of the addresses that the device has, or SOFT_SHM_ALL. */
+	uint32_t slot; /* Slot (range of QPNs) that the device has, or SOFT_SHM_ALL. */
 	int mark[2 * SOFT_SHM_GIDS]; /* Sockets that mark the slot as used. */
 	uint32_t n_marks;
 	int dir_fd;
@@ -248,10 +248,14 @@ bool soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16
  */
 void soft_shm_mac(const uint8_t gid[16], uint8_t mac[6]);
 /*
- * Joins the fabric that the options name. Returns 0, -EADDRINUSE or another negative errno, logged.
+ * Joins the fabric (the devices that share memory) that the options name. Returns 0, -EADDRINUSE or
+ * another negative errno, logged.
  */
 int soft_shm_start(struct soft_dev *dev);
-/* Leaves the fabric. The caller has destroyed all engines of the device. */
+/*
+ * Leaves the fabric (the devices that share memory). The caller has destroyed all engines of the
+ * device.
+ */
 void soft_shm_stop(struct soft_dev *dev);
 /*
  * Closes the sockets in a child of fork(), and initializes the locks again. See soft_fork_before().
@@ -465,7 +469,8 @@ void soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn);
  */
 void soft_shm_wait(struct soft_dev *dev);
 /*
- * Sends a peer the segments that it does not have in their current revision. Under soft_shm.lock.
+ * Sends a peer the segments (shared parts of files) that it does not have in their current
+ * revision. Under soft_shm.lock.
  */
 void soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx);
 void soft_shm_engine_add(struct soft_engine *e);

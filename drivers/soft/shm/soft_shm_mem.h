@@ -52,7 +52,7 @@ struct soft_shm_key {
 	uint32_t rights; /* Access rights, SOFT_SHM_* flags. */
 	uint64_t start;  /* The address by which requests name the first byte. */
 	uint64_t len;
-	/* Slot and generation of the segment that contains the memory; SOFT_SHM_NO_FILE: none. */
+	/* Index and generation of the segment that contains the memory; SOFT_SHM_NO_FILE: none. */
 	uint32_t seg, gen;
 	/*
 	 * Offset of the first byte in the segment's file; without a file, its address in the

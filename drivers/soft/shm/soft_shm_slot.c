@@ -89,7 +89,7 @@ soft_shm_slot_used(const struct soft_shm *shm, const uint8_t gid[16], uint32_t s
 	return used;
 }
 
-/* ---- The slot that the device takes */
+/* ---- The slot (range of QPNs) that the device takes */
 
 /*
  * Returns a hash of the host's name (FNV-1a), because a name of 31 letters does not fit a socket
@@ -162,7 +162,7 @@ take(struct soft_shm *shm, uint32_t slot)
 	return ret;
 }
 
-/* Returns true if a slot of an address is in use, but not by this host. */
+/* Returns true if a slot (range of QPNs) of an address is in use, but not by this host. */
 static bool
 foreign(const struct soft_shm *shm, int probe, const uint8_t gid[16], uint32_t slot)
 {

@@ -36,13 +36,13 @@
 
 struct soft_shm;
 
-/* Slots 1 to SOFT_SHM_SLOTS - 1 are for devices that share their addresses. */
+/* Slots (ranges of QPNs) 1 to SOFT_SHM_SLOTS - 1 are for devices that share their addresses. */
 #define SOFT_SHM_SLOTS (1u << (SOFT_LOG_MAX_QP - SOFT_LOG_QPNS))
 /* Slot of a device that does not share its addresses: it has all QPNs. */
 #define SOFT_SHM_ALL 0u
-/* Stands for any slot that is in use. */
+/* Stands for any slot (range of QPNs) that is in use. */
 #define SOFT_SHM_ANY UINT32_MAX
-/* Stands for no slot: the link drops the packet. */
+/* Returned instead of a slot if no process can get the packet now: the link drops it. */
 #define SOFT_SHM_NO_SLOT (UINT32_MAX - 1)
 
 /* Returns the slot that has a QPN if its address is shared. SOFT_SHM_ANY for a QPN of no slot. */
@@ -68,7 +68,7 @@ void soft_shm_services_unlock(void);
 /* Releases all service IDs in a child of fork(), and initializes the lock again. */
 void soft_shm_services_forget(void);
 
-/* Returns true if the slot of an address is in use. */
+/* Returns true if a process has taken the slot (range of QPNs) of an address. */
 bool soft_shm_slot_used(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot);
 
 /*

@@ -208,7 +208,7 @@ close_sock:
 	return ret;
 }
 
-/* Returns the index of the connection to a slot of an address, n_tx if there is none. */
+/* Returns the index of the connection to a slot (range of QPNs) of an address, else n_tx. */
 static uint32_t
 tx_index(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 {
@@ -219,7 +219,10 @@ tx_index(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 	return i;
 }
 
-/* Connects to a slot of an address. Retains a new connection that fails only if @keep is true. */
+/*
+ * Connects to a slot (range of QPNs) of an address. Retains a new connection that fails only if
+ * @keep is true.
+ */
 static int
 reach_slot(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, bool keep)
 {
