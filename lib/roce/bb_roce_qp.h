@@ -345,16 +345,9 @@ struct bb_roce_rto {
 	/* value of bb_roce_req.sent when the adaptive interval was last doubled */
 	uint32_t doubling_end;
 	bool timing;
-	/*
-	 * true while the requester waits for an acknowledgement; wait_start is the time when it
-	 * began to wait
-	 */
-	bool waiting;
+	bool waiting; /* true if the requester has waited for an acknowledgement since wait_start */
 	uint64_t wait_start;
-	/*
-	 * Longest wait for an acknowledgement, in ns, in the current time window and in the
-	 * previous one.
-	 */
+	/* Longest wait for an ACK, in ns, in the current time window and in the previous one. */
 	uint64_t longest_wait[2], wait_window_end;
 };
 
