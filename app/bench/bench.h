@@ -127,7 +127,7 @@ sample_round_trip(uint64_t *last)
  * latencies of single round trips (sample_round_trip()).
  */
 struct round_trips {
-	uint64_t half;        /* n / 2 */
+	uint64_t half;        /* half of the number of round trips */
 	uint64_t start, last; /* TSC after the first round trip, and after the last one */
 	double ns;            /* mean latency of one direction, in ns */
 };
@@ -286,7 +286,10 @@ int report_json(const char *path);
  * between two CPUs, in ns at the start of the run. Returns 0 or -errno.
  */
 int report_html(const char *path, double l);
-/* Writes the goal of a result as text, such as "<= 1.5 x". Writes "" if there is no goal. */
+/*
+ * report_goal() writes the goal of a result as text of at most REPORT_GOAL bytes, such as "<= 1.5
+ * x". It writes "" if there is no goal.
+ */
 #define REPORT_GOAL 24
 void report_goal(const struct row *row, char text[static REPORT_GOAL]);
 /* Prints how many targets were reached, missed or not judged, without a newline. */

@@ -313,7 +313,7 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 	return rc;
 }
 
-/* Queue pairs of a loop whose requests the functions below post and poll. */
+/* The two queue pairs of a loop, and their devices. */
 struct ends {
 	struct soft *from, *to; /* the same device if there is only one */
 	struct bb_qp *qp, *peer;

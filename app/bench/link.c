@@ -228,8 +228,8 @@ link_echo_peer(struct soft *s, uint64_t n)
 	uint64_t k, sent = 0, got = 0;
 
 	/*
-	 * Does not clear the buffer first: the first WRITE may have arrived already. An old value
-	 * of an earlier run does no harm, as await_cell() waits for the exact value.
+	 * Does not clear the buffer first, because the first WRITE may have arrived already. An old
+	 * value of an earlier run does no harm, as await_cell() waits for the exact value.
 	 */
 	for (k = 1; k <= n; k++)
 		if (!await_cell(s, k, &sent) || !post_cell(s, k, k))

@@ -245,8 +245,8 @@ measure_l(void)
 }
 
 /*
- * Start of a period. row: the period in which the current row is measured. setup: a part of that
- * period whose lost time does not count (measure_setup_begin()).
+ * Marks of the start of two periods. row: the measurement of the current row. setup: a part of that
+ * measurement whose lost time does not count (measure_setup_begin()).
  */
 static struct time_mark {
 	struct shared_time lost; /* total time that was lost to other work before the start */

@@ -67,7 +67,8 @@ struct remote_msg {
 #define REMOTE_CELL 4096
 #define REMOTE_RING 16384
 struct remote_shared {
-	uint32_t stop __attribute__((aligned(4096))); /* __atomic */
+	/* 1 ends the current command of the second process; accessed with __atomic */
+	uint32_t stop __attribute__((aligned(4096)));
 	uint8_t ping[REMOTE_CELL] __attribute__((aligned(4096)));
 	uint8_t pong[REMOTE_CELL] __attribute__((aligned(4096)));
 	uint8_t ring[2][REMOTE_RING] __attribute__((aligned(4096)));

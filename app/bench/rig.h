@@ -34,8 +34,9 @@ struct rig {
  */
 struct rig *rig_new(bool bluebell);
 /*
- * Does the same as rig_new(true), but the queue copies single WQEs to its register (BlueFlame). The
- * copies use AVX2 if the CPU has it, as EAL's default allows on a card, otherwise 8-byte stores.
+ * Does the same as rig_new(true), but the queue copies single WQEs to its doorbell register
+ * (BlueFlame). The copies use AVX2 if the CPU has it, because EAL allows AVX2 by default, otherwise
+ * 8-byte stores.
  */
 struct rig *rig_new_blueflame(void);
 void rig_free(struct rig *r);

@@ -59,8 +59,8 @@ double baseline_ring_latency(void *run);
 double baseline_ring_rate(void *run);
 
 /*
- * Initializes the ring in which @s sends and the one in which it receives. The buffers of @s and of
- * its peer must have space for RING_BYTES. Returns 0 or -errno.
+ * ring_init() initializes the ring in which @s sends and the one in which it receives. The buffers
+ * of @s and of its peer must have space for RING_BYTES. Returns 0 or -errno.
  */
 #define RING_BYTES (2 * RING_SLOTS * RDMA_RING_SLOT + 64)
 int ring_init(struct soft *s, struct rdma_ring_tx *to, struct rdma_ring_rx *from);

@@ -19,9 +19,9 @@ struct shared_time {
 };
 
 /*
- * The first function adds the waiting time of a thread, from the text of its /proc/.../schedstat.
- * The second adds the time that was stolen from @cpu, from the text of /proc/stat with @hz ticks
- * per second. Both return false and leave *@t unchanged if the text has no such value.
+ * shared_add_thread() adds the waiting time of a thread, from the text of its /proc/.../schedstat.
+ * shared_add_cpu() adds the time that was stolen from @cpu, from the text of /proc/stat with @hz
+ * ticks per second. Both return false and leave *@t unchanged if the text has no such value.
  */
 bool shared_add_thread(const char *schedstat, struct shared_time *t);
 bool shared_add_cpu(const char *stat, unsigned int cpu, long hz, struct shared_time *t);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Arguments of EAL that the user left out: hugepages if enough are free, otherwise plain pages. So
- * a program runs on every machine without any option of EAL.
+ * Adds the arguments of EAL that the user left out: hugepages if enough are free, otherwise plain
+ * pages. So a program runs on every machine without any option of EAL.
  */
 #ifndef EAL_ARGS_H
 #define EAL_ARGS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Shared by the programs: options after EAL's, messages, stopping. */
+/* Functions that the programs share: options after those of EAL, messages on stderr, signals. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 

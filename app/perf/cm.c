@@ -27,9 +27,9 @@
 #define RUNS      64u   /* polls of the device between two polls of the connection manager */
 #define FINISH_MS 5000u /* limit for the peer's reply to the last disconnect */
 
-/* State of a connection. */
+/* State of a connection of rdma_cm. */
 enum cm_state {
-	CM_NONE, /* does not exist, or may be established again */
+	CM_NONE, /* no connection; one may be established, also after a failed attempt */
 	CM_PENDING,
 	CM_UP,
 	CM_CLOSED,
@@ -535,7 +535,7 @@ cm_peer_gone(struct perf *p)
 	return p->cm->control.state != CM_UP;
 }
 
-/* Polls until the connection has ended, at most until @end. */
+/* Polls until the connection has ended, but not after TSC @end. */
 static void
 wait_closed(struct perf *p, const struct cm_link *link, uint64_t end)
 {

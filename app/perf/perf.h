@@ -37,9 +37,9 @@
 #define POLL_BURST 16
 #define MAX_READS  16u /* maximum outstanding READs and atomics, as in perftest */
 /*
- * A wr_id has the index of the queue pair in the bits from WR_QP_SHIFT on. The bits below have a
- * number. The number of a receive counts receives. The number of a send counts the sends up to and
- * including this send. WR_RECV marks a receive.
+ * Bits of a wr_id: WR_RECV marks a receive. The bits from WR_QP_SHIFT on are the index of the queue
+ * pair. The bits below are the number of the receive or, for a send, the number of sends up to and
+ * including it.
  */
 #define WR_RECV     (UINT64_C(1) << 63)
 #define WR_QP_SHIFT 48
@@ -248,11 +248,11 @@ int cm_connect(struct perf *p);
 int cm_write(struct perf *p, const void *buf, size_t len);
 /* Reads a message of exactly @len bytes. @what: name of the message in error texts. */
 int cm_read(struct perf *p, void *buf, size_t len, const char *what);
-/* Returns true if the peer has disconnected. Runs the CM. */
+/* Returns true if the peer has disconnected. Polls the connection manager. */
 bool cm_peer_gone(struct perf *p);
-/* Ends all connections, and waits for the peer's reply. */
+/* Ends all connections, and waits until the peer has replied to the disconnects. */
 void cm_finish(struct perf *p);
-/* Frees everything of --rdma-cm. */
+/* Frees the connections and the other objects of --rdma-cm. */
 void cm_close(struct perf *p);
 
 /* handshake.c: exchanges the messages before and after the RDMA. */

@@ -96,8 +96,8 @@ wait_written(struct perf *p, uint64_t n)
 }
 
 /*
- * In this test the client waits first and the server sends first. A WRITE makes no CQE at its
- * target, so memory is polled.
+ * WRITE latency test. The server sends first, and the client waits first. A WRITE makes no CQE at
+ * its target, so both ends poll memory.
  */
 int
 run_write_lat(struct perf *p)

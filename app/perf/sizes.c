@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The sizes of a test, one after the other.
+ * Runs the sizes of a test, one after the other.
  *
  * Between the sizes perftest exchanges keys in bandwidth tests if both ends send, and in all SEND
  * tests. After each size of a bandwidth test in both directions it exchanges reports. All other

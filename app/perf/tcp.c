@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The connection of the messages over TCP. Its calls do not block, because the software device
- * replies to ARP, READs and other requests only while this thread runs it. If the peer sends
- * nothing for --silence seconds, even in the middle of a message, these functions return an error.
+ * The TCP connection that carries the handshake messages. Its socket is non-blocking, because the
+ * software device replies to ARP, READs and other requests only while this thread runs it. If the
+ * peer sends nothing for --silence seconds, even in the middle of a message, these functions return
+ * an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -337,16 +338,19 @@ tcp_finish(struct perf *p)
 	ssize_t n;
 
 	/*
-	 * A server does not close its end of the TCP connection here. It does so when the program
-	 * exits, after its device is closed. A bb_perf client waits for that and then closes its
-	 * own device. net_memif crashes if both ends close at the same time, because its interrupt
-	 * thread then frees the same regions as rte_eth_dev_stop().
+	 * The server keeps its end of the TCP connection open until the program exits, after its
+	 * device is closed. A bb_perf client waits for that and then closes its own device.
+	 * net_memif crashes if both ends close at the same time, because its interrupt thread then
+	 * frees the same regions as rte_eth_dev_stop().
 	 */
 	if (is_client(p)) {
 		if (p->o.proto->verb == VERB_WRITE && !p->o.proto->bandwidth &&
 		    p->o.type == BB_QPT_RC)
 			repeat_last_ack(p);
-		/* A queue pair would report the end of the server's device as an error. */
+		/*
+		 * Destroys the queue pairs first. Otherwise they would report the end of the
+		 * server's device as an error.
+		 */
 		(void)perf_destroy_qps(p);
 		shutdown(p->fd, SHUT_WR);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Computes the figures of a test that table, CSV and JSON show. */
+/* Computes the figures of a test, which the table, CSV and JSON show. */
 #include "testrdma.h"
 
 void

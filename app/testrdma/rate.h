@@ -22,7 +22,7 @@ struct schedule {
 	uint64_t start; /* TSC at which operation 0 is due */
 	uint64_t step;  /* TSC cycles between two operations, << RATE_SHIFT */
 	uint64_t count; /* number of operations due at the last update */
-	uint64_t limit; /* number of the first operation after the schedule */
+	uint64_t limit; /* number of the first operation that the schedule does not contain */
 };
 
 /*

@@ -39,7 +39,8 @@
 /* Private data of a CM REQ. Big endian. */
 struct remote_hello {
 	uint32_t magic, version;
-	uint64_t token; /* token of an initiator; its connections share the target's memory */
+	uint64_t token; /* token of an initiator; all connections with this token share the target's
+			   memory */
 	uint64_t bytes; /* bytes of the target's memory before the control blocks: guard bytes and
 			   slots */
 	uint64_t addr;  /* address of the initiator's memory, which is as large as the target's
@@ -59,7 +60,7 @@ struct remote_test {
 
 /* A control block. Words are big endian. The bits from WORD_BITS on contain the tag of the test. */
 struct remote_ctl {
-	/* The initiator writes these fields in the target's memory. */
+	/* The initiator writes the following fields in the target's memory. */
 	struct remote_test test;
 	/*
 	 * number of the first operation that is not allowed; written after the parameters in test

@@ -4,8 +4,8 @@
 /*
  * The target's part of a test, in the listening process.
  *
- * The target posts and checks receives, and posts the operations of the reverse direction. It uses
- * the same types of flows as the initiator (run.c), seen from the remote end. The parameters of a
+ * The target posts and checks receives, and posts the operations of the reverse direction. It
+ * describes both directions by struct pair, as the initiator does in run.c. The parameters of a
  * test come from the peer, so all of them are checked.
  */
 #include <errno.h>

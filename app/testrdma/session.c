@@ -163,7 +163,7 @@ input_read(struct session *s, struct input *in)
 	if (n <= 0) {
 		in->eof = true;
 		in->rc = n < 0 ? -errno : 0;
-		/* Completes the last line, which may have no newline. */
+		/* Processes the last line even if it has no newline. */
 		if (in->cl == NULL && in->len > 0)
 			line_char(s, in, '\n');
 		return;

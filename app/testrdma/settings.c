@@ -9,7 +9,7 @@
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const db_modes[] = {"blueflame", "doorbell", NULL};
 static const char *op_names[MAX_OPS + 1];
-/* Index: level minus 1. */
+/* Names of the log levels; the index is the level minus 1. */
 static const char *const log_levels[] = {"emergency", "alert", "critical", "error", "warning",
 					 "notice",    "info",  "debug",    NULL};
 

@@ -130,12 +130,12 @@ struct pair {
 	struct pair *twin; /* pair with the same QPs in the other direction; NULL if none */
 	struct pair *in;   /* pair whose receives complete on this pair's initiator QP: the pair of
 			      the other direction, or this pair if there is none */
-	/* Used only if the target is in another process (remote.h): */
+	/* The following fields are used only if the target is in another process (remote.h). */
 	uint32_t orders; /* number of outstanding WRITEs to the peer's control block */
 	/* true if no number of operations is given; end then grows until the deadline */
 	bool rolling;
 	uint64_t sent_end; /* value of end last sent to the target's process */
-	/* Used with --rate: */
+	/* The following fields are used only with --rate. */
 	uint64_t first; /* number of the first operation that is timed in this round of the test */
 	uint64_t due;   /* number of the first operation that is not due yet */
 	/*
@@ -144,7 +144,7 @@ struct pair {
 	 */
 	uint32_t turn;
 	uint32_t turn_of_kind; /* --op mixed: position of the next operation in test.kinds */
-	uint64_t wr_base;      /* wr_id of operation 0 */
+	uint64_t wr_base;      /* wr_id of operation 0 of this test */
 	uint64_t posted, done; /* number of operations posted, and completed */
 	uint64_t end;          /* number of the first operation that must not be posted */
 	uint64_t sig_at;       /* value that posted has after the next signalled operation */
@@ -176,13 +176,13 @@ struct test {
 	const struct engine *e;
 	uint32_t size;
 	uint32_t slots;                       /* slots per pair */
-	uint32_t window, burst, signal_every; /* at most slots */
+	uint32_t window, burst, signal_every; /* each is at most slots */
 	uint64_t rate;                        /* operations per second and lcore; 0 if unlimited */
 	bool use_inline;
 	bool complete;   /* true if the test was neither stopped nor abandoned */
 	uint32_t lcores; /* number of lcores in these results */
 	struct result res;
-	struct hist lat; /* TSC cycles */
+	struct hist lat; /* latencies in TSC cycles */
 };
 
 /*
@@ -376,7 +376,7 @@ void json_start(const struct tester *t);
 void json_test(const struct tester *t, const struct test *test);
 int json_close(const struct tester *t, int status);
 
-/* Figures of a test that table, CSV and JSON show. */
+/* Figures of a test, which the table, CSV and JSON show. */
 struct figures {
 	double seconds, mops, gbytes_per_s, cycles_per_op, doorbells_per_op;
 	double p50, p99, p999, max, min, mean; /* ns */

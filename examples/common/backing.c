@@ -124,7 +124,8 @@ find_size(struct backing *b, const struct backing_attr *attr, uint64_t *size)
 	if (b->device && ioctl(b->fd, BLKGETSIZE64, size) != 0)
 		return -errno;
 	if (attr->size > *size && (b->device || attr->read_only)) {
-		say("%s has %" PRIu64 " bytes, and the options ask for more", attr->path, *size);
+		say("%s has %" PRIu64 " bytes and cannot grow: give at most that size", attr->path,
+		    *size);
 		return -EINVAL;
 	}
 	if ((attr->size != 0 ? attr->size : *size) < b->block) {

@@ -85,7 +85,7 @@ struct io_queue;
  */
 int io_queue_create(struct backing *b, bool uring, uint32_t depth, void *mem, size_t len,
 		    struct io_queue **q);
-/* Destroys a queue without outstanding requests. */
+/* Destroys a queue that has no outstanding requests. */
 void io_queue_destroy(struct io_queue *q);
 
 /* Returns the names of the system calls that the queue uses: "io_uring, registered buffers". */

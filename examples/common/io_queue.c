@@ -37,8 +37,9 @@ struct io_queue {
 
 /*
  * Creates the io_uring. A worker polls, so the kernel need not interrupt it. With the first two
- * sets of flags, the kernel only sets a flag, and io_reap() then calls the kernel. They need
- * Linux 6.1 and 5.19; an older kernel returns EINVAL.
+ * sets of flags, the kernel reports pending work by a flag in the ring, and io_reap() then enters
+ * the kernel. These flags need Linux 6.1 and 5.19; an older kernel returns EINVAL, and the next set
+ * is tried.
  */
 static int
 init_ring(struct io_queue *q)
@@ -75,8 +76,8 @@ open_ring(struct io_queue *q, void *mem, size_t len)
 		return rc;
 	}
 	/*
-	 * Both calls only make requests cheaper. They may fail, for instance at the limit of locked
-	 * memory.
+	 * Registering the file and the memory only makes requests cheaper. It may fail, for
+	 * instance at the limit of locked memory.
 	 */
 	q->fixed_file = io_uring_register_files(&q->ring, &q->b->fd, 1) == 0;
 	q->fixed_mem = len != 0 && io_uring_register_buffers(&q->ring, &iov, 1) == 0;

@@ -67,7 +67,7 @@ extern "C" {
 #define RDMA_RING_INLINE    (7 * RDMA_RING_SLOT)
 #define RDMA_RING_MAX_SLOTS 32768u /* half of the 65536 message numbers of a unit */
 
-/* Unrolls a loop over the units of a slot. GCC does not do so at -O2. */
+/* Makes GCC unroll a loop over the units of a slot, which -O2 alone does not do. */
 #define RDMA_RING_UNROLL _Pragma("GCC unroll 8")
 
 /* State of the producer. */

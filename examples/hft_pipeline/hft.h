@@ -65,7 +65,7 @@ struct options {
 	uint32_t defect_at; /* number of the message or tick with the defect, counted from 1 */
 };
 
-/* Members of struct program. */
+/* Values for the members of struct program. */
 extern const struct option hft_options[];
 int options_parse(void *o, int argc, char **argv);
 void options_help(FILE *out);

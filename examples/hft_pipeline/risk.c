@@ -30,8 +30,8 @@ risk_stage_close(struct risk_stage *s)
 }
 
 /*
- * Returns the reason to stop order @o, RISK_REASONS if there is none. Without a reason it also
- * counts the order in position and rate, except a warm-up order.
+ * Returns the reason to stop order @o, or RISK_REASONS if there is none. If there is none, adds the
+ * order to the position and to the rate, except a warm-up order.
  */
 static enum risk_reason
 judge(struct risk_stage *s, const union hft_msg *o)

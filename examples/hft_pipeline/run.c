@@ -365,8 +365,9 @@ mark_delayed(struct pauses *s, union hft_msg *m)
 
 /*
  * Receives messages. Skips an input whose messages lead to a full ring, and continues with the
- * other inputs. Otherwise two lcores could wait for each other: this one, with a full ring, would
- * take no orders, and the peer makes room only after it has sent these orders.
+ * other inputs. Otherwise two lcores could wait for each other: this lcore would take no orders
+ * because one of its rings is full, and the peer makes room in that ring only after it has sent
+ * these orders.
  */
 static int
 take_in(struct worker *p)

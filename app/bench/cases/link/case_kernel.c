@@ -18,7 +18,7 @@
 #include "pairs.h"
 #include "raw.h"
 
-#define WINDOW 256 /* number of packets that fit into the kernel's queues of each PMD */
+#define WINDOW 256 /* number of packets that fit into the kernel's queues of every PMD */
 
 struct pmd {
 	const char *name;

@@ -22,7 +22,10 @@ static const struct post_poll_point {
 	const char *name;
 	uint32_t batch;
 	enum baseline_signal sig;
-	/* ticks of the baseline at 2.6 GHz, recorded on another machine; target for the ratio */
+	/*
+	 * TSC ticks of the baseline, recorded on another machine with 2.6 GHz; and target for the
+	 * ratio
+	 */
 	double baseline_ticks, target;
 } post_poll_points[] = {
 	{"post_poll/batch1/all", 1, BASELINE_SIGNAL_ALL, 46, 1.4},
