@@ -29,7 +29,7 @@
 
 #define NVMF_MAX_QUEUES 128u  /* maximum I/O queues of a controller */
 #define NVMF_MAX_DEPTH  1024u /* maximum entries of a queue */
-#define NVMF_ASYNC      4u    /* Asynchronous Event Requests of a controller */
+#define NVMF_ASYNC      4u    /* maximum outstanding Asynchronous Event Requests of a controller */
 #define NVMF_ERRORS     8u    /* entries of the error log */
 #define NVMF_CHANGED    32u   /* NSIDs in a list of changed namespaces; if more change: "all" */
 #define NVMF_FEATURES   6u    /* features whose value is only stored */
@@ -110,7 +110,7 @@ struct nvmf_ns {
 	bool removed;           /* true if the namespace accepts no more requests */
 	struct nvmf_ns *next;   /* the same namespace in another target, for statistics */
 	uint64_t reads, writes; /* number of reads and writes that succeeded */
-	uint64_t bytes_read, bytes_written; /* data of these commands */
+	uint64_t bytes_read, bytes_written; /* bytes that these reads and writes transferred */
 };
 
 /*
@@ -130,7 +130,7 @@ void nvmf_ns_null(struct nvmf_ns *ns, uint64_t len, uint8_t shift);
 struct nvmf_subsys {
 	bool inactive; /* hosts neither see it nor connect to it; the names may be missing */
 	const char *nqn;
-	const char *serial; /* up to 20 characters */
+	const char *serial; /* serial number, up to 20 characters */
 	bool any_host;
 	const char *const *hosts; /* NQNs of the hosts that may connect, unless any_host */
 	uint32_t nhosts;
@@ -170,7 +170,7 @@ struct nvmf_target_attr {
  */
 struct nvmf_timer {
 	uint64_t deadline, paused; /* paused: nvmf_target.paused when the timer was started */
-	uint32_t ms;               /* 0: the timer does not run */
+	uint32_t ms;               /* length of the timer; 0: the timer does not run */
 	bool extended;
 };
 
@@ -183,7 +183,7 @@ struct nvmf_error {
 struct nvmf_ctrl {
 	struct nvmf_target *target;
 	struct nvmf_subsys *subsys;
-	struct nvmf_queue *queue[NVMF_MAX_QUEUES + 1]; /* 0: admin queue */
+	struct nvmf_queue *queue[NVMF_MAX_QUEUES + 1]; /* [0]: admin queue */
 	bool proxy; /* true if the controller stands for one that belongs to another target */
 	char hostnqn[NVMF_NQN];
 	uint8_t hostid[16];
@@ -196,7 +196,7 @@ struct nvmf_ctrl {
 	uint32_t feature[NVMF_FEATURES];
 	uint32_t changed[NVMF_CHANGED]; /* NSIDs of changed namespaces, ascending */
 	uint32_t nchanged;              /* entries of changed; NVMF_CHANGED + 1: too many to list */
-	uint64_t errors;                /* number of all errors */
+	uint64_t errors;                /* number of errors since the start of the controller */
 	struct nvmf_error error[NVMF_ERRORS];
 	uint32_t held; /* I/O queues that may have requests; see nvmf_queue.held */
 	bool ended;    /* true if the controller is in the list nvmf_target.ended */
@@ -253,8 +253,9 @@ uint32_t nvmf_target_turn(struct nvmf_target *t);
  */
 void nvmf_ns_changed(struct nvmf_target *t, struct nvmf_subsys *s, uint32_t nsid);
 /*
- * Removes a namespace and reports that to the hosts. Its commands that have no request yet end with
- * SC_INVALID_NAMESPACE. The caller may free @ns and its storage once ns->refs is 0.
+ * Removes a namespace and reports that to the hosts. Commands that have passed no request to the
+ * namespace yet end with SC_INVALID_NAMESPACE. The caller may free @ns and its storage once
+ * ns->refs is 0.
  */
 void nvmf_ns_remove(struct nvmf_target *t, struct nvmf_subsys *s, struct nvmf_ns *ns);
 /*
@@ -355,7 +356,7 @@ struct nvmf_queue {
 	 * waiting is their number.
 	 */
 	uint32_t first, waiting;
-	struct nvmf_capsule *ring; /* depth entries */
+	struct nvmf_capsule *ring; /* ring of depth entries */
 	uint64_t *cids;            /* bitmap of the ids of commands without a response */
 	struct nvmf_req *req;
 	struct nvmf_stats stats;

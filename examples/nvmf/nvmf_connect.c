@@ -17,9 +17,12 @@ cap(const struct nvmf_target *t)
 	return CAP_CQR | CAP_TO | CAP_CSS | (t->attr.io_depth - 1);
 }
 
-/* ---- Connect */
+/* ---- The Connect command */
 
-/* Ends a Connect whose field at offset @at is invalid; @at has CONNECT_IN_DATA for the data. */
+/*
+ * Ends a Connect command whose field at byte @at is invalid. CONNECT_IN_DATA in @at means a field
+ * of the data, not of the command.
+ */
 static void
 invalid(struct nvmf_req *r, uint32_t at)
 {
@@ -234,7 +237,7 @@ nvmf_attached(struct nvmf_req *r, uint32_t status, uint64_t result)
 	install(r, c);
 }
 
-/* ---- Properties */
+/* ---- Property Get and Property Set */
 
 static void
 property_get(struct nvmf_req *r)

@@ -10,7 +10,7 @@
 
 #define KATO_UNIT 1000u /* ms; granularity of keep-alive timers that Identify reports */
 
-/* ---- Target */
+/* ---- Target: creation, keep-alive timers, destruction */
 
 bool
 nvmf_nqn_valid(const char *nqn)

@@ -272,7 +272,7 @@ start_flush(struct nvmf_req *r)
 		flush_next(r, 0);
 }
 
-/* ---- Dispatch */
+/* ---- Checks, and dispatch of a command */
 
 /* Checks range and lengths of Read, Write, Compare and Write Zeroes, and starts the command. */
 static void

@@ -103,7 +103,7 @@ struct nvmf_rdma {
 	uint64_t accepted, rejected, dropped;
 	struct nvmf_rdma *worker[NVMF_WORKERS];
 	uint32_t workers;
-	struct nvmf_ring to_worker, to_first; /* valid for a worker */
+	struct nvmf_ring to_worker, to_first; /* used if this is a worker */
 	/*
 	 * connection requests that the first lcore has moved to this worker, and those that the
 	 * worker has handled
@@ -113,7 +113,7 @@ struct nvmf_rdma {
 	/* function that a worker must execute, NULL if none; accessed with __atomic */
 	const struct nvmf_call *call;
 	struct nvmf_conn *to_ring; /* list of connections whose doorbells turn() must ring */
-	uint32_t releasing;        /* number of connections with nvmf_conn.releasing */
+	uint32_t releasing;        /* number of connections whose field releasing is true */
 	/*
 	 * time in ms before which no line is printed about a refused host, and about a disconnected
 	 * one

@@ -275,7 +275,7 @@ nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	nvmf_rdma_release(c);
 }
 
-/* ---- Loop */
+/* ---- Work in each turn of the loop */
 
 /* Passes the time to the engine, and disconnects hosts that have sent no Connect command. */
 static void

@@ -22,7 +22,7 @@ enum {
 	MSG_KIND = 3,
 };
 
-/* ---- Rings */
+/* ---- Rings of messages */
 
 int
 nvmf_rdma_rings(struct nvmf_rdma *r)
@@ -64,7 +64,7 @@ get(struct nvmf_ring *ring, uintptr_t *kind)
 	return (struct nvmf_conn *)(word & ~(uintptr_t)MSG_KIND);
 }
 
-/* ---- Worker */
+/* ---- Functions for the thread of a worker */
 
 void
 nvmf_rdma_attach(struct nvmf_queue *q, struct nvmf_req *r)
@@ -111,7 +111,7 @@ worker_message(struct nvmf_conn *c, uintptr_t kind, void (*end)(struct nvmf_conn
 	}
 }
 
-/* ---- First lcore */
+/* ---- Functions for the thread of the first lcore */
 
 /*
  * Returns the number of connections of a worker, including connection requests that were moved to
@@ -147,7 +147,8 @@ nvmf_rdma_delegate(struct nvmf_rdma *first, struct bb_conn *conn)
 	 */
 	if (least >= to->attr.conns && first->used < first->attr.conns)
 		return false;
-	/* Not every transport of the CM can move a request. Then the first lcore serves all. */
+	/* Some transports of the CM cannot move a request. Then the first lcore serves all hosts.
+	 */
 	if (bb_conn_migrate(conn, to->cm) != 0)
 		return false;
 	to->moved++;

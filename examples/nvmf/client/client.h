@@ -90,7 +90,7 @@ struct job {
 	 */
 	uint64_t foreign;
 	uint64_t cycles;
-	struct hist latency; /* ns */
+	struct hist latency; /* latencies in ns */
 	int rc; /* 0, or a negative errno if the job could not start or the connection broke */
 	char why[256];
 };

@@ -38,7 +38,7 @@ bb_nvmf_broken(const struct bb_nvmf *n)
 	return n->e->step == INI_OVER ? n->e->why : NULL;
 }
 
-/* ---- Open, close */
+/* ---- Open and close a connection */
 
 static int
 create_memory(struct bb_nvmf *n)
@@ -203,7 +203,7 @@ bb_nvmf_close(struct bb_nvmf *n)
 	return 0;
 }
 
-/* ---- Memory */
+/* ---- Registration of memory */
 
 int
 bb_nvmf_reg(struct bb_nvmf *n, void *mem, size_t len, struct bb_mr **mr)
@@ -225,7 +225,7 @@ bb_nvmf_dereg(struct bb_nvmf *n, struct bb_mr *mr)
 	return rc;
 }
 
-/* ---- Requests */
+/* ---- Submit, ring and poll requests */
 
 int
 bb_nvmf_submit(struct bb_nvmf *n, const struct bb_nvmf_request *req)

@@ -139,7 +139,7 @@ disconnect(struct nvmf_ini *e)
 	bb_nvmf_conn_disconnect(e->attr.user);
 }
 
-/* ---- Commands */
+/* ---- Commands and keys of requests */
 
 static int
 send_command(struct nvmf_ini *e, uint16_t qid, const uint8_t cmd[NVMF_SQE])
@@ -194,8 +194,8 @@ bb_nvmf_conn_wc(struct bb_nvmf *n, const struct bb_wc *wc)
 
 	if (wc->status == BB_WC_WR_FLUSH_ERR) {
 		/*
-		 * Wait: the CM may still report the cause. bb_nvmf_conn_poll() ends the wait after
-		 * a second.
+		 * Do not end the connection yet: the CM may still report the cause.
+		 * bb_nvmf_conn_poll() ends the connection after a second.
 		 */
 		if (n->failed == 0)
 			n->failed = rte_get_tsc_cycles();

@@ -12,7 +12,7 @@
 
 #define HOST_NQN "nqn.2026-01.org.example:bluebell"
 
-/* ---- Creation */
+/* ---- Creation of the engine */
 
 void
 bb_nvmf_attr_init(struct bb_nvmf_attr *attr)
@@ -321,7 +321,7 @@ nvmf_ini_run(struct nvmf_ini *e)
 		nvmf_ini_admin_send(e);
 }
 
-/* ---- Responses */
+/* ---- Responses of the target */
 
 void
 nvmf_ini_response(struct nvmf_ini *e, uint16_t qid, const struct nvmf_ini_response *r)

@@ -28,7 +28,8 @@
 #define INI_PAGE      4096u /* bytes at the start of the shared memory for data of admin commands */
 #define INI_RANGE     16u   /* bytes of shared memory after INI_PAGE for each request's discard */
 #define INI_WHY       192u
-#define INI_PAUSE_MIN 20u /* ms before the first attempt to reconnect; doubles for each one */
+#define INI_PAUSE_MIN 20u /* ms before the first attempt to reconnect; doubles after each attempt  \
+			   */
 #define INI_PAUSE_MAX 1000u
 #define INI_STEP_MAX  100u /* ms; the largest step of the time, see nvmf_ini_time() */
 
@@ -140,7 +141,7 @@ struct nvmf_ini {
 	uint64_t lost;          /* time at which the connection was lost; valid if @losing */
 	uint64_t ready_by;      /* time at which the controller must be ready */
 	uint64_t checked;       /* time of the last check of the requests' timeouts */
-	uint64_t alive;         /* @clock of the next Keep Alive */
+	uint64_t alive;         /* time at which the next Keep Alive is due, compared with @clock */
 	uint64_t alive_by;      /* time at which the last Keep Alive must be answered */
 	uint32_t pause;
 	uint64_t live_at; /* time at which the connection last became INI_LIVE */

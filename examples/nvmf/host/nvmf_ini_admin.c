@@ -133,7 +133,7 @@ nvmf_ini_admin_send(struct nvmf_ini *e)
 		break;
 	case INI_QUEUES:
 		command(e, cmd, ADM_SET_FEATURES, 0);
-		cmd[AT_CDW10] = FEAT_QUEUES; /* CDW11 0: one queue of each kind */
+		cmd[AT_CDW10] = FEAT_QUEUES; /* CDW11 stays 0: one I/O queue */
 		break;
 	case INI_NAMESPACE:
 		identify(e, cmd, CNS_NAMESPACE, e->attr.nvmf.nsid);

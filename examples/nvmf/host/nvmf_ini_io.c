@@ -148,7 +148,7 @@ nvmf_ini_io_start(struct nvmf_ini *e)
 	send_queued(e);
 }
 
-/* ---- Submission */
+/* ---- Submission of requests */
 
 static int
 check(const struct nvmf_ini *e, const struct bb_nvmf_request *req)
@@ -216,7 +216,7 @@ nvmf_ini_take(struct nvmf_ini *e, struct bb_nvmf_done *done, uint32_t max)
 	return n;
 }
 
-/* ---- Responses */
+/* ---- Responses of the target */
 
 int
 nvmf_ini_status_errno(uint32_t status)

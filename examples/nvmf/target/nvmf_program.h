@@ -118,7 +118,7 @@ enum slot_state {
 	SLOT_REMOVED, /* commands or controllers still use it */
 };
 
-/* A namespace. */
+/* A namespace of a subsystem, and its files. */
 struct slot {
 	enum slot_state state;
 	struct space space; /* configuration of the namespace, with its own copy of the path */
@@ -150,15 +150,15 @@ struct storage {
 	uint32_t lcores;
 	/* Executes @fn for each lcore but the first one, in the thread of that lcore, and waits. */
 	void (*run)(void (*fn)(struct storage *s, uint32_t lcore, void *arg), void *arg);
-	/* -errno of a worker that could not open a namespace, else 0 */
+	/* -errno of a worker: it cannot open or poll a namespace; else 0 */
 	int rc;
 	const struct config *config; /* configuration at the start of the program */
 	void *mem;                   /* buffers of all requests */
 	size_t len;
 	struct slot *polled[MAX_LCORES][MAX_SUBSYSTEMS * MAX_NAMESPACES]; /* slots with files */
 	uint32_t npolled[MAX_LCORES];
-	uint32_t removed;               /* slots and entries in the state SLOT_REMOVED */
-	uint64_t old_reads, old_writes; /* commands of namespaces that were removed */
+	uint32_t removed;               /* number of slots and entries in the state SLOT_REMOVED */
+	uint64_t old_reads, old_writes; /* numbers of commands of namespaces that were removed */
 	uint64_t reloads, failed_reloads;
 };
 

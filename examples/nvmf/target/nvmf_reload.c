@@ -93,7 +93,7 @@ check_space(struct config *c, struct entry *e, const struct space *space)
 	return check_size(c, e, slot, space);
 }
 
-/* Checks all subsystems, and finds the entries for them. */
+/* Checks all subsystems of the new configuration, and sets entry.wanted for those that exist. */
 static int
 check(struct storage *s, struct config *c)
 {
@@ -358,7 +358,7 @@ storage_apply(struct storage *s, const struct config *from, uint32_t wait_s)
 	return 0;
 }
 
-/* ---- Reload */
+/* ---- Reload of the configuration file */
 
 /* Returns the name of a setting that differs and that only a restart can change; NULL: none. */
 static const char *

@@ -182,7 +182,7 @@ slot_refs(const struct slot *slot)
 	return refs;
 }
 
-/* ---- Other lcores */
+/* ---- Subsystems of the other lcores */
 
 static void
 sync_slot(struct storage *s, uint32_t lcore, struct entry *e, uint32_t nsid)
@@ -207,7 +207,9 @@ sync_slot(struct storage *s, uint32_t lcore, struct entry *e, uint32_t nsid)
 			       .read_only = slot->ns[0].read_only};
 	if (slot->space.kind == SPACE_FILE) {
 		ns->ctx = &slot->file[lcore];
-		/* Exists after a reload, but not at the start of the program. */
+		/*
+		 * After a reload the queue exists already; at the start of the program it does not.
+		 */
 		if (slot->file[lcore].q == NULL && start_queue(s, lcore, slot) != 0) {
 			__atomic_store_n(&s->rc, -EIO, __ATOMIC_RELAXED);
 			return;
@@ -257,7 +259,7 @@ storage_sync(struct storage *s)
 	link_slots(s);
 }
 
-/* ---- Loop */
+/* ---- Work in each turn of the loop */
 
 /* Closes removed namespaces and subsystems that no command and no controller uses any more. */
 static void
@@ -318,7 +320,7 @@ storage_close(struct storage *s)
 				continue;
 			for (k = 1; k < MAX_LCORES; k++)
 				nvmf_file_close(&slot->file[k]);
-			/* so slot_close() does not use the workers, which have ended */
+			/* slot_close() then does not use the workers, which have ended */
 			slot->state = SLOT_ACTIVE;
 			slot_close(s, slot);
 		}

@@ -29,7 +29,7 @@
 static struct config config;
 static struct storage storage;
 static struct nvmf_rdma lcores[MAX_LCORES];
-static int failed; /* -errno of an io_uring that accepts no more requests, else 0 */
+static int failed; /* -errno of the error that ends the program, else 0 */
 static volatile sig_atomic_t reload_wanted;
 static char traddr[MAX_LISTENERS][INET6_ADDRSTRLEN], trsvcid[MAX_LISTENERS][8];
 static struct nvmf_port ports[MAX_LISTENERS];
@@ -134,7 +134,7 @@ find_address(struct bb_dev *dev, uint32_t i)
 	return address_of_device(dev, ports[i].adrfam == 1 ? AF_INET : AF_INET6, traddr[i]);
 }
 
-/* ---- Run */
+/* ---- Signals, and the loops of all lcores */
 
 static void
 on_hangup(int sig)
@@ -143,7 +143,8 @@ on_hangup(int sig)
 	reload_wanted = 1;
 }
 
-/* Polls the files, executes commands of the administrator, and stops the loop. */
+/* Polls the files, executes telemetry commands and reloads, and stops the loop on a signal or
+ * error. */
 static unsigned int
 watch(void *arg)
 {

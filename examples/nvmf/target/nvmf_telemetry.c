@@ -34,7 +34,7 @@ static struct call *waiting;   /* the next command, NULL if there is none; acces
 /* held by EAL's threads only, not by the loop */
 static pthread_mutex_t callers = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- Between the threads */
+/* ---- Commands passed from EAL's threads to the loop */
 
 unsigned int
 telemetry_poll(void)
@@ -74,7 +74,7 @@ in_loop(int (*fn)(const char *params, struct rte_tel_data *d), const char *param
 	return c.rc;
 }
 
-/* ---- Replies */
+/* ---- Replies to telemetry commands */
 
 /* Adds a text that may come from a host, without characters that JSON does not allow. */
 static void
@@ -397,7 +397,7 @@ reload(const char *params, struct rte_tel_data *d)
 	return 0;
 }
 
-/* ---- Commands */
+/* ---- Registration of the telemetry commands */
 
 #define COMMAND(name)                                                                              \
 	static int name##_cmd(const char *cmd, const char *params, struct rte_tel_data *d)         \

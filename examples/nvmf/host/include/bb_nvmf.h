@@ -187,8 +187,9 @@ int bb_nvmf_reg(struct bb_nvmf *n, void *mem, size_t len, struct bb_mr **mr);
 int bb_nvmf_dereg(struct bb_nvmf *n, struct bb_mr *mr);
 
 /**
- * Adds a request, which the next bb_nvmf_ring() sends. The target executes requests in any order.
- * If a request must follow another one, submit it after the other one has completed.
+ * Adds a request, which the next bb_nvmf_ring() or bb_nvmf_poll() sends. The target executes
+ * requests in any order. If a request must follow another one, submit it after the other one has
+ * completed.
  * @return 0; -EAGAIN as many requests as the depth are outstanding, or BB_NVMF_NO_RETRY while the
  * connection is being restored: poll; -EINVAL invalid request,
  * length or offset is not a multiple of the block, too long, or the memory is outside of mr;
