@@ -31,7 +31,10 @@ void soft_channel_sink(struct mlx5_channel *ch, void (*fn)(void *arg), void *arg
 int soft_node_fd(const struct mlx5_ctx *ctx);
 /* Returns the offset of a UAR page in the file of soft_node_fd(), in bytes. */
 uint64_t soft_uar_offset(const struct mlx5_uar *uar);
-/* Returns the index of the first page of device memory, from which libmlx5 computes the offset. */
+/*
+ * Returns the index of the first page of an allocation of device memory, from which libmlx5
+ * computes the offset for mmap().
+ */
 uint32_t soft_dm_page(const struct mlx5_dm *dm);
 
 /* Returns the ticks of the device's clock per millisecond. */
