@@ -5,9 +5,9 @@
  * Connects two processes. One process listens and offers a buffer that its peer may write to. The
  * other process connects, writes to the buffer and announces that with a SEND.
  *
- * The comment on the right of a step names the corresponding call of rdma_verbs.h. As there, a call
- * of bb_ep.h waits until it is complete. A program that must not wait uses bb_connect.h, on which
- * bb_ep.h is built.
+ * The comment on the right of a step names the corresponding call of rdma_verbs.h. The
+ * functions of bb_ep.h wait too. A program that must not wait uses bb_connect.h, on which bb_ep.h
+ * is built.
  */
 #include <stdio.h>
 #include <string.h>

@@ -111,8 +111,8 @@ one_active(struct soft *one, struct soft *all)
 }
 
 /*
- * Measures rounds in which a few of the device's many QPs ring the doorbell between two polls. The
- * baseline are rounds in which one of these QPs rings it.
+ * Measures rounds in which a few of the device's many QPs ring the doorbell between two polls. In
+ * the baseline only one of these QPs rings it.
  */
 static void
 some_active(struct soft *s)
