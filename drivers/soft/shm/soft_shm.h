@@ -97,8 +97,11 @@ struct soft_shm_tx {
 				* TSC.
 				* __atomic */
 	pid_t pid;
-	/* The peer has closed, and its last packets, such as ACKs, are not yet read. */
-	bool leaving;
+	/*
+	 * Why the connection will end, once the peer's last packets, such as ACKs, are read; NULL
+	 * while the peer is connected.
+	 */
+	const char *leaving;
 	/* Time at which the connection closes even if packets are unread, TSC; 0: not yet set. */
 	uint64_t leave_by;
 	/*
@@ -142,7 +145,8 @@ struct soft_shm_rx {
 	int sock;
 	/* Timeout of the handshake, or of the last packets of a peer that has closed; TSC. */
 	uint64_t give_up;
-	bool leaving; /* The peer has closed, and its last packets are not yet read. */
+	/* Why the connection will end, once its last packets are read; NULL if it will not. */
+	const char *leaving;
 	uint32_t seg_rev[SOFT_SHM_SEGS];
 	pid_t pid;
 	const struct soft_shm_dir *dir;

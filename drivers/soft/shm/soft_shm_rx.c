@@ -64,7 +64,7 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 		soft_shm_collect_all(shm);
 	rte_ticketlock_lock(&rx->lock);
 	__atomic_store_n(&rx->state, SOFT_SHM_IDLE, __ATOMIC_RELEASE);
-	rx->leaving = false;
+	rx->leaving = NULL;
 	soft_shm_unmap(SOFT_RING_SIZE, rx->ring.data);
 	rte_ticketlock_unlock(&rx->lock);
 	soft_shm_unmap(sizeof(*rx->dir), rx->dir);
@@ -196,7 +196,7 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	struct soft_shm_msg m;
 	const char *why = NULL;
 
-	if (rx->state == SOFT_SHM_IDLE || rx->leaving)
+	if (rx->state == SOFT_SHM_IDLE || rx->leaving != NULL)
 		return;
 	ret = soft_shm_recv(rx->sock, false, &m, fds, &why);
 	if (ret == 0)
@@ -222,9 +222,11 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	} else {
 		why = soft_shm_died;
 	}
-	/* Packets that the peer sent before it closed must still arrive, as over a cable. */
-	if (why == soft_shm_closed && rx->state == SOFT_SHM_UP && soft_ring_waiting(&rx->ring)) {
-		rx->leaving = true;
+	/* Packets that the peer sent before it closed or died must still arrive, as over a cable.
+	 */
+	if ((why == soft_shm_closed || why == soft_shm_died) && rx->state == SOFT_SHM_UP &&
+	    soft_ring_waiting(&rx->ring)) {
+		rx->leaving = why;
 		rx->give_up = 0;
 		return;
 	}
@@ -255,7 +257,7 @@ finish_leaving(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t now)
 		rx->give_up = now + soft_time_cycles(SOFT_SHM_LAST_NS);
 	if (!soft_ring_waiting(&rx->ring) || now >= rx->give_up ||
 	    __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))
-		soft_shm_rx_close(shm, rx, soft_shm_closed);
+		soft_shm_rx_close(shm, rx, rx->leaving);
 }
 
 void
@@ -266,7 +268,7 @@ soft_shm_rx_chores(struct soft_shm *shm, uint64_t now)
 	for (i = 0; i < shm->n_rx; i++) {
 		struct soft_shm_rx *rx = shm->rx[i];
 
-		if (rx->state == SOFT_SHM_UP && rx->leaving)
+		if (rx->state == SOFT_SHM_UP && rx->leaving != NULL)
 			finish_leaving(shm, rx, now);
 		else if (rx->state == SOFT_SHM_HANDSHAKE && now >= rx->give_up)
 			soft_shm_rx_close(shm, rx, "it sent no HELLO in time");

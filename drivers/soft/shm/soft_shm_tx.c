@@ -90,7 +90,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 
 	rte_ticketlock_lock(&tx->lock);
 	__atomic_store_n(&tx->state, SOFT_SHM_IDLE, __ATOMIC_RELEASE);
-	tx->leaving = false;
+	tx->leaving = NULL;
 	data = tx->ring.data;
 	tx->ring.data = NULL;
 	rte_ticketlock_unlock(&tx->lock);
@@ -445,7 +445,8 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 	const char *why = NULL;
 
 	/* The number of messages per event is limited, because a peer might send without end. */
-	for (i = 0; i < SOFT_SHM_SEGS && tx->state != SOFT_SHM_IDLE && !tx->leaving && why == NULL;
+	for (i = 0;
+	     i < SOFT_SHM_SEGS && tx->state != SOFT_SHM_IDLE && tx->leaving == NULL && why == NULL;
 	     i++) {
 		ret = soft_shm_recv(tx->sock, true, &m, fds, &why);
 		if (ret == 0)
@@ -459,12 +460,12 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 		}
 	}
 	/*
-	 * The peer has closed. Its last packets may answer requests of this device, so this device
-	 * reads them before it closes the connection.
+	 * The peer has closed or died. Its last packets may answer requests of this device, so this
+	 * device reads them before it closes the connection.
 	 */
-	if (why == soft_shm_closed && tx->state == SOFT_SHM_UP &&
+	if ((why == soft_shm_closed || why == soft_shm_died) && tx->state == SOFT_SHM_UP &&
 	    soft_shm_rx_pending(shm, tx->pid)) {
-		tx->leaving = true;
+		tx->leaving = why;
 		tx->leave_by = 0;
 		return;
 	}
@@ -482,7 +483,7 @@ finish_leaving(struct soft_shm *shm, struct soft_shm_tx *tx, uint64_t now)
 	if (tx->leave_by == 0)
 		tx->leave_by = now + soft_time_cycles(SOFT_SHM_LAST_NS);
 	if (!soft_shm_rx_pending(shm, tx->pid) || now >= tx->leave_by)
-		soft_shm_tx_close(shm, tx, soft_shm_closed);
+		soft_shm_tx_close(shm, tx, tx->leaving);
 }
 
 void
@@ -493,7 +494,7 @@ soft_shm_tx_chores(struct soft_shm *shm, uint64_t now)
 	for (i = 0; i < shm->n_tx; i++) {
 		struct soft_shm_tx *tx = shm->tx[i];
 
-		if (tx->state == SOFT_SHM_UP && tx->leaving)
+		if (tx->state == SOFT_SHM_UP && tx->leaving != NULL)
 			finish_leaving(shm, tx, now);
 		else if (tx->state == SOFT_SHM_HANDSHAKE && now >= tx->next_attempt)
 			soft_shm_tx_close(shm, tx, "it did not respond in time");

@@ -592,15 +592,34 @@ T(test_peer_that_takes_nothing_ends_requests_with_retry_exceeded)
 	}
 }
 
+/* The peer's process ends, with or without BYE; the device learns it before its next packet. */
+static void
+peer_ends(bool bye)
+{
+	struct soft_shm_msg m;
+
+	if (bye) {
+		soft_shm_msg_init(&m, SOFT_SHM_BYE);
+		assert_int_equal(soft_shm_send(peer.caller, &m, NULL, 0), 0);
+		assert_int_equal(soft_shm_send(peer.callee, &m, NULL, 0), 0);
+	} else {
+		close(peer.caller);
+		close(peer.callee);
+		peer.caller = peer.callee = -1;
+	}
+	/* The device's chores come before the packets. */
+	__atomic_store_n(&soft_dev_peek_gid(ours)->shm->chores_at, 0, __ATOMIC_RELAXED);
+}
+
 /*
- * A peer that sends and closes at once: its packets are in the ring when the device learns that it
- * has closed, and arrive as they would over a cable.
+ * A peer that sends and ends at once: its packets are in the ring when the device learns that it
+ * has ended, and arrive as they would over a cable.
  */
-T(test_packets_before_the_close_arrive)
+static void
+packets_before_the_end(bool bye)
 {
 	const uint32_t n = 400;
 	struct bb_roce_pkt pkt;
-	struct soft_shm_msg m;
 	uint64_t i;
 
 	memset(e.a.buf, 0, n * sizeof(i));
@@ -611,14 +630,49 @@ T(test_packets_before_the_close_arrive)
 		pkt.dmalen = sizeof(i);
 		write_packet(&pkt, (const uint8_t *)&(uint64_t){i + 1}, THEIRS);
 	}
-	soft_shm_msg_init(&m, SOFT_SHM_BYE);
-	assert_int_equal(soft_shm_send(peer.caller, &m, NULL, 0), 0);
-	/* The device's chores come before the packets. */
-	__atomic_store_n(&soft_dev_peek_gid(ours)->shm->chores_at, 0, __ATOMIC_RELAXED);
+	peer_ends(bye);
 	for (i = 0; i < 10 * n; i++)
 		progress();
 	for (i = 0; i < n; i++)
 		assert_int_equal(((const uint64_t *)(const void *)e.a.buf)[i], i + 1);
+}
+
+T(test_packets_before_the_close_arrive)
+{
+	packets_before_the_end(true);
+}
+
+T(test_packets_before_the_death_arrive)
+{
+	packets_before_the_end(false);
+}
+
+/* The last answer of a peer decides how a request ends, not the end of the peer. */
+static void
+answer_before_the_end(bool bye)
+{
+	struct bb_roce_pkt pkt = packet(BB_ROCE_ACK, us.psn, 0);
+	struct soft_ring_rec rec;
+	struct bb_wc wc;
+
+	send_from(64, 0);
+	next(&rec);
+	take();
+	pkt.syndrome = BB_ROCE_AETH_NAK | BB_ROCE_NAK_INVALID;
+	write_packet(&pkt, NULL, THEIRS);
+	peer_ends(bye);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(wc.status, BB_WC_REM_INV_REQ_ERR);
+}
+
+T(test_answer_before_the_close_ends_the_request)
+{
+	answer_before_the_end(true);
+}
+
+T(test_answer_before_the_death_ends_the_request)
+{
+	answer_before_the_end(false);
 }
 
 /* All opcodes that RC does not have, with and without bytes after the BTH (9.7.4.1.3). */
