@@ -424,8 +424,10 @@ cm_open(struct perf *p)
 	int rc;
 
 	c = p->cm = calloc(1, sizeof(*c));
-	if (c == NULL)
+	if (c == NULL) {
+		perf_error("--rdma-cm: preparing the connection", -ENOMEM);
 		return -1;
+	}
 	bb_cm_attr_init(&attr);
 	attr.transport = BB_CM_RDMA;
 	rc = bb_cm_create(p->dev, &attr, &c->cm);
@@ -442,7 +444,10 @@ int
 cm_expect(struct perf *p)
 {
 	p->cm->links = calloc(p->o.qps, sizeof(*p->cm->links));
-	return p->cm->links != NULL ? 0 : -1;
+	if (p->cm->links != NULL)
+		return 0;
+	perf_error("--rdma-cm: preparing the connections", -ENOMEM);
+	return -1;
 }
 
 int

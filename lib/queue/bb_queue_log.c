@@ -14,7 +14,9 @@ static const struct {
 	int err;
 	const char *text;
 } refusals[] = {
-	[BB_REFUSED_STATE] = {-ENOTCONN, "the QP is not in RTS, so it accepts no sends"},
+	[BB_REFUSED_STATE] =
+		{-ENOTCONN,
+		 "the QP is neither in RTS nor in ERR, so it accepts no sends: connect it"},
 	[BB_REFUSED_OWNER] = {-EPERM, "the calling thread does not own the queue: post from the "
 				      "owner, or hand the queue over first"},
 	[BB_REFUSED_MAX_SGE] = {-EINVAL, "more SGEs than the queue's max_sge: create the queue "
@@ -35,10 +37,11 @@ static const struct {
 					     "51 blocks of a pattern, and what a WQE of the "
 					     "queue can hold; create the QP with a larger "
 					     "sq_depth or max_inline"},
-	[BB_REFUSED_MKEY_BLOCK] = {-EINVAL, "invalid layout of a memory key: a piece must have 1 "
-					    "to 2^31 bytes, a block of a pattern 1 to 65535 "
-					    "including its gap, and the repeat count must be at "
-					    "least 1"},
+	[BB_REFUSED_MKEY_BLOCK] =
+		{-EINVAL,
+		 "a BIND_MW without a window, or an invalid layout of a memory key: a piece must "
+		 "have 1 to 2^31 bytes, a block of a pattern 1 to 65535 including its gap, and the "
+		 "repeat count must be at least 1"},
 	[BB_REFUSED_OPCODE] =
 		{-EINVAL,
 		 "the QP's type does not support this operation: RC supports all, UC no READs and "

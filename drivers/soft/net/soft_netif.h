@@ -163,7 +163,7 @@ void soft_frames_close(struct soft_netif *nif);
 
 /*
  * From this call on, EAL's interrupt thread works only while it holds the lock of @nif. It takes
- * the lock for about 50 us every 20 ms, so its alarms and other work are delayed by up to 20 ms.
+ * the lock for about 20 us every 20 ms, so its alarms and other work are delayed by up to 20 ms.
  * Call it before any poll of the port, and not on the interrupt thread. Returns 0 or -ENOMEM.
  */
 int soft_netif_gate_join(struct soft_netif *nif);
