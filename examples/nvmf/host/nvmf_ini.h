@@ -25,11 +25,12 @@
 #include "bb_nvmf.h"
 #include "nvmf_spec.h"
 
-#define INI_PAGE      4096u /* bytes at the start of the shared memory for data of admin commands */
-#define INI_RANGE     16u   /* bytes of shared memory after INI_PAGE for each request's discard */
-#define INI_WHY       192u
-#define INI_PAUSE_MIN 20u /* ms before the first attempt to reconnect; doubles after each attempt  \
-			   */
+#define INI_PAGE  4096u /* bytes at the start of the shared memory for data of admin commands */
+#define INI_RANGE 16u   /* bytes of shared memory after INI_PAGE for each request's discard */
+#define INI_WHY   192u
+#define INI_PAUSE_MIN                                                                              \
+	20u /* ms before the first attempt to reconnect; doubles after each attempt                \
+	     */
 #define INI_PAUSE_MAX 1000u
 #define INI_STEP_MAX  100u /* ms; the largest step of the time, see nvmf_ini_time() */
 
