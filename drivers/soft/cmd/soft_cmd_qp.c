@@ -356,16 +356,18 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 		return SOFT_REFUSE(cmd, NO_RES, "all QP numbers are in use: destroy some QPs");
 	}
 	fill_qp(cmd, qpc, &parts, qp);
-	__atomic_store_n(&dev->qps[qp->qpn], qp, __ATOMIC_RELEASE);
 	if (soft_qp_attach(qp) != 0) {
-		__atomic_store_n(&dev->qps[qp->qpn], NULL, __ATOMIC_RELEASE);
-		soft_quiesce();
 		soft_draw_give(&dev->ctl->qp_draw, qp->qpn);
 		soft_wire_destroy(qp->wire);
 		soft_queue_mem_drop(&parts.mem);
 		free(qp);
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for the QP in the engine");
 	}
+	/*
+	 * Only now may engines find the QP. An engine may receive a packet for its number that is
+	 * of an older QP.
+	 */
+	__atomic_store_n(&dev->qps[qp->qpn], qp, __ATOMIC_RELEASE);
 	/*
 	 * If a kernel creates a second QP1, packets for QP1 go to the new one from now on
 	 * (assumption [A]).

@@ -573,7 +573,10 @@ void soft_cq_detach(struct soft_cq *cq);
 /* Sets the moderation of the CQ's events. Takes the engine's lock itself. */
 void soft_cq_moderate(struct soft_cq *cq, uint16_t count, uint16_t period_us);
 
-/* Starts to watch the doorbell records of a complete, published QP in RST. Returns 0 or -ENOMEM. */
+/*
+ * Gives a complete QP in RST, which is not published yet, its state of a port, and starts to watch
+ * its doorbell records. Returns 0 or -ENOMEM.
+ */
 int soft_qp_attach(struct soft_qp *qp);
 /*
  * Removes an unpublished QP from its engine: lists, timers and inboxes. Call before soft_quiesce().

@@ -32,10 +32,11 @@ soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_ou
 	r->broken = false;
 	/*
 	 * A thread without the lock may call soft_ring_waiting() for this ring at the same time, so
-	 * the stores are atomic.
+	 * the stores are atomic. Release: a thread that reads the address also sees the ring's
+	 * memory there.
 	 */
-	__atomic_store_n(&r->data, data, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->data, data, __ATOMIC_RELEASE);
 }
 
 /*

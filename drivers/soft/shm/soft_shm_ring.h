@@ -109,11 +109,9 @@ soft_ring_at(uint8_t *data, uint64_t pos)
 static inline bool
 soft_ring_waiting(const struct soft_ring_rx *r)
 {
+	const uint8_t *data = __atomic_load_n(&r->data, __ATOMIC_ACQUIRE);
 	uint64_t pos = __atomic_load_n(&r->head, __ATOMIC_RELAXED) & (SOFT_RING_SIZE - 1);
-	const struct soft_ring_rec *rec =
-		(const struct soft_ring_rec *)(const void *)(__atomic_load_n(&r->data,
-									     __ATOMIC_RELAXED) +
-							     pos);
+	const struct soft_ring_rec *rec = (const struct soft_ring_rec *)(const void *)(data + pos);
 
 	return __atomic_load_n(&rec->len, __ATOMIC_RELAXED) != 0;
 }
