@@ -166,8 +166,9 @@ add_word(struct instance *in, const char *const *words, unsigned int n, bool hid
 }
 
 /*
- * Adds the last token of an instance, which completes a command in rte_cmdline. @rest: syntax of
- * the free text that follows, empty if nothing follows.
+ * Adds the last token of a command line's pattern: the end of the line, or free text whose syntax
+ * is
+ * @rest if @rest is not empty.
  */
 static void
 add_last(struct instance *in, const char *rest)

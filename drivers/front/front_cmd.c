@@ -214,7 +214,7 @@ destroy(struct front_cmd *cmd, struct front_obj *o)
 
 	if (o == NULL)
 		return;
-	/* Only the kernel may destroy a shared object. */
+	/* A user may destroy only its own objects, the kernel (users[0]) all. */
 	if (cmd->user != o->user && cmd->user != &cmd->f->users[0]) {
 		FRONT_REFUSE(cmd, BAD_RES);
 		return;

@@ -222,8 +222,9 @@ static bool
 batch_used(const struct bb_sq *sq, const struct verbs_qp *q)
 {
 	/*
-	 * No requests wait for ibv_post_send(). So each request since the last
-	 * doorbell was posted by ibv_wr_*(), unless it is in own[].
+	 * While ibv_wr_start() is open, no request waits for ibv_post_send(). So each request since
+	 * the last doorbell was posted by ibv_wr_*(), except those in own[], which the driver
+	 * itself completes.
 	 */
 	return q->open && sq->seq - (uint32_t)sq->rung_seq != q->own_next - q->own_tail;
 }

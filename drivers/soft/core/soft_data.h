@@ -209,7 +209,7 @@ struct soft_engine {
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
 	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: handled at the end of the turn */
-	bool alone;       /* the engine has one page, and the page has one owner; __atomic */
+	bool alone;       /* the engine serves one UAR page, and the page has one owner; __atomic */
 	bool stamps;      /* soft_engine_stamp() reads the clock after a doorbell; __atomic */
 	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL, so that each poll runs a turn */
 	bool chores;      /* true if soft_engine_chores() may have work to do */

@@ -296,8 +296,8 @@ direct_kind(uint8_t opcode)
 }
 
 /*
- * Returns true if the next WQE is an operation that this file executes. For other operations,
- * reading the peer's entries would waste time.
+ * Returns true if the next WQE is an operation that this file executes. For other operations the
+ * caller need not read what the peer has published of its QP and keys.
  */
 static inline bool
 direct_next(const struct soft_qp *qp)

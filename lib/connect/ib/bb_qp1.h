@@ -40,8 +40,10 @@ struct bb_qp1_user {
  * -ENOMEM.
  */
 int bb_qp1_get(struct bb_dev *dev, struct bb_qp1 **q);
-/* Gives the service back. The last user waits at most 20 ms until its messages are sent. The
- * engine must have no service or connection of the caller any more. */
+/*
+ * Gives QP1 back, which the caller got by bb_qp1_get(). The last user waits at most 20 ms until its
+ * messages are sent. Before, the caller ends its connections and stops to listen.
+ */
 void bb_qp1_put(struct bb_qp1 *q);
 
 /* Serves all users once. Returns at once if another thread does this now. Never waits. */

@@ -73,8 +73,8 @@ struct bb_sq {
 		uint64_t qpn_be;
 		/**
 		 * Number of outstanding requests below which ops->write may be called; 0 if it may
-		 * never be called. This is the lower half of qpn_be, which is 0 if posts build
-		 * WQEs.
+		 * never be called. Shares its memory with the lower half of qpn_be, which is 0 in
+		 * queues whose posts build WQEs.
 		 */
 		uint32_t write_limit;
 	};
