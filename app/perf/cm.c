@@ -424,13 +424,9 @@ cm_open(struct perf *p)
 	int rc;
 
 	c = p->cm = calloc(1, sizeof(*c));
-	if (c == NULL) {
-		perf_error("--rdma-cm: preparing the connection", -ENOMEM);
-		return -1;
-	}
 	bb_cm_attr_init(&attr);
 	attr.transport = BB_CM_RDMA;
-	rc = bb_cm_create(p->dev, &attr, &c->cm);
+	rc = c == NULL ? -ENOMEM : bb_cm_create(p->dev, &attr, &c->cm);
 	if (rc == 0)
 		rc = create_queue(p, c);
 	if (rc != 0) {

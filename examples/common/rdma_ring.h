@@ -61,8 +61,8 @@ extern "C" {
 #define RDMA_RING_MIN_SLOTS 4u
 #define RDMA_RING_MAX_WRITE 15u /* messages in a WRITE: a WQE has at most 1008 bytes */
 /*
- * Inline data of a queue pair for which a WRITE has up to 7 messages. Such a WQE takes 512 bytes of
- * the send queue.
+ * Bytes of inline data of a queue pair: up to 7 messages in one WRITE. Such a WQE takes 512 bytes
+ * of the send queue.
  */
 #define RDMA_RING_INLINE    (7 * RDMA_RING_SLOT)
 #define RDMA_RING_MAX_SLOTS 32768u /* half of the 65536 message numbers of a unit */

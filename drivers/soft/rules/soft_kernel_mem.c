@@ -38,9 +38,10 @@ soft_kernel_umem_access(uint32_t access)
 		MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_READ;
 
 	if ((access & ~known) != 0) {
-		SOFT_LOG(ERR,
-			 "invalid access 0x%x of a umem (LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ)",
-			 access);
+		SOFT_LOG(
+			ERR,
+			"invalid access 0x%x of a umem: a kernel may set LOCAL_WRITE, REMOTE_WRITE and REMOTE_READ",
+			access);
 		return -EINVAL;
 	}
 	return writes_need_local_write(access);
