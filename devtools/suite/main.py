@@ -38,10 +38,10 @@ STAGES = {
     'debians': (thorough.stage_debians, {'long': 1200}),
     'packages': (thorough.stage_packages, {'long': 240}),
 }
-# Stages of --all that run one after the other beside those of HOSTS: each keeps one processor busy, and the
-# tests of HOSTS leave a third of the processors idle.
+# Stages that run one after the other beside those of HOSTS: each keeps one processor busy, and the tests of HOSTS
+# leave a third of the processors idle.
 BESIDE = ('interop', 'kernel', 'fio', 'consumer', 'docs')
-HOSTS = ('tsan', 'arm64')
+HOSTS = ('tsan', 'arm64', 'seeds', 'fuzz_long', 'arm64_long', 'debians', 'packages')
 FORMS = {
     'quick': 'one build; each unit, golden and model test, conformance on soft0 and a wire, programs, checks',
     'all': 'what CI runs: also sanitizers, fuzzers, -O3, arm64, guests with Linux, documents',
@@ -122,7 +122,7 @@ def help_text():
     text += 'All builds go to build-test/. Three forms, with the time that each takes on 2 cores:\n'
     text += '  devtools/test          10 minutes: %s\n' % FORMS['quick']
     text += '  devtools/test --all    28 minutes: %s\n' % FORMS['all']
-    text += '  devtools/test --long   an hour: %s\n\n' % FORMS['long']
+    text += '  devtools/test --long   90 minutes: %s\n\n' % FORMS['long']
     text += 'Stages, in this order (q: of the short form, a: of --all, l: of --long):\n'
     for name, (func, shares) in STAGES.items():
         text += '  %-10s %-3s %s\n' % (name, ''.join(form[0] for form in FORMS if form in shares), func.__doc__)
@@ -169,10 +169,12 @@ def main():
     names = [name for name in STAGES if name in args.only]
     hosts = [name for name in names if name in HOSTS]
     beside = [name for name in names if name in BESIDE]
-    if args.form != 'all' or not hosts or not beside:
+    if not hosts or not beside:
         r.stages(names)
     else:
-        r.stages(names[:names.index(hosts[0])])
+        r.stages([name for name in names if name not in hosts + beside])
+        if {'interop', 'kernel'} & set(beside):
+            r.builds.get(r.tally, 'gcc')  # stages of both groups use it
         other = Beside(r, beside)
         r.stages(hosts)
         other.end()

@@ -19,9 +19,10 @@ PROCESSES = os.cpu_count() + 1
 def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multiplier=3, more=()):
     """Calls meson test once in a build. @multiplier: of its time limits, which only end a test that hangs."""
     cmd = (wrapper or []) + ['meson', 'test', '-C', path, '--no-rebuild', '--print-errorlogs',
-                             '--num-processes', str(processes), '-t', str(multiplier), *more]
+                             '--num-processes', str(processes), '-t', str(multiplier), '--logbase', stage, *more]
     say('%s: %s (%d tests)' % (stage, ' '.join(cmd), len(names)))
-    logfile = os.path.join(path, 'meson-logs', 'testlog.json')
+    # Stages that run side by side may test the same build.
+    logfile = os.path.join(path, 'meson-logs', stage + '.json')
     if os.path.exists(logfile):
         os.unlink(logfile)
     failed = r.tally.failed
