@@ -83,6 +83,8 @@ ep_accept(struct fid_ep *fid, const void *data, size_t len)
 		goto unlock;
 	param_init(&param, ep, &room, data, len);
 	ret = bb_conn_accept(ep->conn, ep->qp, &param);
+	if (ret == 0)
+		fab_connreq_forget(ep->request);
 unlock:
 	fab_unlock(ep->dev);
 	return ret;
@@ -97,10 +99,8 @@ ep_shutdown(struct fid_ep *fid, uint64_t flags)
 	if (flags != 0)
 		return -FI_EBADFLAGS;
 	fab_lock(ep->dev);
-	if (ep->conn != NULL) {
-		ep->shut = true;
+	if (ep->conn != NULL)
 		ret = bb_conn_disconnect(ep->conn, NULL, 0);
-	}
 	fab_unlock(ep->dev);
 	return ret;
 }
@@ -108,45 +108,57 @@ ep_shutdown(struct fid_ep *fid, uint64_t flags)
 void
 fab_ep_broken(struct fab_ep *ep)
 {
-	/* No event if this side itself has called fi_shutdown(). */
-	if (ep->connected && !ep->shut && ep->eq != NULL)
-		fab_eq_add(ep->eq, FI_SHUTDOWN, 0, &ep->fid.fid, NULL, NULL, 0);
-	ep->connected = false;
-	ep->broken = true;
+	if (ep->state == FAB_NEW)
+		ep->state = FAB_BROKEN;
+	if (ep->state != FAB_CONNECTED)
+		return;
+	ep->state = FAB_ENDED;
+	fab_eq_add(ep->eq, FI_SHUTDOWN, 0, &ep->fid.fid, NULL, NULL, 0);
+}
+
+/* Reports that no connection was established. @data: private data of a rejection. */
+static void
+fail(struct fab_ep *ep, int err, const void *data, size_t len)
+{
+	ep->state = FAB_ENDED;
+	fab_eq_add(ep->eq, 0, err, &ep->fid.fid, NULL, data, len);
 }
 
 void
 fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *ev)
 {
-	struct fid *fid = &ep->fid.fid;
+	const bool broken = ep->state == FAB_BROKEN;
 	const void *data;
 	size_t len;
 
-	/* The peer has gone before the application bound an event queue: fi_accept() fails then. */
-	if (ep->eq == NULL)
+	/* The peer has gone before fi_accept(), which fails then. */
+	if (ep->eq == NULL || ep->request != NULL)
 		return;
 	data = fab_cm_unpack(ep->dev, ev, &len);
 	switch (ev->type) {
 	case BB_CM_ESTABLISHED:
-		ep->connected = true;
+		ep->state = FAB_CONNECTED;
 		/*
 		 * Only the connecting side gets private data: the data that the peer gave to
 		 * fi_accept().
 		 */
-		fab_eq_add(ep->eq, FI_CONNECTED, 0, fid, NULL, data, ep->connecting ? len : 0);
-		if (ep->broken)
+		fab_eq_add(ep->eq, FI_CONNECTED, 0, &ep->fid.fid, NULL, data,
+			   ep->connecting ? len : 0);
+		if (broken)
 			fab_ep_broken(ep);
 		break;
 	case BB_CM_REJECTED:
-		fab_eq_add(ep->eq, 0, FI_ECONNREFUSED, fid, NULL, data, len);
-		break;
-	case BB_CM_FAILED:
-		FAB_WARN(EP_CTRL, "connection failed: %s\n", ev->why);
-		fab_eq_add(ep->eq, 0, ev->status != 0 ? -ev->status : FI_ECONNABORTED, fid, NULL,
-			   NULL, 0);
+		fail(ep, FI_ECONNREFUSED, data, len);
 		break;
 	case BB_CM_DISCONNECTED:
-		fab_ep_broken(ep);
+		if (ep->state == FAB_CONNECTED || ep->state == FAB_ENDED) {
+			fab_ep_broken(ep);
+			break;
+		}
+		/* fall through */
+	case BB_CM_FAILED:
+		FAB_WARN(EP_CTRL, "connection failed: %s\n", ev->why);
+		fail(ep, ev->status != 0 ? -ev->status : FI_ECONNABORTED, NULL, 0);
 		break;
 	default:
 		break;

@@ -237,11 +237,11 @@ in_child(void)
 	LIST_FOREACH(ep, &d->eps, next) {
 		ep->qp = NULL;
 		ep->conn = NULL;
+		ep->request = NULL;
 	}
-	LIST_FOREACH(p, &d->peps, next) {
+	LIST_FOREACH(p, &d->peps, next)
 		p->listener = NULL;
-		LIST_INIT(&p->requests);
-	}
+	LIST_INIT(&d->requests);
 }
 
 static void
@@ -288,7 +288,7 @@ fab_dev_get(struct fab_dev **dev)
 	}
 	LIST_INIT(&d->eps);
 	LIST_INIT(&d->peps);
-	LIST_INIT(&d->orphans);
+	LIST_INIT(&d->requests);
 	ret = open_all(d);
 	if (ret != 0) {
 		free(d);
@@ -309,8 +309,8 @@ fab_dev_put(struct fab_dev *d)
 	if (--d->refs == 0 && d->pid == getpid()) {
 		the_dev = NULL;
 		fab_progress_stop(d);
-		while (!LIST_EMPTY(&d->orphans))
-			fab_connreq_free(LIST_FIRST(&d->orphans));
+		while (!LIST_EMPTY(&d->requests))
+			fab_connreq_free(LIST_FIRST(&d->requests));
 		bb_cq_destroy(d->idle);
 		bb_cm_destroy(d->cm);
 		bb_dev_close(d->dev);
@@ -334,8 +334,9 @@ static void
 read_async(struct fab_dev *d)
 {
 	struct bb_event ev;
+	unsigned int i;
 
-	while (bb_event_get(d->dev, &ev) == 0)
+	for (i = 0; i < FAB_EVENTS && bb_event_get(d->dev, &ev) == 0; i++)
 		if ((ev.type == BB_EVENT_QP_FATAL || ev.type == BB_EVENT_QP_ACCESS ||
 		     ev.type == BB_EVENT_QP_REQUEST) &&
 		    ev.qp != NULL && ev.qp->user != NULL)
@@ -347,13 +348,14 @@ fab_dev_run(struct fab_dev *d)
 {
 	struct bb_cm_event event;
 	struct fid *fid;
+	unsigned int i;
 
 	if (d->child)
 		return;
 	bb_cq_poll(d->idle, NULL, 0);
 	if (d->rdma)
 		read_async(d);
-	while (bb_cm_poll(d->cm, &event, 1) == 1) {
+	for (i = 0; i < FAB_EVENTS && bb_cm_poll(d->cm, &event, 1) == 1; i++) {
 		if (event.type == BB_CM_CONNECT_REQUEST) {
 			fab_pep_event(d, &event);
 			continue;

@@ -276,9 +276,10 @@ ep_close(struct fid *fid)
 	for (i = 0; i < LAST_POLLS && ep->qp != NULL; i++)
 		bb_cq_poll(dev->idle, NULL, 0);
 	if (ep->conn != NULL) {
-		if (ep->connected && !ep->shut)
+		if (ep->state == FAB_CONNECTED)
 			bb_conn_disconnect(ep->conn, NULL, 0);
 		bb_conn_destroy(ep->conn);
+		fab_connreq_forget(ep->request);
 	}
 	if (ep->qp != NULL) {
 		flush(ep);
@@ -358,10 +359,12 @@ fab_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fi
 	ep->fid.rma = &fab_rma_ops;
 	ep->fid.atomic = &fab_atomic_ops;
 	fab_lock(d->dev);
-	if (info->handle != NULL) {
-		ep->conn = fab_connreq_take(info->handle);
-		if (ep->conn != NULL)
-			bb_conn_user_set(ep->conn, &ep->fid.fid);
+	ret = fab_connreq_take(ep, info->handle);
+	if (ret != 0) {
+		fab_unlock(d->dev);
+		fi_freeinfo(ep->info);
+		free(ep);
+		return ret;
 	}
 	LIST_INSERT_HEAD(&d->dev->eps, ep, next);
 	d->refs++;

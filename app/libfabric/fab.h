@@ -41,6 +41,7 @@
 #define FAB_CM_DATA    256u /* maximum bytes of private data of a connection over TCP */
 #define FAB_CM_RDMA    55u  /* maximum bytes of private data with librdmacm's messages */
 #define FAB_POLL       32u  /* completions that a poll takes from Bluebell */
+#define FAB_EVENTS     64u  /* maximum events of one run of the device */
 #define FAB_NAP_MS     1    /* milliseconds of sleep between two runs of a software device */
 #define FAB_PROTOCOL   (1u << 31 | 0xbbu) /* a protocol of the provider's own */
 #define FAB_MSG_CAPS   (FI_MSG | FI_SEND | FI_RECV)
@@ -76,8 +77,7 @@ struct fab_dev {
 	unsigned int active; /* number of open endpoints and passive endpoints */
 	LIST_HEAD(, fab_ep) eps;
 	LIST_HEAD(, fab_pep) peps;
-	/* Connection requests of closed passive endpoints whose events the application has read. */
-	LIST_HEAD(, fab_connreq) orphans;
+	LIST_HEAD(, fab_connreq) requests; /* requests that are not accepted or rejected yet */
 };
 
 struct fab_fabric {
@@ -186,6 +186,14 @@ struct fab_own {
 	uint32_t flags;   /* flags of the post */
 };
 
+/* State of an endpoint's connection, by the event that was reported last. */
+enum fab_state {
+	FAB_NEW,       /* no event */
+	FAB_BROKEN,    /* no event, but the connection is broken already */
+	FAB_CONNECTED, /* FI_CONNECTED */
+	FAB_ENDED,     /* FI_SHUTDOWN, or an error */
+};
+
 struct fab_ep {
 	struct fid_ep fid;
 	struct bb_qp *qp; /* NULL until fi_enable() */
@@ -201,18 +209,20 @@ struct fab_ep {
 	struct fab_cq *tx_cq, *rx_cq;
 	struct fab_srx *srx;
 	struct bb_conn *conn;
+	struct fab_connreq *request; /* request that fi_accept() accepts; NULL if there is none */
 	struct fi_info *info;
 	uint32_t tx_size, rx_size;
-	bool connecting;         /* fi_connect() was called, not fi_accept() */
-	bool connected, shut;    /* shut: fi_shutdown() was called */
-	bool broken;             /* the connection broke before its event FI_CONNECTED */
+	bool connecting; /* fi_connect() was called, not fi_accept() */
+	enum fab_state state;
 	LIST_ENTRY(fab_ep) next; /* list of the device's endpoints */
 };
 
 /* A connection request: the handle in the fi_info of FI_CONNREQ. */
 struct fab_connreq {
 	struct fid fid;
-	LIST_ENTRY(fab_connreq) next;
+	LIST_ENTRY(fab_connreq) next; /* list of the device's requests */
+	struct fab_pep *pep;          /* NULL if the passive endpoint is closed */
+	struct fab_ep *ep;            /* endpoint that fi_endpoint() has opened for it; or NULL */
 	struct bb_conn *conn;
 };
 
@@ -224,7 +234,6 @@ struct fab_pep {
 	struct fi_info *info;
 	struct bb_listener *listener;
 	bool listening;
-	LIST_HEAD(, fab_connreq) requests;
 };
 
 extern struct fi_provider fab_provider;
@@ -322,16 +331,21 @@ extern struct fi_ops_msg fab_msg_ops, fab_srx_msg_ops;
 extern struct fi_ops_rma fab_rma_ops;
 extern struct fi_ops_atomic fab_atomic_ops;
 /*
- * Takes the connection of the request @handle for an endpoint. Returns NULL if @handle is no
- * request.
+ * Opens an endpoint for the request @handle, which then is ep->request. Ignores NULL and passive
+ * endpoints. Returns 0, or -FI_EINVAL (logged) if @handle is no request, is accepted or rejected,
+ * or has an endpoint.
  */
-struct bb_conn *fab_connreq_take(fid_t handle);
+int fab_connreq_take(struct fab_ep *ep, fid_t handle);
+/* Forgets a request, but not its connection. @request may be NULL. */
+void fab_connreq_forget(struct fab_connreq *request);
+/* Forgets a request, and destroys its connection: the peer's attempt fails. */
 void fab_connreq_free(struct fab_connreq *request);
 void fab_pep_event(struct fab_dev *dev, const struct bb_cm_event *event);
 void fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *event);
 /*
- * Reports FI_SHUTDOWN once, because the connection of the endpoint is broken. If FI_CONNECTED is
- * not reported yet, FI_SHUTDOWN follows right after FI_CONNECTED.
+ * Reports FI_SHUTDOWN once, because the connection of the endpoint has ended: a side has called
+ * fi_shutdown(), or the connection is broken. Before FI_CONNECTED it follows right after that
+ * event.
  */
 void fab_ep_broken(struct fab_ep *ep);
 

@@ -39,7 +39,7 @@ msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t 
 		return fab_end(ep, bb_post_send_inline(ep->qp, fab_id(&ep->tx, context), buf,
 						       (uint32_t)len, ep->tx.flags));
 	}
-	ret = fab_sge(buf, len, desc, &sge);
+	ret = fab_sge(buf, len, desc, false, &sge);
 	if (ret != 0)
 		return ret;
 	if (!fab_begin(ep))
@@ -121,7 +121,7 @@ post_recv(struct fid_ep *fid, const struct fab_req *r)
 {
 	struct fab_ep *ep = fab_ep_of(fid);
 	struct bb_sge sge[FAB_IOV];
-	const ssize_t len = fab_sges(r, sge);
+	const ssize_t len = fab_sges(r, true, sge);
 	uint64_t wr_id = (uintptr_t)r->context;
 	int ret;
 
@@ -143,7 +143,7 @@ msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, v
 {
 	struct fab_ep *ep = fab_ep_of(fid);
 	struct bb_sge sge;
-	int ret = fab_sge(buf, len, desc, &sge);
+	int ret = fab_sge(buf, len, desc, true, &sge);
 
 	(void)src;
 	if (ret != 0)
@@ -196,7 +196,7 @@ post_shared(struct fid_ep *fid, const struct fab_req *r)
 {
 	struct fab_srx *s = container_of(fid, struct fab_srx, fid);
 	struct bb_sge sge[FAB_IOV];
-	const ssize_t len = fab_sges(r, sge);
+	const ssize_t len = fab_sges(r, true, sge);
 	int ret;
 
 	if (len < 0)

@@ -10,26 +10,62 @@
 #include "fab.h"
 
 void
-fab_connreq_free(struct fab_connreq *r)
+fab_connreq_forget(struct fab_connreq *r)
 {
+	if (r == NULL)
+		return;
+	if (r->ep != NULL)
+		r->ep->request = NULL;
 	LIST_REMOVE(r, next);
-	bb_conn_destroy(r->conn);
 	free(r);
 }
 
-struct bb_conn *
-fab_connreq_take(fid_t handle)
+void
+fab_connreq_free(struct fab_connreq *r)
+{
+	if (r->ep != NULL)
+		r->ep->conn = NULL;
+	bb_conn_destroy(r->conn);
+	fab_connreq_forget(r);
+}
+
+/* Finds a request. Compares addresses only, because the application may pass a stale handle. */
+static struct fab_connreq *
+find(struct fab_dev *d, fid_t handle)
 {
 	struct fab_connreq *r;
-	struct bb_conn *conn;
 
-	if (handle == NULL || handle->fclass != FI_CLASS_CONNREQ)
-		return NULL;
-	r = container_of(handle, struct fab_connreq, fid);
-	conn = r->conn;
-	LIST_REMOVE(r, next);
-	free(r);
-	return conn;
+	LIST_FOREACH(r, &d->requests, next)
+		if (&r->fid == handle)
+			break;
+	return r;
+}
+
+int
+fab_connreq_take(struct fab_ep *ep, fid_t handle)
+{
+	struct fab_connreq *r;
+	struct fab_pep *p;
+
+	if (handle == NULL)
+		return 0;
+	LIST_FOREACH(p, &ep->dev->peps, next)
+		if (&p->fid.fid == handle)
+			return 0;
+	r = find(ep->dev, handle);
+	if (r == NULL || r->ep != NULL) {
+		FAB_WARN(EP_CTRL,
+			 "fi_endpoint(): the handle of the fi_info is no pending connection "
+			 "request: it %s\n",
+			 r != NULL ? "has an endpoint already"
+				   : "is accepted, rejected or invalid");
+		return -FI_EINVAL;
+	}
+	r->ep = ep;
+	ep->request = r;
+	ep->conn = r->conn;
+	bb_conn_user_set(ep->conn, &ep->fid.fid);
+	return 0;
 }
 
 /* Writes the peer's address, which bb_conn_query() gives as text, to the entry of FI_CONNREQ. */
@@ -69,8 +105,9 @@ report(struct fab_pep *p, const struct bb_cm_event *ev)
 	}
 	r->fid = (struct fid){FI_CLASS_CONNREQ, p->fid.fid.context, NULL};
 	r->conn = ev->conn;
+	r->pep = p;
 	bb_conn_user_set(ev->conn, &r->fid);
-	LIST_INSERT_HEAD(&p->requests, r, next);
+	LIST_INSERT_HEAD(&p->fabric->dev->requests, r, next);
 	info->handle = &r->fid;
 	data = fab_cm_unpack(p->fabric->dev, ev, &len);
 	fab_eq_add(p->eq, FI_CONNREQ, 0, &p->fid.fid, info, data, len);
@@ -153,10 +190,18 @@ pep_listen(struct fid_pep *fid)
 {
 	struct fab_pep *p = container_of(fid, struct fab_pep, fid);
 
+	struct fab_dev *dev = p->fabric->dev;
+	int ret = 0;
+
 	if (p->eq == NULL)
 		return -FI_ENOEQ;
-	p->listening = true;
-	return 0;
+	fab_lock(dev);
+	/* The last fi_setname() has failed. */
+	if (p->listener == NULL && !dev->child)
+		ret = listen_at(p, p->info->src_addr);
+	p->listening = ret == 0;
+	fab_unlock(dev);
+	return ret;
 }
 
 static int
@@ -164,7 +209,7 @@ pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t len)
 {
 	struct fab_dev *dev = container_of(fid, struct fab_pep, fid)->fabric->dev;
 	struct fab_cm_room room;
-	struct bb_conn *conn;
+	struct fab_connreq *r;
 	int ret;
 
 	ret = fab_dev_check(dev);
@@ -174,10 +219,10 @@ pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t len)
 		return ret;
 	param = fab_cm_pack(dev, &room, param, &len);
 	fab_lock(dev);
-	conn = fab_connreq_take(handle);
-	ret = conn != NULL ? bb_conn_reject(conn, param, (uint32_t)len) : -FI_EINVAL;
-	if (conn != NULL)
-		bb_conn_destroy(conn);
+	r = find(dev, handle);
+	ret = r != NULL ? bb_conn_reject(r->conn, param, (uint32_t)len) : -FI_EINVAL;
+	if (r != NULL)
+		fab_connreq_free(r);
 	fab_unlock(dev);
 	return ret;
 }
@@ -202,20 +247,20 @@ pep_close(struct fid *fid)
 {
 	struct fab_pep *p = container_of(fid, struct fab_pep, fid.fid);
 	struct fab_dev *dev = p->fabric->dev;
-	struct fab_connreq *r;
+	struct fab_connreq *r, *next;
 
 	fab_lock(dev);
-	while ((r = LIST_FIRST(&p->requests)) != NULL) {
-		if (fab_eq_has(p->eq, &r->fid)) {
-			fab_connreq_free(r);
+	for (r = LIST_FIRST(&dev->requests); r != NULL; r = next) {
+		next = LIST_NEXT(r, next);
+		if (r->pep != p)
 			continue;
-		}
 		/*
-		 * The application has read the event, and may still open an endpoint with the
+		 * If the application has read the event, it may still open an endpoint with the
 		 * request.
 		 */
-		LIST_REMOVE(r, next);
-		LIST_INSERT_HEAD(&dev->orphans, r, next);
+		r->pep = NULL;
+		if (fab_eq_has(p->eq, &r->fid))
+			fab_connreq_free(r);
 	}
 	if (p->listener != NULL)
 		bb_listener_destroy(p->listener);
@@ -291,7 +336,6 @@ fab_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep *
 	if (p == NULL)
 		return -FI_ENOMEM;
 	p->fabric = f;
-	LIST_INIT(&p->requests);
 	p->info = fi_dupinfo(info);
 	if (p->info == NULL)
 		goto free_pep;

@@ -33,26 +33,24 @@ fab_ep_of(struct fid_ep *fid)
 }
 
 /*
- * Writes the SGE of a buffer. Returns 0, or a negative errno if the buffer has no descriptor or is
- * too long.
+ * Writes the SGE of a buffer. Returns 0, or a negative errno if the buffer is too long or a message
+ * to send has no descriptor. A receive without a descriptor takes an empty message only, as with
+ * libfabric's provider verbs: a message with data fails with FI_EFAULT.
  */
 static inline __attribute__((always_inline)) int
-fab_sge(const void *buf, size_t len, const void *desc, struct bb_sge *sge)
+fab_sge(const void *buf, size_t len, const void *desc, bool receive, struct bb_sge *sge)
 {
 	if (bb_unlikely(len > FAB_MAX_MSG))
 		return -FI_EMSGSIZE;
-	if (bb_unlikely(desc == NULL && len != 0))
+	if (!receive && bb_unlikely(desc == NULL && len != 0))
 		return -FI_EINVAL; /* FI_MR_LOCAL: a local buffer needs a descriptor */
 	*sge = (struct bb_sge){(uintptr_t)buf, (uint32_t)len, FAB_LKEY(desc)};
 	return 0;
 }
 
-/*
- * Writes the SGEs of a request. Returns the bytes of the message, or a negative errno if a part has
- * no descriptor or the message is too long.
- */
+/* Writes the SGEs of a request. Returns the bytes of the message, or an errno of fab_sge(). */
 static inline __attribute__((always_inline)) ssize_t
-fab_sges(const struct fab_req *r, struct bb_sge *sge)
+fab_sges(const struct fab_req *r, bool receive, struct bb_sge *sge)
 {
 	size_t i, len = 0;
 
@@ -60,7 +58,8 @@ fab_sges(const struct fab_req *r, struct bb_sge *sge)
 		return -FI_EINVAL;
 	for (i = 0; i < r->n; i++) {
 		void *const desc = r->desc != NULL ? r->desc[i] : NULL;
-		const int ret = fab_sge(r->iov[i].iov_base, r->iov[i].iov_len, desc, &sge[i]);
+		const int ret =
+			fab_sge(r->iov[i].iov_base, r->iov[i].iov_len, desc, receive, &sge[i]);
 
 		if (ret != 0)
 			return ret;
@@ -168,7 +167,7 @@ fab_prepare(struct fab_ep *ep, const struct fab_req *r, struct fab_ready *m)
 	if (!m->inlined) {
 		if (r->silent || (r->flags & FI_INJECT) != 0)
 			return -FI_EMSGSIZE;
-		len = fab_sges(r, m->sge);
+		len = fab_sges(r, false, m->sge);
 		if (len < 0)
 			return len;
 	}

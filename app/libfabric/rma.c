@@ -33,7 +33,7 @@ post_read(struct fid_ep *fid, const struct fab_req *r)
 {
 	struct fab_ep *ep = fab_ep_of(fid);
 	struct bb_sge sge[FAB_IOV];
-	const ssize_t len = fab_sges(r, sge);
+	const ssize_t len = fab_sges(r, false, sge);
 	uint64_t wr_id;
 	uint32_t flags;
 
@@ -53,7 +53,7 @@ rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, u
 {
 	struct fab_ep *ep = fab_ep_of(fid);
 	struct bb_sge sge;
-	const int ret = fab_sge(buf, len, desc, &sge);
+	const int ret = fab_sge(buf, len, desc, false, &sge);
 
 	(void)src;
 	if (ret != 0)
@@ -119,7 +119,7 @@ rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t
 							(uint32_t)len, addr, (uint32_t)key,
 							ep->tx.flags));
 	}
-	ret = fab_sge(buf, len, desc, &sge);
+	ret = fab_sge(buf, len, desc, false, &sge);
 	if (ret != 0)
 		return ret;
 	if (!fab_begin(ep))

@@ -71,9 +71,22 @@ TEST(test_nobody_listens)
 	pair_close(&p);
 }
 
-TEST(test_shutdown_tells_the_peer_and_cancels_what_is_posted)
+/* Both sides get one event, as with libfabric's providers tcp and verbs. */
+static void
+both_shut_down(struct pair *p)
 {
 	struct fi_eq_cm_entry e;
+	fid_t first;
+
+	event_wait(p, FI_SHUTDOWN, &e, sizeof(e));
+	first = e.fid;
+	event_wait(p, FI_SHUTDOWN, &e, sizeof(e));
+	assert_true((first == &p->a.ep->fid && e.fid == &p->b.ep->fid) ||
+		    (first == &p->b.ep->fid && e.fid == &p->a.ep->fid));
+}
+
+TEST(test_shutdown_is_an_event_of_both_sides_and_cancels_what_is_posted)
+{
 	struct fi_cq_err_entry err;
 	struct pair p;
 	int context;
@@ -82,12 +95,30 @@ TEST(test_shutdown_tells_the_peer_and_cancels_what_is_posted)
 	pair_connect(&p, &plain);
 	OK(fi_recv(p.b.ep, p.b.mem, 64, p.b.desc, 0, &context));
 	OK(fi_shutdown(p.a.ep, 0));
-	event_wait(&p, FI_SHUTDOWN, &e, sizeof(e));
-	assert_ptr_equal(e.fid, &p.b.ep->fid);
+	both_shut_down(&p);
 	err = failed(&p.b);
 	assert_int_equal(err.err, FI_ECANCELED);
 	assert_ptr_equal(err.op_context, &context);
 	assert_int_equal(err.flags & (FI_RECV | FI_SEND), FI_RECV);
+	pair_close(&p);
+}
+
+/* fi_cm_data of fabtests: each side calls fi_shutdown(), and waits for its event. */
+TEST(test_shutdown_of_both_sides_is_one_event_each)
+{
+	struct pair p;
+	int ret;
+
+	pair_open(&p, &plain);
+	pair_connect(&p, &plain);
+	OK(fi_shutdown(p.a.ep, 0));
+	ret = fi_shutdown(p.b.ep, 0);
+	assert_true(ret == 0 || ret == -FI_ENOTCONN);
+	both_shut_down(&p);
+	none(&p);
+	assert_int_equal(fi_shutdown(p.a.ep, 0), -FI_ENOTCONN);
+	assert_int_equal(fi_shutdown(p.b.ep, 0), -FI_ENOTCONN);
+	none(&p);
 	pair_close(&p);
 }
 
