@@ -31,13 +31,14 @@
 #endif
 
 enum op {
-	WRITE8,  /* WRITE of 8 bytes inline */
-	WRITE64, /* WRITE of 64 bytes with one SGE */
-	RECV64,  /* receive with one SGE of 64 bytes; there is no baseline */
-	READ64,  /* READ of 64 bytes; needs a device */
-	SEND8,   /* SEND of 8 bytes inline, with a receive; needs a device */
-	RING48,  /* message of 48 bytes through an rdma_ring; needs a device */
-	SEND64,  /* SEND of 64 bytes with one SGE, with a receive; needs a device */
+	WRITE8,    /* WRITE of 8 bytes inline */
+	WRITE64,   /* WRITE of 64 bytes with one SGE */
+	RECV64,    /* receive with one SGE of 64 bytes; there is no baseline */
+	READ64,    /* READ of 64 bytes; needs a device */
+	SEND8,     /* SEND of 8 bytes inline, with a receive; needs a device */
+	RING48,    /* message of 48 bytes through an rdma_ring; needs a device */
+	SEND64,    /* SEND of 64 bytes with one SGE, with a receive; needs a device */
+	PINGPONG8, /* SEND8 of both ends in turn; one message is in flight */
 };
 
 struct kernel {
@@ -99,6 +100,7 @@ static const struct kernel kernels[] = {
 	{"shm/batch32/last", 32, LAST, WRITE8, false, SHM("0"), SHM("1"), 0, false},
 	{"shm/send/batch1/all", 1, ALL, SEND8, false, SHM("0"), SHM("1"), 0, false},
 	{"shm/send/batch32/last", 32, LAST, SEND8, false, SHM("0"), SHM("1"), 0, false},
+	{"shm/pingpong/batch1/last", 1, LAST, PINGPONG8, false, SHM("0"), SHM("1"), 0, false},
 	{"ring/batch1/all", 1, ALL, RING48, false, SHM("0"), SHM("1"), 0, false},
 	{"ring/batch32/all", 32, ALL, RING48, false, SHM("0"), SHM("1"), 0, false},
 	{"port/batch1/all", 1, ALL, WRITE8, false, PORT("0", "1"), PORT("1", "0"), 0, false},
@@ -323,7 +325,7 @@ struct ends {
 static int
 post_op(const struct kernel *k, const struct ends *e, uint64_t wr_id, uint32_t flags)
 {
-	const uint32_t len = k->op == SEND8 ? 8 : 64;
+	const uint32_t len = k->op == SEND64 || k->op == READ64 ? 64 : 8;
 	const struct bb_sge local = {(uintptr_t)e->from->from, len, e->from->src->lkey};
 	const struct bb_sge recv = {(uintptr_t)e->to->to, len, e->to->dst->lkey};
 
@@ -332,8 +334,8 @@ post_op(const struct kernel *k, const struct ends *e, uint64_t wr_id, uint32_t f
 	if (bb_post_recv(e->peer, wr_id, &recv, 1) != 0)
 		return -EIO;
 	bb_qp_ring_recv(e->peer);
-	return k->op == SEND8 ? bb_post_send_inline(e->qp, wr_id, e->from->from, len, flags)
-			      : bb_post_send(e->qp, wr_id, &local, 1, flags);
+	return k->op == SEND64 ? bb_post_send(e->qp, wr_id, &local, 1, flags)
+			       : bb_post_send_inline(e->qp, wr_id, e->from->from, len, flags);
 }
 
 /* Executes @n READs or SENDs. Each SEND has a receive. */
@@ -359,6 +361,35 @@ run_ops(const struct kernel *k, const struct ends *e, uint64_t n)
 			if (e->to != e->from)
 				done += bb_cq_poll(e->to->cq, wc, RTE_DIM(wc));
 		}
+	}
+	return 0;
+}
+
+/*
+ * Exchanges @n messages. Each end polls until the peer's message has arrived, then sends the next
+ * message. So the traffic is a conversation, in which an ACK leaves after the reply.
+ */
+static int
+run_pingpong(const struct kernel *k, const struct ends *ends, uint64_t n)
+{
+	const struct ends turns[2] = {*ends, {ends->to, ends->from, ends->peer, ends->qp}};
+	struct bb_wc wc = {0};
+	uint64_t i, idle;
+
+	for (i = 0; i < n; i++) {
+		const struct ends *e = &turns[i & 1];
+
+		if (post_op(k, e, i, 0) != 0)
+			return -EIO;
+		bb_qp_ring(e->qp);
+		for (idle = 0;; idle++) {
+			if (idle > 100000000 || bb_cq_poll(e->from->cq, &wc, 1) != 0)
+				return -EIO;
+			if (bb_cq_poll(e->to->cq, &wc, 1) == 1)
+				break;
+		}
+		if (wc.status != BB_WC_SUCCESS || wc.opcode != BB_WC_RECV)
+			return -EIO;
 	}
 	return 0;
 }
@@ -438,6 +469,8 @@ run_two(const struct kernel *k, uint64_t n)
 		rc = run_ring(k, &a, &b, n);
 	else if (k->op == SEND8)
 		rc = run_ops(k, &(struct ends){&a, &b, a.qps[0], b.qps[0]}, n);
+	else if (k->op == PINGPONG8)
+		rc = run_pingpong(k, &(struct ends){&a, &b, a.qps[0], b.qps[0]}, n);
 	else
 		rc = soft_write8(&run) < 0 ? -EIO : 0;
 	soft_close(&b);
