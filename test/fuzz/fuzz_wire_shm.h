@@ -22,6 +22,7 @@ take_shm(struct soft_engine *e, const uint8_t *ip, uint32_t len, const uint8_t s
 {
 	struct soft_shm_rx rx = {.n_gids = 1};
 	struct soft_ring_rec rec = {.sport = 0xc123, .hop_limit = 64, .sgid = sgid};
+	struct soft_wire *w;
 	struct roce_frame f;
 	uint8_t *p;
 
@@ -37,7 +38,9 @@ take_shm(struct soft_engine *e, const uint8_t *ip, uint32_t len, const uint8_t s
 	memcpy(p, f.bth, rec.len);
 	/* A fault that is never applied: only packets that a switch could mark can be marked. */
 	e->dev->opts.rx_fault.ecn = pass;
-	soft_shm_input(e, &rx, &rec, p);
+	w = soft_shm_input(e, &rx, &rec, p);
+	if (w != NULL)
+		soft_wire_received(e, w, true);
 	e->dev->opts.rx_fault.ecn = 0;
 	free(p);
 	return true;

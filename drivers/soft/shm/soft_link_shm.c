@@ -116,24 +116,6 @@ link_shm_slot(const struct soft_shm *shm, const struct soft_link_pkt *p)
 }
 
 /*
- * Returns in *index the position of a source address in this device's HELLO. Returns false if the
- * device does not have that address.
- */
-static bool
-link_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *index)
-{
-	uint32_t i;
-
-	for (i = 0; i < SOFT_SHM_GIDS; i++) {
-		if (memcmp(dev->gids[i].raw, src, 16) == 0) {
-			*index = (uint8_t)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-/*
  * Reserves a record for a packet of @len bytes. On success the caller holds the connection's lock.
  * On failure returns NULL, and *sent is the packet's result.
  */
@@ -149,7 +131,7 @@ link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, uint32_t sl
 	*sent = link_shm_to(e, net, slot, mac, opcode, &tx);
 	if (unlikely(*sent != SOFT_LINK_SENT))
 		return NULL;
-	if (unlikely(!link_shm_source(e->dev, net->src, &sgid) || len > SOFT_RING_MAX)) {
+	if (unlikely(!soft_shm_source(e->dev, net->src, &sgid) || len > SOFT_RING_MAX)) {
 		*sent = SOFT_LINK_LOST;
 		return NULL;
 	}
@@ -170,28 +152,6 @@ link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, uint32_t sl
 	rec->sgid = sgid;
 	*out = tx;
 	return rec;
-}
-
-struct soft_shm_tx *
-soft_shm_tx_lock(struct soft_engine *e, struct soft_wire *w, uint8_t *sgid)
-{
-	struct soft_shm_wire *sw = soft_shm_wire(w);
-	const struct bb_roce_net *net = &w->path.net;
-	struct soft_shm_tx *tx = w->shm_tx;
-
-	if (unlikely(__atomic_load_n(&tx->state, __ATOMIC_ACQUIRE) != SOFT_SHM_UP ||
-		     net->hop_limit == 0 || __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED) ||
-		     memcmp(w->path.mac, tx->mac, sizeof(tx->mac)) != 0))
-		return NULL;
-	if (unlikely(!bb_roce_same_gid(e->dev->gids[sw->sgid].raw, net->src)) &&
-	    !link_shm_source(e->dev, net->src, &sw->sgid))
-		return NULL;
-	*sgid = sw->sgid;
-	rte_ticketlock_lock(&tx->lock);
-	if (likely(tx->state == SOFT_SHM_UP))
-		return tx;
-	rte_ticketlock_unlock(&tx->lock);
-	return NULL;
 }
 
 static void
@@ -336,20 +296,44 @@ link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 		soft_wire_rx(e, qp->wire, &pkt, &from.net);
 }
 
-void
+struct soft_wire *
 soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
 	       const uint8_t *p)
 {
-	if (!soft_shm_send_in(e, rx, rec, p))
+	struct soft_wire *w = soft_shm_send_in(e, rx, rec, p);
+
+	if (unlikely(w == NULL))
 		link_shm_input(e, rx, rec, p);
+	return w;
+}
+
+/*
+ * Processes a burst of packets. Returns the QP of the last packet, for which the caller must call
+ * soft_wire_received(), or NULL.
+ */
+static inline struct soft_wire *
+link_shm_burst(struct soft_engine *e, struct soft_shm_rx *rx)
+{
+	struct soft_wire *last = NULL, *w;
+	struct soft_ring_rec rec;
+	const uint8_t *p;
+	uint32_t n;
+
+	for (n = 0; n < BURST && (p = soft_ring_peek(&rx->ring, &rec)) != NULL; n++) {
+		w = soft_shm_input(e, rx, &rec, p);
+		if (last != NULL && last != w)
+			soft_wire_received(e, last, false);
+		last = w;
+		soft_ring_pop(&rx->ring);
+	}
+	soft_ring_release(&rx->ring);
+	return last;
 }
 
 static __rte_noinline void
 link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 {
-	struct soft_ring_rec rec;
-	const uint8_t *p;
-	uint32_t n;
+	struct soft_wire *last = NULL;
 
 	/* If another thread holds the lock, that thread receives the packets. */
 	if (!rte_ticketlock_trylock(&rx->lock))
@@ -361,15 +345,15 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 		 */
 		if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 			soft_inbox_drain(e);
+		/* Sets the time of the turn, too, so that the turn reads the clock only once. */
+		(void)soft_engine_ns(e);
 		soft_now(e);
-		for (n = 0; n < BURST && (p = soft_ring_peek(&rx->ring, &rec)) != NULL; n++) {
-			soft_shm_input(e, rx, &rec, p);
-			soft_ring_pop(&rx->ring);
-		}
-		soft_ring_release(&rx->ring);
+		last = link_shm_burst(e, rx);
 		e->work++;
 	}
 	rte_ticketlock_unlock(&rx->lock);
+	if (last != NULL)
+		soft_wire_received(e, last, true);
 }
 
 /* ---- Peers that connected, disconnected or died */
@@ -391,11 +375,18 @@ static void
 link_shm_connected(struct soft_wire *w)
 {
 	const struct soft_shm *shm = w->qp->dev->shm;
+	const struct bb_roce_net *net = &w->path.net;
 	struct soft_shm_wire *sw = soft_shm_wire(w);
 
 	w->shm_tx = NULL;
 	w->epsn_out = NULL;
-	sw->sgid = 0;
+	sw->plain = false;
+	sw->head = (struct soft_ring_rec){
+		.flow_label = net->flow_label,
+		.sport = net->sport,
+		.tclass = net->tclass,
+		.hop_limit = net->hop_limit,
+	};
 	memset(&sw->direct, 0, sizeof(sw->direct));
 	memset(&sw->served, 0, sizeof(sw->served));
 	__atomic_store_n(&sw->established, false, __ATOMIC_RELAXED);
@@ -403,9 +394,13 @@ link_shm_connected(struct soft_wire *w)
 			     w->qp->engine->shm_epoch != NULL;
 	if (w->qp->st == BB_PRM_QP_ST_UD)
 		return;
-	w->shm_tx = soft_shm_find(shm, w->path.net.dst, soft_shm_slot_of(w->qp->remote_qpn));
-	if (w->shm_tx != NULL)
+	w->shm_tx = soft_shm_find(shm, net->dst, soft_shm_slot_of(w->qp->remote_qpn));
+	if (w->shm_tx != NULL) {
 		sw->deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
+		/* All connections to an address have the same MAC. */
+		sw->plain = sw->direct.allowed && net->hop_limit != 0 &&
+			    memcmp(w->path.mac, w->shm_tx->mac, sizeof(w->path.mac)) == 0;
+	}
 	w->epsn_out = &shm->dir->epsn[w->qp->qpn];
 	link_shm_restart_counts(&shm->dir->count[w->qp->qpn]);
 }
@@ -577,22 +572,13 @@ link_shm_turn_unless_full(struct soft_engine *e)
 		link_shm_take(e, shm);
 }
 
-static uint32_t
-link_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
-{
-	uint32_t done = soft_shm_direct(e, w, budget);
-
-	if (done < budget)
-		soft_shm_send_out(e, w, soft_engine_ns(e));
-	return done;
-}
-
 #define LINK_SHM_OPS(receive_)                                                                     \
 	{                                                                                          \
 		.send = link_shm_send, .send_bytes = link_shm_send_bytes, .receive = receive_,     \
 		.waiting = link_shm_waiting, .qp_size = sizeof(struct soft_shm_wire),              \
-		.connected = link_shm_connected, .direct = link_shm_direct,                        \
-		.holds = soft_shm_holds, .established = link_shm_established                       \
+		.connected = link_shm_connected, .direct = soft_shm_direct,                        \
+		.plain = soft_shm_send_out, .holds = soft_shm_holds,                               \
+		.established = link_shm_established                                                \
 	}
 
 const struct soft_link_ops soft_link_shm = LINK_SHM_OPS(link_shm_turn);

@@ -17,6 +17,20 @@
 
 /* ---- GIDs and MACs */
 
+bool
+soft_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *index)
+{
+	uint32_t i;
+
+	for (i = 0; i < SOFT_SHM_GIDS; i++) {
+		if (memcmp(dev->gids[i].raw, src, 16) == 0) {
+			*index = (uint8_t)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 void
 soft_shm_mac(const uint8_t gid[16], uint8_t mac[6])
 {

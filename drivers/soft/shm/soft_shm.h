@@ -148,6 +148,7 @@ struct soft_shm_rx {
 	/* Why the connection will end, once its last packets are read; NULL if it will not. */
 	const char *leaving;
 	uint32_t seg_rev[SOFT_SHM_SEGS];
+	uint32_t seg_changes; /* Value of soft_shm.seg_changes when all segments were sent. */
 	pid_t pid;
 	const struct soft_shm_dir *dir;
 	/*
@@ -181,6 +182,7 @@ struct soft_shm {
 	struct soft_shm_dir *dir;
 	bool slot_used[SOFT_SHM_ENGINES];
 	struct soft_shm_seg seg[SOFT_SHM_SEGS];
+	uint32_t seg_changes; /* Increments when a segment may have changed. */
 	/* Mappings of peers' memory that were replaced but are not unmapped yet. */
 	struct soft_shm_window *old;
 	uint64_t last_untrusted_log; /* Time of the last log line about an untrusted user, TSC. */
@@ -219,7 +221,13 @@ struct soft_shm_wire {
 	 * RTR.
 	 */
 	uint32_t deaths;
-	uint8_t sgid; /* Index of the source address among the device's; checked at each use. */
+	/*
+	 * The fast path of SENDs and ACKs is allowed: the QP may access the peer's memory, and its
+	 * path reaches the peer.
+	 */
+	bool plain;
+	/* Header of the fast path's records. Its sgid is checked at each use. */
+	struct soft_ring_rec head;
 	struct soft_shm_direct direct;
 	/*
 	 * True after the first packet of the connection, which raises COMM_EST. The QP is then in
@@ -246,6 +254,11 @@ soft_shm_wire(struct soft_wire *w)
  * Writes GID @index of a device with the options @o to @gid. Returns false if there is no such GID.
  */
 bool soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16]);
+/*
+ * Returns in *index the position of a source address in this device's HELLO. Returns false if the
+ * device does not have that address.
+ */
+bool soft_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *index);
 /*
  * Returns the MAC of an address. Shared memory does not use MACs, but an address vector contains
  * one. A device's own MAC is that of its first ip option.
@@ -319,18 +332,12 @@ const char *soft_shm_user_hint(const struct soft_shm *shm, uid_t uid, char hint[
 /* ---- soft_link_shm.c */
 
 /*
- * Returns the connection to the QP's peer, locked, and sets *sgid to the index of the source among
- * this device's addresses. Returns NULL if the connection is not up or the destination is
- * unreachable. The QP's shm_tx must not be NULL.
- */
-struct soft_shm_tx *soft_shm_tx_lock(struct soft_engine *e, struct soft_wire *w, uint8_t *sgid);
-
-/*
  * Processes a packet of @rec->len bytes at @p in the ring of @rx. Every packet from a peer enters
- * here. The peer may change the bytes at any time.
+ * here. The peer may change the bytes at any time. Returns the QP for which the caller must call
+ * soft_wire_received(), once for consecutive packets of a QP; NULL if there is none.
  */
-void soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
-		    const struct soft_ring_rec *rec, const uint8_t *p);
+struct soft_wire *soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
+				 const struct soft_ring_rec *rec, const uint8_t *p);
 
 /*
  * Announces to peers whether the device is asleep. If it is asleep, a peer sends WAKE after its
@@ -511,12 +518,15 @@ bool soft_shm_vm_has(struct soft_wire *w, const uint8_t *wqe, uint32_t key, uint
 /* ---- soft_shm_send.c */
 
 /*
- * Sends posted plain SENDs to a peer in shared memory. Stops at the first WQE that is not a plain
- * SEND.
+ * Sends posted plain SENDs to a peer in shared memory, then the pending ACK. Stops at the first WQE
+ * that is not a plain SEND.
  */
-void soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now);
-/* Processes a packet that is a plain SEND. Returns false if the packet needs the slow path. */
-bool soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
-		      const struct soft_ring_rec *rec, const uint8_t *p);
+void soft_shm_send_out(struct soft_engine *e, struct soft_wire *w);
+/*
+ * Processes a packet that is a plain SEND or an ACK. Returns its QP, which may have failed and for
+ * which the caller must call soft_wire_received(). Returns NULL if the packet needs the slow path.
+ */
+struct soft_wire *soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
+				   const struct soft_ring_rec *rec, const uint8_t *p);
 
 #endif

@@ -312,15 +312,12 @@ direct_left(const struct soft_qp *qp)
 	return qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS;
 }
 
-uint32_t
-soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
+static __rte_noinline uint32_t
+direct_run(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 {
 	struct soft_qp *qp = w->qp;
 	uint32_t done = 0;
 
-	if (w->sq_next != qp->sq_ci || !direct_left(qp) || w->roce.req.head != w->roce.req.tail ||
-	    !soft_shm_wire(w)->direct.allowed || !direct_next(qp))
-		return 0;
 	direct_enter(e, w);
 	while (direct_ready(w)) {
 		/* If WQEs may have to wait for a UMR, soft_req_decode() handles them one by one. */
@@ -333,6 +330,17 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	}
 	direct_leave(e);
 	return done;
+}
+
+uint32_t
+soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
+{
+	const struct soft_qp *qp = w->qp;
+
+	if (w->sq_next != qp->sq_ci || !direct_left(qp) || w->roce.req.head != w->roce.req.tail ||
+	    !soft_shm_wire(w)->direct.allowed || !direct_next(qp))
+		return 0;
+	return direct_run(e, w, budget);
 }
 
 bool

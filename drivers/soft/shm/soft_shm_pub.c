@@ -153,6 +153,7 @@ seg_take(struct soft_shm *shm, const struct part *p, uint64_t len)
 		s->rev++;
 	}
 	s->refs++;
+	shm->seg_changes++;
 	return slot;
 }
 
@@ -185,6 +186,7 @@ soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx)
 			return;
 		rx->seg_rev[i] = s->rev;
 	}
+	rx->seg_changes = shm->seg_changes;
 }
 
 /* ---- Published keys */

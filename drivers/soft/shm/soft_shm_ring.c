@@ -10,14 +10,6 @@
 
 static_assert(sizeof(struct soft_ring_rec) == SOFT_RING_ALIGN, "a record's header");
 
-/* Returns the bytes that a packet of @len bytes takes in the ring, with the record's header. */
-static inline uint32_t
-record_size(uint32_t len)
-{
-	return (len + (uint32_t)sizeof(struct soft_ring_rec) + SOFT_RING_ALIGN - 1) &
-	       ~(SOFT_RING_ALIGN - 1);
-}
-
 void
 soft_ring_tx_init(struct soft_ring_tx *r, uint8_t *data, const uint64_t *head)
 {
@@ -59,10 +51,10 @@ room_for(struct soft_ring_tx *r, uint32_t bytes)
 }
 
 struct soft_ring_rec *
-soft_ring_reserve(struct soft_ring_tx *r, uint32_t len)
+soft_ring_reserve_slow(struct soft_ring_tx *r, uint32_t len)
 {
-	uint32_t size = record_size(len);
-	uint32_t to_end = SOFT_RING_SIZE - (uint32_t)(r->tail & (SOFT_RING_SIZE - 1));
+	uint32_t size = soft_ring_size(len);
+	uint32_t to_end = soft_ring_to_end(r->tail);
 	uint32_t skip = size > to_end ? to_end : 0;
 
 	/*
@@ -81,26 +73,11 @@ soft_ring_reserve(struct soft_ring_tx *r, uint32_t len)
 	return soft_ring_at(r->data, r->tail);
 }
 
-void
-soft_ring_publish(struct soft_ring_tx *r, struct soft_ring_rec *rec, uint32_t len)
-{
-	r->tail += record_size(len);
-	__atomic_store_n(&soft_ring_at(r->data, r->tail)->len, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&rec->len, len, __ATOMIC_RELEASE);
-}
-
-static inline const struct soft_ring_rec *
-record_at(const struct soft_ring_rx *r)
-{
-	return (const struct soft_ring_rec *)(const void *)(r->data +
-							    (r->head & (SOFT_RING_SIZE - 1)));
-}
-
 const uint8_t *
-soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
+soft_ring_peek_slow(struct soft_ring_rx *r, struct soft_ring_rec *rec)
 {
-	const struct soft_ring_rec *at = record_at(r);
-	uint32_t to_end = SOFT_RING_SIZE - (uint32_t)(r->head & (SOFT_RING_SIZE - 1)), len;
+	const struct soft_ring_rec *at = soft_ring_seen(r->data, r->head);
+	uint32_t to_end = soft_ring_to_end(r->head), len;
 
 	if (unlikely(r->broken))
 		return NULL;
@@ -114,18 +91,18 @@ soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
 		}
 		__atomic_store_n(&r->head, r->head + to_end, __ATOMIC_RELAXED);
 		to_end = SOFT_RING_SIZE;
-		at = record_at(r);
+		at = soft_ring_seen(r->data, r->head);
 		len = __atomic_load_n(&at->len, __ATOMIC_ACQUIRE);
 	}
 	if (len == 0)
 		return NULL;
-	if (unlikely(len > SOFT_RING_MAX || record_size(len) > to_end)) {
+	if (unlikely(len > SOFT_RING_MAX || soft_ring_size(len) > to_end)) {
 		r->broken = true;
 		return NULL;
 	}
 	memcpy(rec, at, sizeof(*rec));
 	/* Stores the checked length, because the producer may have changed it before the copy. */
 	rec->len = len;
-	r->next = record_size(len);
+	r->next = soft_ring_size(len);
 	return (const uint8_t *)(at + 1);
 }

@@ -16,6 +16,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+#include <rte_branch_prediction.h>
 
 #define SOFT_RING_SIZE  (1u << 20) /* Bytes; room for about 250 packets of 4 KiB. */
 #define SOFT_RING_ALIGN 16u
@@ -64,20 +67,85 @@ struct soft_ring_rx {
 void soft_ring_tx_init(struct soft_ring_tx *r, uint8_t *data, const uint64_t *head);
 void soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_out);
 
+/* Returns the bytes that a packet of @len bytes takes in the ring, with the record's header. */
+static inline uint32_t
+soft_ring_size(uint32_t len)
+{
+	return (len + (uint32_t)sizeof(struct soft_ring_rec) + SOFT_RING_ALIGN - 1) &
+	       ~(SOFT_RING_ALIGN - 1);
+}
+
+static inline struct soft_ring_rec *
+soft_ring_at(uint8_t *data, uint64_t pos)
+{
+	return (struct soft_ring_rec *)(void *)(data + (pos & (SOFT_RING_SIZE - 1)));
+}
+
+/* Returns the record at position @pos of a consumer's ring. */
+static inline const struct soft_ring_rec *
+soft_ring_seen(const uint8_t *data, uint64_t pos)
+{
+	return (const struct soft_ring_rec *)(const void *)(data + (pos & (SOFT_RING_SIZE - 1)));
+}
+
+/* Returns the bytes from position @pos to the end of the ring's memory. */
+static inline uint32_t
+soft_ring_to_end(uint64_t pos)
+{
+	return SOFT_RING_SIZE - (uint32_t)(pos & (SOFT_RING_SIZE - 1));
+}
+
+/* Handle all cases of soft_ring_reserve() and soft_ring_peek(). */
+struct soft_ring_rec *soft_ring_reserve_slow(struct soft_ring_tx *r, uint32_t len);
+const uint8_t *soft_ring_peek_slow(struct soft_ring_rx *r, struct soft_ring_rec *rec);
+
 /*
  * Reserves a record for a packet of @len bytes, at most SOFT_RING_MAX. The packet's bytes follow
  * the record. Returns NULL if the ring has no room or is broken.
  */
-struct soft_ring_rec *soft_ring_reserve(struct soft_ring_tx *r, uint32_t len);
+static inline struct soft_ring_rec *
+soft_ring_reserve(struct soft_ring_tx *r, uint32_t len)
+{
+	const uint32_t size = soft_ring_size(len);
+
+	if (unlikely(r->broken || len > SOFT_RING_MAX || size > soft_ring_to_end(r->tail) ||
+		     size + sizeof(struct soft_ring_rec) >
+			     SOFT_RING_SIZE - (r->tail - r->last_head)))
+		return soft_ring_reserve_slow(r, len);
+	return soft_ring_at(r->data, r->tail);
+}
+
 /* Publishes a record; the caller has written the packet and the header except its length. */
-void soft_ring_publish(struct soft_ring_tx *r, struct soft_ring_rec *rec, uint32_t len);
+static inline void
+soft_ring_publish(struct soft_ring_tx *r, struct soft_ring_rec *rec, uint32_t len)
+{
+	r->tail += soft_ring_size(len);
+	__atomic_store_n(&soft_ring_at(r->data, r->tail)->len, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&rec->len, len, __ATOMIC_RELEASE);
+}
 
 /*
  * Returns the next packet's bytes and copies its header to *rec. Returns NULL if no packet is
  * waiting or the ring is broken. The producer may write any bytes, and may change them between two
  * reads.
  */
-const uint8_t *soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec);
+static inline const uint8_t *
+soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
+{
+	const struct soft_ring_rec *at = soft_ring_seen(r->data, r->head);
+	/* Acquire: the producer wrote the packet before its length. */
+	const uint32_t len = __atomic_load_n(&at->len, __ATOMIC_ACQUIRE);
+	const uint32_t size = soft_ring_size(len);
+
+	if (unlikely(len - 1 >= SOFT_RING_MAX || size > soft_ring_to_end(r->head) || r->broken))
+		return soft_ring_peek_slow(r, rec);
+	memcpy(rec, at, sizeof(*rec));
+	/* Stores the checked length, because the producer may have changed it before the copy. */
+	rec->len = len;
+	r->next = size;
+	return (const uint8_t *)(at + 1);
+}
+
 /*
  * Consumes the packet that soft_ring_peek() returned. The producer sees the free space only after
  * soft_ring_release().
@@ -99,21 +167,14 @@ soft_ring_release(struct soft_ring_rx *r)
 	__atomic_store_n(r->head_out, r->head, __ATOMIC_RELEASE);
 }
 
-static inline struct soft_ring_rec *
-soft_ring_at(uint8_t *data, uint64_t pos)
-{
-	return (struct soft_ring_rec *)(void *)(data + (pos & (SOFT_RING_SIZE - 1)));
-}
-
 /* Returns true if a packet is waiting. The caller need not hold the consumer's lock. */
 static inline bool
 soft_ring_waiting(const struct soft_ring_rx *r)
 {
 	const uint8_t *data = __atomic_load_n(&r->data, __ATOMIC_ACQUIRE);
-	uint64_t pos = __atomic_load_n(&r->head, __ATOMIC_RELAXED) & (SOFT_RING_SIZE - 1);
-	const struct soft_ring_rec *rec = (const struct soft_ring_rec *)(const void *)(data + pos);
+	const uint64_t pos = __atomic_load_n(&r->head, __ATOMIC_RELAXED);
 
-	return __atomic_load_n(&rec->len, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&soft_ring_seen(data, pos)->len, __ATOMIC_RELAXED) != 0;
 }
 
 #endif

@@ -275,7 +275,7 @@ soft_shm_rx_chores(struct soft_shm *shm, uint64_t now)
 		else if (rx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))
 			soft_shm_rx_close(shm, rx, "its packets are malformed");
-		else if (rx->state == SOFT_SHM_UP)
+		else if (rx->state == SOFT_SHM_UP && rx->seg_changes != shm->seg_changes)
 			soft_shm_segs_send(shm, rx);
 	}
 }

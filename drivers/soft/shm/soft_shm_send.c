@@ -17,22 +17,16 @@
 
 /* ---- Sending plain SENDs and ACKs */
 
-/* Fills in a record's header for a packet of @w. */
+/* Fills in a record's header, except the length, for a packet of @w. */
 static inline void
-set_header(struct soft_ring_rec *rec, const struct soft_wire *w, uint8_t sgid)
+set_header(struct soft_ring_rec *rec, struct soft_wire *w)
 {
-	const struct bb_roce_net *net = &w->path.net;
-
-	rec->flow_label = net->flow_label;
-	rec->sport = net->sport;
-	rec->tclass = net->tclass;
-	rec->hop_limit = net->hop_limit;
-	rec->sgid = sgid;
+	memcpy(&rec->len + 1, &soft_shm_wire(w)->head.len + 1, sizeof(*rec) - sizeof(rec->len));
 }
 
 /* Sends the pending ACK. If the ring is full, the ACK stays pending. */
 static inline void
-send_ack(struct soft_wire *w, struct soft_shm_tx *tx, uint8_t sgid)
+send_ack(struct soft_wire *w, struct soft_shm_tx *tx)
 {
 	struct soft_ring_rec *rec = soft_ring_reserve(&tx->ring, ACK_LEN);
 	struct bb_roce_qp *roce = &w->roce;
@@ -40,7 +34,7 @@ send_ack(struct soft_wire *w, struct soft_shm_tx *tx, uint8_t sgid)
 
 	if (unlikely(rec == NULL))
 		return;
-	set_header(rec, w, sgid);
+	set_header(rec, w);
 	at = (uint8_t *)(rec + 1);
 	bb_roce_bth_store(at, BB_ROCE_RC | BB_ROCE_ACK, BB_ROCE_MIGREQ, roce->attr.pkey,
 			  roce->attr.dqpn, bb_roce_ack_psn(&roce->resp), 0);
@@ -51,8 +45,7 @@ send_ack(struct soft_wire *w, struct soft_shm_tx *tx, uint8_t sgid)
 
 /* Sends the next WQE. Returns false if the WQE needs the slow path or the ring is full. */
 static inline bool
-send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uint8_t sgid,
-	 uint64_t now)
+send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx)
 {
 	struct soft_qp *qp = w->qp;
 	const uint8_t *b = qp->sq + ((size_t)(w->sq_next & ((1u << qp->log_sq) - 1)) << 6);
@@ -73,8 +66,8 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 		return false;
 	bb_roce_short_send(&w->roce, soft_wire_record_msg(w, BB_WQE_SEND, 1, fm_ce_se, r.len),
 			   (uint32_t)r.len, (fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0,
-			   now, &s);
-	set_header(rec, w, sgid);
+			   soft_engine_ns(e), &s);
+	set_header(rec, w);
 	at = (uint8_t *)(rec + 1);
 	bb_roce_short_build(at, &s);
 	at += BB_ROCE_BTH_LEN;
@@ -88,31 +81,53 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 	return true;
 }
 
-void
-soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
+/* Returns the number of posted WQEs that may be sent now. */
+static inline uint32_t
+posted_room(const struct soft_wire *w)
 {
 	const struct soft_qp *qp = w->qp;
-	const bool ack = bb_roce_short_ack_due(&w->roce);
-	struct soft_shm_tx *tx;
-	uint32_t room = 0, posted;
-	uint8_t sgid;
+	const uint32_t posted = (uint16_t)(qp->sq_pi - w->sq_next);
+	uint32_t room;
 
-	if (!soft_shm_wire(w)->direct.allowed)
-		return;
-	posted = (uint16_t)(qp->sq_pi - w->sq_next);
 	/* WQEs after a UMR may have to wait for it; soft_req_decode() then handles them. */
-	if (posted != 0 && qp->state == BB_PRM_QP_RTS && likely(qp->umr_index == 0))
-		room = RTE_MIN(bb_roce_short_room(&w->roce), posted);
-	if (room == 0 && !ack)
+	if (posted == 0 || qp->state != BB_PRM_QP_RTS || unlikely(qp->umr_index != 0))
+		return 0;
+	room = bb_roce_short_room(&w->roce);
+	return RTE_MIN(room, posted);
+}
+
+/*
+ * Returns true if the link is up for packets of @w. Checks that the index of the source address is
+ * still right.
+ */
+static inline bool
+path_up(const struct soft_dev *dev, struct soft_wire *w)
+{
+	const uint8_t *src = w->path.net.src;
+	uint8_t *sgid = &soft_shm_wire(w)->head.sgid;
+
+	return likely(!__atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)) &&
+	       (likely(bb_roce_same_gid(dev->gids[*sgid].raw, src)) ||
+		soft_shm_source(dev, src, sgid));
+}
+
+void
+soft_shm_send_out(struct soft_engine *e, struct soft_wire *w)
+{
+	const bool ack = bb_roce_short_ack_due(&w->roce);
+	uint32_t room = posted_room(w);
+	struct soft_shm_tx *tx = w->shm_tx;
+
+	if ((room == 0 && !ack) || !soft_shm_wire(w)->plain || unlikely(!path_up(e->dev, w)))
 		return;
-	tx = soft_shm_tx_lock(e, w, &sgid);
-	if (unlikely(tx == NULL))
-		return;
-	while (room != 0 && send_one(e, w, tx, sgid, now))
-		room--;
-	if (ack)
-		send_ack(w, tx, sgid);
-	soft_shm_rouse(tx);
+	rte_ticketlock_lock(&tx->lock);
+	if (likely(tx->state == SOFT_SHM_UP)) {
+		while (room != 0 && send_one(e, w, tx))
+			room--;
+		if (ack)
+			send_ack(w, tx);
+		soft_shm_rouse(tx);
+	}
 	rte_ticketlock_unlock(&tx->lock);
 }
 
@@ -133,8 +148,8 @@ receiver(const struct soft_engine *e, uint32_t dqpn)
 		       : qp->wire;
 }
 
-/* Processes an ACK without credits. Returns false if the packet needs the full path. */
-static bool
+/* Processes an ACK without credits. Returns NULL if the packet needs the full path. */
+static struct soft_wire *
 ack_in(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
        const uint8_t *p)
 {
@@ -147,22 +162,21 @@ ack_in(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ri
 	if (bth[0] >> BB_ROCE_BTH0_OPCODE != ((uint32_t)BB_ROCE_RC | BB_ROCE_ACK) ||
 	    (bth[0] & (BB_ROCE_BTH0_TVER | 3u << BB_ROCE_BTH0_PAD)) != 0 ||
 	    (bth[1] & BB_ROCE_BTH1_MARKS) != 0)
-		return false;
+		return NULL;
 	w = receiver(e, bth[1] & BB_ROCE_QPN_MASK);
 	psn = bth[2] & BB_ROCE_PSN_MASK;
 	if (unlikely(w == NULL ||
 		     !bb_roce_short_from_peer(&w->roce, (uint16_t)bth[0], rx->gids[rec->sgid],
 					      rx->dst, rec->tclass) ||
 		     !bb_roce_short_ack_next(&w->roce, psn, ack[BB_ROCE_BTH_LEN])))
-		return false;
+		return NULL;
 	soft_wire_turn(e);
 	bb_roce_short_acked(&w->roce, psn, soft_engine_ns(e));
 	soft_keys_done(e);
-	soft_wire_received(e, w, false);
-	return true;
+	return w;
 }
 
-bool
+struct soft_wire *
 soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 		 const struct soft_ring_rec *rec, const uint8_t *p)
 {
@@ -174,34 +188,32 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 
 	if (unlikely(rec->len < sizeof(bth) || rec->sgid >= rx->n_gids ||
 		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
-		return false;
+		return NULL;
 	/*
 	 * Parses a copy of the header, because the peer may change the original. The payload is not
 	 * parsed, only copied.
 	 */
 	memcpy(bth, p, sizeof(bth));
 	if (!bb_roce_short_parse(&s, bth, rec->len))
-		return rec->len == ACK_LEN && ack_in(e, rx, rec, p);
+		return rec->len == ACK_LEN ? ack_in(e, rx, rec, p) : NULL;
 	w = receiver(e, s.dqpn);
 	if (unlikely(w == NULL || !bb_roce_short_expected(&w->roce, &s, rx->gids[rec->sgid],
 							  rx->dst, rec->tclass)))
-		return false;
+		return NULL;
 	qp = w->qp;
 	list = soft_recv_peek(qp);
 	if (unlikely(list == NULL))
-		return false;
+		return NULL;
 	/* A short message goes into the CQE if the QP wants that, as libmlx5's QPs do. */
 	if (s.len > qp->cs_res)
 		dst = soft_recv_addr(e, qp, list, s.len);
 	else
 		dst = qp->cs_res <= sizeof(in_cqe) ? in_cqe : NULL;
 	if (unlikely(dst == NULL))
-		return false;
+		return NULL;
 	soft_mem_copy(e, dst, p + sizeof(bth), s.len);
-	if (unlikely(!soft_recv_complete_data(e, qp, BB_CQE_RESP_SEND, (s.flags & BB_ROCE_SE) != 0,
-					      0, s.len, dst == in_cqe ? in_cqe : NULL)))
-		return true;
-	bb_roce_short_accepted(&w->roce, &s);
-	soft_wire_received(e, w, false);
-	return true;
+	if (likely(soft_recv_complete_data(e, qp, BB_CQE_RESP_SEND, (s.flags & BB_ROCE_SE) != 0, 0,
+					   s.len, dst == in_cqe ? in_cqe : NULL)))
+		bb_roce_short_accepted(&w->roce, &s);
+	return w;
 }

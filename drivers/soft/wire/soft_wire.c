@@ -290,22 +290,33 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 
 /* ---- Scheduling of a QP */
 
+/* Returns true if a timer of the QP has expired. Reads the clock only if a timer runs. */
+static inline bool
+soft_wire_expired(struct soft_engine *e, const struct soft_wire *w)
+{
+	const uint64_t deadline = bb_roce_deadline(&w->roce);
+
+	return deadline != UINT64_MAX && soft_engine_ns(e) >= deadline;
+}
+
 /*
  * Suspends the QP. If the QP has a deadline, its timer runs it again. Each packet moves the
  * deadline, but most timers are stopped before they expire. So a running timer is not moved. If it
  * expires before the deadline, it is set again.
  */
 static inline void
-soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
+soft_wire_sleep(struct soft_engine *e, struct soft_wire *w)
 {
 	const uint64_t deadline = bb_roce_deadline(&w->roce);
 
-	if (unlikely(e->early && now >= deadline)) {
+	if (unlikely(e->early && soft_wire_expired(e, w))) {
 		/* The awaited packet may be in the port, so the QP runs again after the receive. */
 		soft_qp_queue(e, w->qp);
-	} else if (w->qp->queued == SOFT_Q_TIMER && w->timer <= deadline && w->shm_tx == NULL) {
+	} else if (w->qp->queued == SOFT_Q_TIMER && w->timer <= deadline) {
 		return;
 	} else if (deadline != UINT64_MAX) {
+		const uint64_t now = soft_engine_ns(e);
+
 		w->timer = deadline;
 		soft_qp_timer(e, w->qp, deadline > now ? deadline - now : 0);
 	} else {
@@ -325,13 +336,13 @@ soft_wire_idle(const struct soft_wire *w)
  * timer expires.
  */
 static inline void
-soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
+soft_wire_schedule(struct soft_engine *e, struct soft_wire *w)
 {
 	if (bb_roce_busy(&w->roce) || (w->qp->state == BB_PRM_QP_RTS &&
 				       w->sq_next == w->qp->sq_ci && w->sq_next != w->qp->sq_pi))
 		soft_qp_queue(e, w->qp);
 	else
-		soft_wire_sleep(e, w, now);
+		soft_wire_sleep(e, w);
 }
 
 /*
@@ -373,8 +384,11 @@ soft_wire_count_answered(struct soft_wire *w)
  * to the limit for a turn.
  */
 static __rte_noinline void
-soft_wire_run_slow(struct soft_engine *e, struct soft_wire *w, bool post, uint64_t now)
+soft_wire_run_slow(struct soft_engine *e, struct soft_wire *w, bool post)
 {
+	/* Reads the clock now, because WQEs without packets complete in soft_wire_post(). */
+	const uint64_t now = soft_engine_ns(e);
+
 	if (post && w->sq_next != w->qp->sq_pi)
 		soft_wire_post(e, w);
 	if (!bb_roce_idle(&w->roce))
@@ -391,7 +405,6 @@ void
 soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 {
 	uint32_t done = 0;
-	uint64_t now;
 
 	soft_wire_turn(e);
 	/*
@@ -400,26 +413,24 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	 */
 	if (e->early)
 		soft_wire_count_answered(w);
-	else if (unlikely(soft_engine_ns(e) >= bb_roce_deadline(&w->roce)))
+	else if (unlikely(soft_wire_expired(e, w)))
 		bb_roce_tick(&w->roce, soft_engine_ns(e));
 	if (w->shm_tx != NULL)
 		done = e->dev->link->direct(e, w, SOFT_RUN_WQES);
 	if (unlikely(w->roce.req.run_left))
 		bb_roce_short_repeat(&w->roce, SOFT_RUN_WQES, soft_engine_ns(e));
-	if (likely(e->dev->link->plain != NULL))
+	if (likely(e->dev->link->plain != NULL) && likely(done < SOFT_RUN_WQES))
 		e->dev->link->plain(e, w);
-	now = soft_engine_ns(e);
 	soft_wire_count_later(e, w);
 	if (likely(soft_wire_idle(w))) {
 		soft_keys_done(e);
-		soft_wire_sleep(e, w, now);
+		soft_wire_sleep(e, w);
 		return;
 	}
 	soft_wire_run_slow(
-		e, w, done < SOFT_RUN_WQES && (w->shm_tx == NULL || !e->dev->link->holds(e, w)),
-		now);
+		e, w, done < SOFT_RUN_WQES && (w->shm_tx == NULL || !e->dev->link->holds(e, w)));
 	soft_keys_done(e);
-	soft_wire_schedule(e, w, now);
+	soft_wire_schedule(e, w);
 }
 
 void
@@ -481,5 +492,5 @@ soft_wire_received(struct soft_engine *e, struct soft_wire *w, bool last)
 	if (unlikely(bb_roce_busy(&w->roce)))
 		soft_qp_queue(e, w->qp);
 	else
-		soft_wire_sleep(e, w, soft_engine_ns(e));
+		soft_wire_sleep(e, w);
 }
