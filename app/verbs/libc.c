@@ -143,6 +143,7 @@ close(int fd)
 	REAL(int, close, int);
 	if (fds_maybe(fd))
 		fds_close(fd);
+	port_disown(fd);
 	return real(fd);
 }
 
@@ -228,5 +229,13 @@ socket(int domain, int type, int protocol)
 	REAL(int, socket, int, int, int);
 	if (domain == AF_NETLINK && protocol == NETLINK_RDMA)
 		return (int)result(EPROTONOSUPPORT, 0);
-	return real(domain, type, protocol);
+	return port_own(real(domain, port_flags(type, SOCK_CLOEXEC), protocol));
+}
+
+/* Replaces accept() for the PMD of a port, which accepts connections in a thread of EAL. */
+PUBLIC int
+accept(int fd, __SOCKADDR_ARG addr, socklen_t *len)
+{
+	REAL(int, accept4, int, struct sockaddr *, socklen_t *, int);
+	return port_own(real(fd, addr.__sockaddr__, len, port_flags(0, SOCK_CLOEXEC)));
 }

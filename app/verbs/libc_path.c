@@ -42,7 +42,7 @@ open_at(int at, const char *path, int flags, mode_t mode)
 	REAL(int, openat, int, const char *, int, ...);
 	if (node_of(path) != FD_NONE && (flags & (O_PATH | O_DIRECTORY)) == 0)
 		return node_of(path) == FD_CM ? node_open_cm() : node_open();
-	return real(at, node_path(path, to), flags, mode);
+	return port_own(real(at, node_path(path, to), port_flags(flags, O_CLOEXEC), mode));
 }
 
 #define HAS_MODE(flags_) (((flags_)&O_CREAT) != 0 || ((flags_)&O_TMPFILE) == O_TMPFILE)

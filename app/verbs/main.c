@@ -19,12 +19,13 @@
 #include "address.h"
 #include "preload.h"
 #include "tree.h"
+#include "vdev.h"
 
 #define DEFAULT_DEVICE "soft0,shm=verbs"
 #define NAP            ",nap=2000"
 
 struct options {
-	const char *device, *address, *host;
+	const char *device, *address, *host, *vdev;
 	bool ib, quiet;
 	char **program;
 };
@@ -51,9 +52,14 @@ help(FILE *out)
 	      "\n"
 	      "  --device DEVICE   the device, NAME[,OPTION...], default " DEFAULT_DEVICE
 	      ". shm=NAME is\n"
-	      "                    the network, in the shared memory of this host\n"
+	      "                    the network, in the shared memory of this host. With port=VDEV the\n"
+	      "                    network is that of --vdev, and may have other hosts\n"
+	      "  --vdev VDEV       the DPDK port of port=, NAME[,OPTION...] as in other DPDK programs:\n"
+	      "                    net_memif, net_tap, net_af_packet or net_af_xdp. One process can use\n"
+	      "                    it. Needs --address\n"
 	      "  --address IP      address of the process, IP[/BITS], default auto: a free address of\n"
-	      "                    " ADDRESS_NET ".0.0/16\n"
+	      "                    " ADDRESS_NET
+	      ".0.0/16. BITS is the length of the network's prefix\n"
 	      "  --host NAME       all processes that are started with this name and network share one\n"
 	      "                    address, as the processes of a host do: each has QP numbers of its own,\n"
 	      "                    and ports of rdma_cm are those of the host. Without --address, the\n"
@@ -71,6 +77,10 @@ help(FILE *out)
 	      "  bb_verbs -- ib_write_bw -x 1\n"
 	      "  bb_verbs -- ib_write_bw -x 1 localhost\n"
 	      "\n"
+	      "The same by RoCEv2 frames over an interface, for example to another host:\n"
+	      "  bb_verbs --vdev net_af_packet0,iface=eth1 --device soft0,port=net_af_packet0 \\\n"
+	      "      --address 192.0.2.1/24 -- ib_write_bw -x 1\n"
+	      "\n"
 	      "The first line of the output names the GID index for the program: -x of perftest, -g of\n"
 	      "the ibv_*_pingpong programs. BB_VERBS_TRACE=1 in the environment lists the calls that\n"
 	      "the kernel would get.\n",
@@ -81,11 +91,15 @@ help(FILE *out)
 static int
 parse(int argc, char **argv, struct options *o)
 {
-	static const struct option options[] = {
-		{"device", required_argument, NULL, 'd'}, {"address", required_argument, NULL, 'a'},
-		{"host", required_argument, NULL, 'H'},   {"link", required_argument, NULL, 'l'},
-		{"quiet", no_argument, NULL, 'q'},        {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},      {NULL, 0, NULL, 0}};
+	static const struct option options[] = {{"device", required_argument, NULL, 'd'},
+						{"address", required_argument, NULL, 'a'},
+						{"host", required_argument, NULL, 'H'},
+						{"link", required_argument, NULL, 'l'},
+						{"vdev", required_argument, NULL, 'V'},
+						{"quiet", no_argument, NULL, 'q'},
+						{"help", no_argument, NULL, 'h'},
+						{"version", no_argument, NULL, 'v'},
+						{NULL, 0, NULL, 0}};
 	int c;
 
 	*o = (struct options){.device = DEFAULT_DEVICE, .address = "auto"};
@@ -106,6 +120,9 @@ parse(int argc, char **argv, struct options *o)
 				say("invalid --link %s (eth or ib)", optarg);
 				return -1;
 			}
+			break;
+		case 'V':
+			o->vdev = optarg;
 			break;
 		case 'q':
 			o->quiet = true;
@@ -138,6 +155,45 @@ host_number(const char *name)
 	return hash % ADDRESS_HOSTS + 1;
 }
 
+/* Checks which options exclude or need each other. Prints the cause if it returns false. */
+static bool
+check_options(const struct options *o, bool shm, bool port)
+{
+	const bool address = strcmp(o->address, "auto") != 0;
+
+	if (port && o->vdev == NULL) {
+		say("--device %s: give the port of port=, too, for example --vdev "
+		    "net_af_packet0,iface=eth1",
+		    o->device);
+		return false;
+	}
+	if (!port && o->vdev != NULL) {
+		say("--vdev %s needs --device soft0,port=%.*s", o->vdev, (int)strcspn(o->vdev, ","),
+		    o->vdev);
+		return false;
+	}
+	if (o->host != NULL && (o->host[0] == '\0' || strstr(o->device, ",host=") != NULL)) {
+		say("--host needs a name, and excludes host= in --device");
+		return false;
+	}
+	if (strstr(o->device, ",progress=") != NULL ||
+	    (strstr(o->device, ",ip=") != NULL && !port)) {
+		say("--device %s: leave out ip= and progress=: --address sets the address, and a "
+		    "thread always runs the device",
+		    o->device);
+		return false;
+	}
+	if (o->host != NULL && !shm) {
+		say("--host needs the network of shared memory: --device soft0,shm=NAME");
+		return false;
+	}
+	if (address && !shm && !port) {
+		say("--address needs a network: --device soft0,shm=NAME");
+		return false;
+	}
+	return true;
+}
+
 /*
  * Appends the options for the address and the link layer to the device's name. If they are invalid,
  * prints the cause and returns false.
@@ -146,29 +202,13 @@ static bool
 device_of(const struct options *o, char *spec, size_t size, bool *choose)
 {
 	const bool shm = strstr(o->device, ",shm=") != NULL;
-	const char *ip = strcmp(o->address, "auto") == 0 ? "" : o->address;
+	const char *ip = strcmp(o->address, "auto") == 0 ? "" : o->address, *bits = "";
 	const bool host = o->host != NULL;
 	char own[32];
 	int n;
 
-	if (strstr(o->device, ",port=") != NULL) {
-		say("--device %s: port= is not supported yet: give shm=NAME", o->device);
+	if (!check_options(o, shm, strstr(o->device, ",port=") != NULL))
 		return false;
-	}
-	if (host && (o->host[0] == '\0' || strstr(o->device, ",host=") != NULL)) {
-		say("--host needs a name, and excludes host= in --device");
-		return false;
-	}
-	if (strstr(o->device, ",ip=") != NULL || strstr(o->device, ",progress=") != NULL) {
-		say("--device %s: leave out ip= and progress=: --address sets the address, and a "
-		    "thread always runs the device",
-		    o->device);
-		return false;
-	}
-	if ((ip[0] != '\0' || host) && !shm) {
-		say("%s needs a network: --device soft0,shm=NAME", host ? "--host" : "--address");
-		return false;
-	}
 	if (host && ip[0] == '\0') {
 		const unsigned int number = host_number(o->host);
 
@@ -176,11 +216,13 @@ device_of(const struct options *o, char *spec, size_t size, bool *choose)
 			 ADDRESS_BITS);
 		ip = own;
 	}
+	if (ip[0] != '\0' && strchr(ip, '/') == NULL)
+		bits = strchr(ip, ':') == NULL ? "/24" : "/64";
 	*choose = shm && ip[0] == '\0';
 	n = snprintf(spec, size, "%s%s%s%s%s%s%s%s", o->device, host ? ",host=" : "",
 		     host ? o->host : "", o->ib ? ",link=ib" : "",
 		     strstr(o->device, ",nap=") == NULL ? NAP : "", ip[0] != '\0' ? ",ip=" : "", ip,
-		     ip[0] != '\0' && strchr(ip, '/') == NULL ? "/24" : "");
+		     bits);
 	if (n >= 0 && (size_t)n < size)
 		return true;
 	say("--device is too long (at most %zu bytes)", size - 1);
@@ -255,29 +297,72 @@ find_library(char *path, size_t size)
 
 /* Prints what the program sees: the device and the GID with its address. */
 static void
-report(struct mlx5_ctx *ctx, const char *spec)
+report(const struct tree_port *port, const char *spec)
 {
 	char text[INET6_ADDRSTRLEN];
-	struct mlx5_port port;
-	struct bb_gid gid;
+	const uint8_t *raw;
 	uint32_t i, best = 0;
+	bool v4;
 
-	if (ctx->cmd->port_query(ctx, 1, &port) != 0)
-		return;
-	if (port.link_layer != BB_LINK_ETHERNET) {
-		say("mlx5_0 is %s, InfiniBand, LID 0x%x", spec, port.lid);
+	if (port->ib) {
+		say("mlx5_0 is %s, InfiniBand, LID 0x%x", spec, port->lid);
 		return;
 	}
-	for (i = 0; i < port.gids; i++)
-		if (ctx->cmd->gid_query(ctx, 1, i, &gid) == 0 && gid.type == BB_GID_ROCE_V2)
+	for (i = 0; i < TREE_GIDS; i++)
+		if (port->valid[i] && port->gid[i].type == BB_GID_ROCE_V2)
 			best = i;
-	if (ctx->cmd->gid_query(ctx, 1, best, &gid) != 0)
-		return;
-	if (memcmp(gid.raw, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0)
-		(void)inet_ntop(AF_INET, gid.raw + 12, text, sizeof(text));
-	else
-		(void)inet_ntop(AF_INET6, gid.raw, text, sizeof(text));
+	raw = port->gid[best].raw;
+	v4 = memcmp(raw, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0;
+	(void)inet_ntop(v4 ? AF_INET : AF_INET6, raw + (v4 ? 12 : 0), text, sizeof(text));
 	say("mlx5_0 is %s, address %s, GID index %u (RoCE v2)", spec, text, best);
+}
+
+/*
+ * Opens and closes the device @spec, to check its options, to choose an address, and to read its
+ * GIDs. Completes @spec. Returns 0 or a negative errno.
+ */
+static int
+try_device(char *spec, size_t size, bool choose, struct tree_port *port)
+{
+	char name[BB_DEV_NAME_MAX], args[1024];
+	struct mlx5_port attr;
+	struct mlx5_ctx *ctx;
+	uint32_t i;
+	int ret;
+
+	ret = address_open(spec, choose, "progress=inline", name, args, sizeof(args), &ctx);
+	if (ret != 0)
+		return ret;
+	snprintf(spec, size, "%s%s%s", name, args[0] != '\0' ? "," : "", args);
+	*port = (struct tree_port){.ib = false};
+	ret = ctx->cmd->port_query(ctx, 1, &attr);
+	for (i = 0; ret == 0 && i < RTE_MIN(attr.gids, TREE_GIDS); i++)
+		port->valid[i] = ctx->cmd->gid_query(ctx, 1, i, &port->gid[i]) == 0;
+	if (ret == 0) {
+		port->ib = attr.link_layer != BB_LINK_ETHERNET;
+		port->lid = attr.lid;
+	}
+	(void)ctx->cmd->close(ctx);
+	return ret;
+}
+
+/*
+ * Checks the options of a device with port=, and computes its GIDs. Does not open it. Returns 0 or
+ * a negative errno.
+ */
+static int
+try_port(const char *spec, const char *given, char *vdev, size_t size, struct tree_port *port)
+{
+	const size_t len = strcspn(spec, ",");
+	char name[BB_DEV_NAME_MAX];
+	struct soft_plan plan;
+	int ret;
+
+	if (len >= sizeof(name))
+		return -ENAMETOOLONG;
+	snprintf(name, sizeof(name), "%.*s", (int)len, spec);
+	ret = soft_plan_port(name, spec + len + 1, &plan);
+	return ret != 0 ? ret : vdev_port(given, &plan, vdev, size, port);
 }
 
 /* Sets LD_PRELOAD to @library, followed by the libraries that LD_PRELOAD already has. */
@@ -295,11 +380,25 @@ preload(const char *library)
 	return setenv("LD_PRELOAD", all, 1) == 0;
 }
 
+/* Sets the environment in which the library finds the device. */
+static void
+set_environment(const char *spec, const char *vdev, const char *root, bool choose)
+{
+	setenv(VERBS_ENV_DEVICE, spec, 1);
+	setenv(VERBS_ENV_TREE, root, 1);
+	unsetenv(VERBS_ENV_AUTO);
+	unsetenv(VERBS_ENV_VDEV);
+	if (choose)
+		setenv(VERBS_ENV_AUTO, "1", 1);
+	if (vdev[0] != '\0')
+		setenv(VERBS_ENV_VDEV, vdev, 1);
+}
+
 int
 main(int argc, char **argv)
 {
-	char spec[1100], name[BB_DEV_NAME_MAX], args[1024], root[PATH_MAX], library[PATH_MAX];
-	struct mlx5_ctx *ctx;
+	char spec[1100], vdev[512] = "", root[PATH_MAX], library[PATH_MAX];
+	struct tree_port port;
 	struct options o;
 	bool choose;
 	int ret = parse(argc, argv, &o);
@@ -311,16 +410,15 @@ main(int argc, char **argv)
 	if (!may_start(o.program[0]) || !find_library(library, sizeof(library)))
 		return 127;
 	rte_log_set_global_level(RTE_LOG_WARNING);
-	ret = address_open(spec, choose, "progress=inline", name, args, sizeof(args), &ctx);
+	ret = o.vdev != NULL ? try_port(spec, o.vdev, vdev, sizeof(vdev), &port)
+			     : try_device(spec, sizeof(spec), choose, &port);
 	if (ret != 0) {
 		say("%s: the device cannot be opened: %s", spec, strerror(-ret));
 		return 1;
 	}
-	snprintf(spec, sizeof(spec), "%s%s%s", name, args[0] != '\0' ? "," : "", args);
 	if (!o.quiet)
-		report(ctx, o.device);
-	ret = tree_make(ctx, root, sizeof(root));
-	(void)ctx->cmd->close(ctx);
+		report(&port, o.device);
+	ret = tree_make(&port, root, sizeof(root));
 	if (ret == 0) {
 		ret = tree_watch(root);
 		if (ret != 0)
@@ -331,12 +429,7 @@ main(int argc, char **argv)
 		    strerror(-ret));
 		return 1;
 	}
-	setenv(VERBS_ENV_DEVICE, spec, 1);
-	setenv(VERBS_ENV_TREE, root, 1);
-	if (choose)
-		setenv(VERBS_ENV_AUTO, "1", 1);
-	else
-		unsetenv(VERBS_ENV_AUTO);
+	set_environment(spec, vdev, root, choose);
 	if (preload(library))
 		execvp(o.program[0], o.program);
 	say("%s: %s", o.program[0], strerror(errno));

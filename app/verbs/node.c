@@ -93,6 +93,9 @@ open_base(void)
 			"bb_verbs: start this program by bb_verbs, which makes its device\n");
 		return -ENODEV;
 	}
+	ret = port_open();
+	if (ret != 0)
+		return ret;
 	rte_log_set_global_level(RTE_LOG_WARNING);
 	ret = address_open(spec, next, "progress=thread,mmap", name, args, sizeof(args), &base);
 	if (ret == -EADDRINUSE)
@@ -139,7 +142,11 @@ need_base(void)
 static int
 open_locked(int *fd)
 {
-	struct uverbs_attr attr = {.dev = name, .args = args, .clock = true, .install = install};
+	struct uverbs_attr attr = {.dev = name,
+				   .args = args,
+				   .clock = true,
+				   .link_up = port_waits(),
+				   .install = install};
 	struct uverbs_file *file;
 	int ret = need_base();
 
@@ -320,6 +327,8 @@ node_path(const char *path, char *to)
 
 	if (path == NULL || path[0] != '/')
 		return path;
+	if (port_hides(path))
+		return "/"; /* has no libraries */
 	for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
 		if (strncmp(path, roots[i], strlen(roots[i])) != 0)
 			continue;

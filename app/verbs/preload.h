@@ -15,6 +15,7 @@
 /* Environment in which bb_verbs starts a program. */
 #define VERBS_ENV_DEVICE   "BB_VERBS_DEVICE"   /* NAME,OPTIONS of the software device */
 #define VERBS_ENV_AUTO     "BB_VERBS_AUTO"     /* if set, each process takes a free IP address */
+#define VERBS_ENV_VDEV     "BB_VERBS_VDEV"     /* vdev for port= of the device, as EAL's --vdev */
 #define VERBS_ENV_TREE     "BB_VERBS_TREE"     /* folder with the files for /sys and /dev */
 #define VERBS_ENV_TRACE    "BB_VERBS_TRACE"    /* if set, prints each verbs command on stderr */
 #define VERBS_ENV_NO_POLL  "BB_VERBS_NO_POLL"  /* if set, only the device's thread executes WQEs */
@@ -70,6 +71,35 @@ void fds_close_range(unsigned int first, unsigned int last);
 
 /* Returns true if a descriptor of the device node is open. */
 bool fds_any_node(void);
+
+/* ---- port_driver.c */
+/*
+ * Returns the name of the PMD of a vdev, given as NAME[,OPTIONS]. Returns NULL if bb_verbs does not
+ * support the PMD.
+ */
+const char *port_driver(const char *vdev);
+
+/* ---- Defined by port.c. A test of the descriptors defines its own versions. */
+/* Returns @flags, with @cloexec in threads of EAL. */
+int port_flags(int flags, int cloexec);
+/* Records that a thread of EAL has opened @fd. Ignores other threads. Returns @fd. */
+int port_own(int fd);
+/* Records that a thread of EAL closes @fd. Ignores other threads. */
+void port_disown(int fd);
+/* Returns true if the calling thread must not find the folder @path. */
+bool port_hides(const char *path);
+
+/* ---- port.c */
+/*
+ * Creates the ethdev of a device with port=, unless this process has it. Returns 0, also if the
+ * device has no port=, or a negative errno after a message on stderr. Call it with a lock held.
+ */
+int port_open(void);
+/*
+ * Returns true if the link of the port comes up only when the peer opens its device. perftest does
+ * not start while the port is down, and both ends cannot start second.
+ */
+bool port_waits(void);
 
 /* ---- Defined by node.c. A unit test defines its own versions. */
 /* Opens the device node. Returns a descriptor, or -1 with errno. */

@@ -115,44 +115,35 @@ put_gid(struct tree *t, uint32_t i, const struct bb_gid *gid)
 	put(t, path, "lo\n");
 }
 
-static int
-put_port(struct tree *t, struct mlx5_ctx *ctx)
+static void
+put_port(struct tree *t, const struct tree_port *port)
 {
-	struct mlx5_port port;
-	struct bb_gid gid;
 	uint32_t i;
-	int ret = ctx->cmd->port_query(ctx, 1, &port);
 
-	if (ret != 0)
-		return ret;
 	put(t, PORT "/state", "4: ACTIVE\n");
 	put(t, PORT "/phys_state", "5: LinkUp\n");
 	put(t, PORT "/rate", "100 Gb/sec (4X EDR)\n");
-	put(t, PORT "/lid", "0x%x\n", port.lid);
+	put(t, PORT "/lid", "0x%x\n", port->lid);
 	put(t, PORT "/lid_mask_count", "0\n");
 	put(t, PORT "/sm_lid", "0x0\n");
 	put(t, PORT "/sm_sl", "0\n");
 	put(t, PORT "/cap_mask", "0x04010000\n");
-	put(t, PORT "/link_layer", "%s\n",
-	    port.link_layer == BB_LINK_ETHERNET ? "Ethernet" : "InfiniBand");
+	put(t, PORT "/link_layer", "%s\n", port->ib ? "InfiniBand" : "Ethernet");
 	put(t, PORT "/pkeys/0", "0xffff\n");
-	for (i = 0; i < port.gids; i++)
-		if (ctx->cmd->gid_query(ctx, 1, i, &gid) == 0)
-			put_gid(t, i, &gid);
-	return 0;
+	for (i = 0; i < TREE_GIDS; i++)
+		if (port->valid[i])
+			put_gid(t, i, &port->gid[i]);
 }
 
 static int
-put_all(struct tree *t, struct mlx5_ctx *ctx)
+put_all(struct tree *t, const struct tree_port *port)
 {
-	struct bb_gid gid = {0};
-	char guid[20];
-	int ret;
-
 	/* The GUID is the EUI-64 in the last 8 bytes of the link-local GID. */
-	(void)ctx->cmd->gid_query(ctx, 1, 0, &gid);
-	snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", gid.raw[8], gid.raw[9],
-		 gid.raw[10], gid.raw[11], gid.raw[12], gid.raw[13], gid.raw[14], gid.raw[15]);
+	const uint8_t *id = port->gid[0].raw + 8;
+	char guid[20];
+
+	snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", id[0], id[1], id[2],
+		 id[3], id[4], id[5], id[6], id[7]);
 	put_pci(t);
 	put(t, PCI "/net/lo/type", "772\n");
 	put(t, IB "/node_type", "1: CA\n");
@@ -175,8 +166,8 @@ put_all(struct tree *t, struct mlx5_ctx *ctx)
 	put(t, VERBS_CM_NODE, "connections of the software ConnectX of bb_verbs\n");
 	put(t, "/sys/class/misc/rdma_cm/abi_version", "4\n");
 	put(t, "/sys/class/misc/rdma_cm/dev", "%d:%d\n", VERBS_CM_MAJOR, VERBS_CM_MINOR);
-	ret = put_port(t, ctx);
-	return ret != 0 ? ret : -t->error;
+	put_port(t, port);
+	return -t->error;
 }
 
 /* ---- Removal */
@@ -336,7 +327,7 @@ tree_watch(const char *root)
 }
 
 int
-tree_make(struct mlx5_ctx *ctx, char *root, size_t size)
+tree_make(const struct tree_port *port, char *root, size_t size)
 {
 	const char *tmp = getenv("TMPDIR");
 	struct tree t = {.root = root};
@@ -348,7 +339,7 @@ tree_make(struct mlx5_ctx *ctx, char *root, size_t size)
 		return -ENAMETOOLONG;
 	if (mkdtemp(root) == NULL)
 		return -errno;
-	ret = put_all(&t, ctx);
+	ret = put_all(&t, port);
 	if (ret != 0)
 		tree_remove(root);
 	return ret;

@@ -6,11 +6,21 @@
 
 #include "mlx5_cmd.h"
 
+#define TREE_GIDS 16
+
+/* The port of the device, as the files show it. */
+struct tree_port {
+	bool ib; /* the link layer is InfiniBand, not Ethernet */
+	uint16_t lid;
+	struct bb_gid gid[TREE_GIDS];
+	bool valid[TREE_GIDS]; /* false: the entry of the GID table is empty */
+};
+
 /*
- * Makes the files that stand for /sys and /dev, with the port and GIDs of the device. They are in a
- * new folder of TMPDIR or /tmp, whose name is written to @root. Returns 0 or -errno.
+ * Makes the files that stand for /sys and /dev. They are in a new folder of TMPDIR or /tmp, whose
+ * name is written to @root. Returns 0 or -errno.
  */
-int tree_make(struct mlx5_ctx *ctx, char *root, size_t size);
+int tree_make(const struct tree_port *port, char *root, size_t size);
 /*
  * Starts a process that removes the files when this process ends, even if this process has executed
  * another program or is killed. Close the device before the call, because the new process inherits

@@ -84,6 +84,34 @@ node_path(const char *path, char *to)
 	return path != NULL && strcmp(path, VERBS_NODE) == 0 ? "/dev/null" : path;
 }
 
+/* ---- No device of the test has a DPDK port */
+
+int
+port_flags(int flags, int cloexec)
+{
+	(void)cloexec;
+	return flags;
+}
+
+int
+port_own(int fd)
+{
+	return fd;
+}
+
+void
+port_disown(int fd)
+{
+	(void)fd;
+}
+
+bool
+port_hides(const char *path)
+{
+	(void)path;
+	return false;
+}
+
 static void __attribute__((constructor)) start(void)
 {
 	char dev[16];

@@ -166,6 +166,56 @@ forked(void)
 	CHECK(ibv_close_device(ctx) == 0);
 }
 
+/* Returns the number of open sockets of the process. */
+static unsigned int
+sockets(void)
+{
+	struct stat st;
+	unsigned int n = 0;
+	int fd;
+
+	for (fd = 0; fd < 1024; fd++)
+		n += fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+	return n;
+}
+
+/* Returns the exit status of a program that has a socket among its descriptors; 0: it has none. */
+static int
+executed(void)
+{
+	return system("ls -l /proc/self/fd | grep -q socket: && exit 1; exit 0");
+}
+
+/*
+ * With a DPDK port: a child of fork() cannot open the device, has none of the port's sockets, and
+ * its end does not disturb the parent. The same holds for a program that is executed.
+ */
+static void
+forked_port(void)
+{
+	const unsigned int before = sockets();
+	struct ibv_context *ctx = open_device();
+	struct ibv_pd *pd;
+	int status;
+	pid_t pid;
+
+	CHECK(ctx != NULL && sockets() > before);
+	CHECK(before != 0 || executed() == 0);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		CHECK(ibv_alloc_pd(ctx) == NULL && errno == ENODEV);
+		CHECK(sockets() == before);
+		CHECK(open_device() == NULL);
+		CHECK(close(ctx->cmd_fd) == 0);
+		exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+	pd = ibv_alloc_pd(ctx);
+	CHECK(pd != NULL && ibv_dealloc_pd(pd) == 0);
+	CHECK(ibv_close_device(ctx) == 0);
+}
+
 /* A child of vfork() closes the node in its parent's memory, but not in its table. */
 static void
 vforked(void)
@@ -322,11 +372,17 @@ main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} cases[] = {{"closed", closed},         {"lengths", lengths},
-		     {"replaced", replaced},     {"forked", forked},
-		     {"vforked", vforked},       {"range", range},
-		     {"daemonized", daemonized}, {"duplicated", duplicated},
-		     {"rdma_cm", rdma_cm},       {"hold", hold}};
+	} cases[] = {{"closed", closed},
+		     {"lengths", lengths},
+		     {"replaced", replaced},
+		     {"forked", forked},
+		     {"vforked", vforked},
+		     {"range", range},
+		     {"daemonized", daemonized},
+		     {"duplicated", duplicated},
+		     {"rdma_cm", rdma_cm},
+		     {"forked_port", forked_port},
+		     {"hold", hold}};
 	unsigned int i;
 
 	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++) {

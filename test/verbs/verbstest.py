@@ -81,15 +81,23 @@ class VerbsTest(unittest.TestCase):
         """Runs a program as server and as client, which must both succeed. Returns both outputs."""
         port = free_port()
         cmd = self.command(*args, '-p', str(port))
-        server = self.start(cmd, uid)
+        return self.pair_of(cmd, cmd + ['localhost'], port, uid)
+
+    def pair_of(self, server_cmd, client_cmd, port, uid=None):
+        """Runs two commands, of which the first listens at a TCP port. Both must succeed. Returns both outputs."""
+        server = self.start(server_cmd, uid)
+        self.until_listening(server, port)
+        client = self.start(client_cmd, uid)
+        done = {'client': self.end(client), 'server': self.end(server)}
+        text = '\n'.join('--- %s, exit status %s:\n%s' % (side, rc, out) for side, (rc, out) in done.items())
+        self.assertEqual([rc for rc, _ in done.values()], [0, 0], '%s\n%s' % (' '.join(client_cmd), text))
+        return text
+
+    @staticmethod
+    def until_listening(server, port):
         end = time.monotonic() + WAIT
         while not listens(port) and server.poll() is None and time.monotonic() < end:
             time.sleep(0.05)
-        client = self.start(cmd + ['localhost'], uid)
-        done = {'client': self.end(client), 'server': self.end(server)}
-        text = '\n'.join('--- %s, exit status %s:\n%s' % (side, rc, out) for side, (rc, out) in done.items())
-        self.assertEqual([rc for rc, _ in done.values()], [0, 0], '%s\n%s' % (' '.join(cmd), text))
-        return text
 
     def usable_by_nobody(self):
         """Skips unless this user may become NOBODY, and that user may read the build folder."""

@@ -36,6 +36,7 @@ struct uverbs_attr {
 	const char *dev;  /* name of the software device, "soft0" to "soft15" */
 	const char *args; /* options of the device, without progress= and mmap */
 	bool clock;       /* the caller maps a clock at UVERBS_CLOCK_PAGE */
+	bool link_up;     /* the program sees the port as active, even while its link is down */
 	/*
 	 * Enters a descriptor of events into the caller's table of descriptors. The table holds a
 	 * reference until the caller calls uverbs_events_close(). Called during uverbs_write() and

@@ -97,7 +97,8 @@ uverbs_events_start(struct uverbs_file *f)
 
 	soft_event_sink(f->soft, event_sink, f);
 	/* The kernel reports changes of ports to every context. */
-	(void)f->soft->cmd->event_subscribe(f->soft, NULL, types, 1, UVERBS_COOKIE);
+	if (!f->attr.link_up)
+		(void)f->soft->cmd->event_subscribe(f->soft, NULL, types, 1, UVERBS_COOKIE);
 }
 
 void

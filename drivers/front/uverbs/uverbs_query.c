@@ -201,7 +201,7 @@ uverbs_query_port(struct uverbs_file *f, const struct uverbs_cmd *c)
 	ret = f->soft->cmd->port_query(f->soft, q.port_num, &port);
 	if (ret != 0)
 		return -ret;
-	up = port.state == BB_PORT_ACTIVE;
+	up = f->attr.link_up || port.state == BB_PORT_ACTIVE;
 	eth = port.link_layer == BB_LINK_ETHERNET;
 	core.state = up ? PORT_ACTIVE : PORT_DOWN;
 	core.phys_state = up ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED;

@@ -37,6 +37,23 @@ uint64_t soft_uar_offset(const struct mlx5_uar *uar);
  */
 uint32_t soft_dm_page(const struct mlx5_dm *dm);
 
+#define SOFT_PLAN_IPS 8
+
+/* The port of a device with the option port=, as far as the options determine it. */
+struct soft_plan {
+	char port[64];                 /* name of the ethdev */
+	uint8_t ip[SOFT_PLAN_IPS][16]; /* GIDs 1 to n_ip; GID 0 follows from the MAC */
+	uint32_t n_ip;
+	/* a MAC that the address ip[0] determines, for an ethdev whose MAC may be chosen */
+	uint8_t mac[6];
+};
+
+/*
+ * Checks the options @args of device @name, as an open does, without opening the device. Sets
+ * *plan. Returns 0 or a negative errno (logged).
+ */
+int soft_plan_port(const char *name, const char *args, struct soft_plan *plan);
+
 /* Returns the ticks of the device's clock per millisecond. */
 uint32_t soft_clock_khz(void);
 

@@ -10,6 +10,7 @@
 
 #include "soft_capture.h"
 #include "soft_ctl.h"
+#include "soft_hooks.h"
 #include "soft_link.h"
 #include "soft_netif.h"
 #include "soft_shm.h"
@@ -44,6 +45,27 @@ soft_dev_fill_gids(struct soft_dev *dev)
 							    : BB_GID_ROCE_V1;
 		dev->gid_valid[i] = true;
 	}
+}
+
+int
+soft_plan_port(const char *name, const char *args, struct soft_plan *plan)
+{
+	struct soft_opts opts;
+	uint32_t i;
+	int ret;
+
+	RTE_BUILD_BUG_ON(SOFT_PLAN_IPS < SOFT_PORT_IPS);
+	RTE_BUILD_BUG_ON(sizeof(plan->port) < SOFT_PORT_NAME);
+	soft_opts_default(&opts);
+	ret = soft_opts_parse(name, args, &opts);
+	if (ret != 0)
+		return ret;
+	*plan = (struct soft_plan){.n_ip = opts.port.n_ip};
+	memcpy(plan->port, opts.port.name, SOFT_PORT_NAME);
+	for (i = 0; i < opts.port.n_ip; i++)
+		memcpy(plan->ip[i], opts.port.ip[i].addr, 16);
+	soft_shm_mac(plan->ip[0], plan->mac);
+	return 0;
 }
 
 static int

@@ -10,6 +10,8 @@
  * - A message of a connection: the thread waits for the sockets, too.
  * - A command: it unlocks the engine, see soft_engine_unlock().
  *
+ * A port (option port=) wakes no thread, so the thread of a device with a port naps instead.
+ *
  * The thread first publishes that it is asleep, and then looks for work a last time. Work that
  * arrives after this last look finds the thread marked as asleep, and so wakes it.
  */
@@ -132,7 +134,7 @@ soft_engine_sleep(struct soft_engine *e)
 	bool slept;
 	int fd;
 
-	if (ops == NULL || e->wake_fd < 0 || until_timer(e) == 0 ||
+	if (ops == NULL || e->wake_fd < 0 || e->dev->netif != NULL || until_timer(e) == 0 ||
 	    __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0)
 		return false;
 	/* From here on, a thread that adds a page wakes this thread. */
