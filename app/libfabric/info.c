@@ -116,6 +116,24 @@ mr_mode_of(uint64_t caps)
 	return (caps & (FI_RMA | FI_ATOMIC)) != 0 ? FAB_MR_MODE : FI_MR_LOCAL;
 }
 
+/*
+ * Returns the mode bits that an application must support: the data of a WRITE consumes a receive at
+ * the target.
+ */
+static uint64_t
+mode_of(uint64_t caps)
+{
+	return (caps & FI_RMA) != 0 ? FI_RX_CQ_DATA : 0;
+}
+
+/* Returns true if the application supports the mode bits. Without hints the result shows them. */
+static bool
+has_mode(const struct fi_info *h, uint64_t need)
+{
+	return h == NULL || (h->mode & need) == need ||
+	       (h->rx_attr != NULL && (h->rx_attr->mode & need) == need);
+}
+
 static int
 check_domain(const struct fi_domain_attr *a, uint64_t caps)
 {
@@ -132,12 +150,16 @@ check_domain(const struct fi_domain_attr *a, uint64_t caps)
 	if (a->cq_data_size > sizeof(uint32_t) || a->mr_iov_limit > 1)
 		REFUSE("cq_data_size %zu (at most 4), mr_iov_limit %zu (1)\n", a->cq_data_size,
 		       a->mr_iov_limit);
+	if ((a->caps & ~FAB_OTHER_CAPS) != 0)
+		REFUSE("domain_attr caps %#lx are not supported\n",
+		       (unsigned long)(a->caps & ~FAB_OTHER_CAPS));
 	return 0;
 }
 
 static int
 check(uint32_t version, const struct fi_info *h)
 {
+	uint64_t caps;
 	int ret;
 
 	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
@@ -155,13 +177,17 @@ check(uint32_t version, const struct fi_info *h)
 	    strcmp(h->fabric_attr->name, fab_provider.name) != 0)
 		REFUSE("fabric \"%s\": the only one is \"%s\"\n", h->fabric_attr->name,
 		       fab_provider.name);
+	caps = h->caps != 0 ? h->caps : FAB_CAPS;
+	if (h->domain_attr != NULL && h->domain_attr->cq_data_size != 0 &&
+	    !has_mode(h, mode_of(caps)))
+		REFUSE("mode lacks FI_RX_CQ_DATA: the data of an fi_writedata() consumes a receive\n");
 	ret = check_ep(h->ep_attr);
 	if (ret == 0)
 		ret = check_tx(h->tx_attr);
 	if (ret == 0)
 		ret = check_rx(h->rx_attr);
 	if (ret == 0)
-		ret = check_domain(h->domain_attr, h->caps != 0 ? h->caps : FAB_CAPS);
+		ret = check_domain(h->domain_attr, caps);
 	return ret;
 }
 
@@ -178,11 +204,15 @@ make(uint32_t version, const struct fi_info *h)
 	static const struct fi_tx_attr no_tx;
 	static const struct fi_rx_attr no_rx;
 	static const struct fi_ep_attr no_ep;
+	static const struct fi_domain_attr no_domain;
 	struct fi_info *i = fi_allocinfo();
 	const struct fi_tx_attr *tx = h != NULL && h->tx_attr != NULL ? h->tx_attr : &no_tx;
 	const struct fi_rx_attr *rx = h != NULL && h->rx_attr != NULL ? h->rx_attr : &no_rx;
 	const struct fi_ep_attr *ep = h != NULL && h->ep_attr != NULL ? h->ep_attr : &no_ep;
-	uint64_t caps;
+	const struct fi_domain_attr *domain =
+		h != NULL && h->domain_attr != NULL ? h->domain_attr : &no_domain;
+	uint64_t caps, mode;
+	bool data;
 
 	if (i == NULL)
 		return NULL;
@@ -193,7 +223,10 @@ make(uint32_t version, const struct fi_info *h)
 	if ((caps & (FI_RMA | FI_ATOMIC)) != 0 &&
 	    (caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)) == 0)
 		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	mode = mode_of(caps);
+	data = has_mode(h, mode);
 	i->caps = caps;
+	i->mode = data ? mode : 0;
 	*i->tx_attr = (struct fi_tx_attr){
 		.caps = caps & (FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE),
 		.op_flags = tx->op_flags,
@@ -206,6 +239,7 @@ make(uint32_t version, const struct fi_info *h)
 	*i->rx_attr = (struct fi_rx_attr){
 		.caps = caps &
 			(FI_MSG | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE),
+		.mode = data ? mode : 0,
 		.op_flags = rx->op_flags,
 		.msg_order = ORDER,
 		.size = or_default(rx->size, FAB_DEPTH),
@@ -224,12 +258,16 @@ make(uint32_t version, const struct fi_info *h)
 	*i->domain_attr = (struct fi_domain_attr){
 		.name = strdup(fab_provider.name),
 		.threading = FI_THREAD_SAFE,
-		.control_progress = FI_PROGRESS_AUTO,
-		.data_progress = FI_PROGRESS_AUTO,
+		/* Automatic progress serves an application that wants to make progress itself. */
+		.control_progress = domain->control_progress != FI_PROGRESS_UNSPEC
+					    ? domain->control_progress
+					    : FI_PROGRESS_AUTO,
+		.data_progress = domain->data_progress != FI_PROGRESS_UNSPEC ? domain->data_progress
+									     : FI_PROGRESS_AUTO,
 		.resource_mgmt = FI_RM_ENABLED,
-		.mr_mode = mr_mode_of(caps),
+		.mr_mode = domain->mr_mode == MR_BASIC ? MR_BASIC : mr_mode_of(caps),
 		.mr_key_size = sizeof(uint32_t),
-		.cq_data_size = sizeof(uint32_t),
+		.cq_data_size = data ? sizeof(uint32_t) : 0,
 		.cq_cnt = 1024,
 		.ep_cnt = 16384,
 		.tx_ctx_cnt = 16384,

@@ -72,6 +72,7 @@ hints_of(uint64_t caps)
 
 	assert_non_null(h);
 	h->caps = caps;
+	h->mode = FI_RX_CQ_DATA;
 	h->ep_attr->type = FI_EP_MSG;
 	h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	h->fabric_attr->prov_name = strdup("bluebell");

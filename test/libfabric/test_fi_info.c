@@ -90,6 +90,47 @@ TEST(test_messages_alone_need_only_local_keys)
 	fi_freeinfo(h);
 }
 
+/* fi_rma_bw of fabtests posts receives for the data of WRITEs if the mode says so. */
+TEST(test_data_of_a_write_needs_a_mode_of_the_application)
+{
+	struct fi_info *h = hints_of(FI_MSG | FI_RMA), *i = ask(h, NULL, NULL, 0);
+
+	assert_non_null(i);
+	assert_fields(*i, mode, FI_RX_CQ_DATA, rx_attr->mode, FI_RX_CQ_DATA);
+	assert_int_equal(i->domain_attr->cq_data_size, 4);
+	fi_freeinfo(i);
+	h->mode = 0;
+	i = ask(h, NULL, NULL, 0);
+	assert_non_null(i);
+	assert_fields(*i, mode, 0, rx_attr->mode, 0, domain_attr->cq_data_size, 0);
+	fi_freeinfo(i);
+	h->domain_attr->cq_data_size = 4;
+	assert_null(ask(h, NULL, NULL, 0));
+	/* A message consumes a receive in any case. */
+	h->caps = FI_MSG;
+	i = ask(h, NULL, NULL, 0);
+	assert_non_null(i);
+	assert_fields(*i, mode, 0, domain_attr->cq_data_size, 4);
+	fi_freeinfo(i);
+	fi_freeinfo(h);
+}
+
+TEST(test_manual_progress_and_old_memory_modes_are_what_the_hints_say)
+{
+	struct fi_info *h = hints_of(FI_MSG | FI_RMA), *i;
+
+	h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	h->domain_attr->mr_mode = 1; /* FI_MR_BASIC */
+	i = ask(h, NULL, NULL, 0);
+	assert_non_null(i);
+	assert_int_equal(i->domain_attr->control_progress, FI_PROGRESS_MANUAL);
+	assert_int_equal(i->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+	assert_int_equal(i->domain_attr->mr_mode, 1);
+	fi_freeinfo(i);
+	fi_freeinfo(h);
+}
+
 TEST(test_source_of_a_service_is_the_wildcard_address)
 {
 	struct fi_info *h = hints_of(FI_MSG), *i = ask(h, NULL, "4711", FI_SOURCE);
@@ -200,6 +241,7 @@ TEST(test_refuses_what_it_does_not_have)
 	REFUSED(h->domain_attr->mr_mode = FI_MR_VIRT_ADDR);
 	REFUSED(h->domain_attr->mr_mode = 0);
 	REFUSED(h->domain_attr->mr_key_size = 2);
+	REFUSED(h->domain_attr->caps = FI_SHARED_AV);
 	REFUSED(h->domain_attr->cq_data_size = 8);
 	REFUSED(h->domain_attr->mr_iov_limit = 2);
 	REFUSED(h->domain_attr->name = strdup("mlx5_0"));
