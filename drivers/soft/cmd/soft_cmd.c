@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_common.h>
 #include <rte_log.h>
@@ -347,6 +348,8 @@ devx_call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id,
 		cmd.ctx->objs++;
 	}
 	pthread_mutex_unlock(&cmd.dev->lock);
+	if (unlikely(cmd.wait_us != 0))
+		usleep(cmd.wait_us);
 	return ret;
 }
 

@@ -83,7 +83,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_BF_REG_SIZE, opts->no_bf ? 0 : 9);
 	set(caps, BB_PRM_HCA_MAX_WQE_SZ_SQ, SOFT_MAX_SQ_WQE);
 	set(caps, BB_PRM_HCA_MAX_WQE_SZ_RQ, SOFT_MAX_RQ_STRIDE);
-	set(caps, BB_PRM_HCA_MAX_QP_MCG, soft_dev_multicasts(dev) ? SOFT_MAX_QP_MCG : 0);
+	set(caps, BB_PRM_HCA_MAX_QP_MCG, SOFT_MAX_QP_MCG);
 	set(caps, BB_PRM_HCA_LOG_MAX_MCG, SOFT_LOG_MAX_MCG);
 	set(caps, BB_PRM_HCA_LOG_MAX_PD, SOFT_LOG_MAX_PD);
 	set(caps, BB_PRM_HCA_LOG_MAX_UCTX, 8);

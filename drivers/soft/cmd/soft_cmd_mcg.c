@@ -6,9 +6,11 @@
  * which status; all refusals of this file are assumptions [A].
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "soft_ctl.h"
 #include "soft_mcg.h"
+#include "soft_shm.h"
 
 #define SOFT_SYNDROME 0xbb080000u
 
@@ -83,13 +85,34 @@ check(struct soft_cmd *cmd, struct bb_prm_field qpn_at, struct bb_prm_field gid_
 	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
 	if (ret != 0)
 		return ret;
-	if (!soft_dev_multicasts(cmd->dev))
-		return SOFT_REFUSE(cmd, BAD_OP,
-				   "the device has no multicast groups (max_qp_mcg is 0)");
 	*qp = soft_cmd_qp(cmd, qpn);
 	if (*qp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
 	return 0;
+}
+
+/*
+ * Makes the device a member of a multicast group to which none of its QPs was attached. The link of
+ * option shm makes it known to other processes; the command ends when each of them knows.
+ */
+static bool
+join(struct soft_cmd *cmd, const uint8_t gid[16])
+{
+	struct soft_dev *dev = cmd->dev;
+	int ret;
+
+	if (dev->shm == NULL)
+		return true;
+	ret = soft_shm_group_join(dev->shm, gid);
+	if (ret == 0)
+		cmd->wait_us = SOFT_SHM_CAST_NS / 1000;
+	else if (ret == -ENOSPC)
+		SOFT_LOG(ERR, "%s: shm=%s: the multicast group already has members in %u devices",
+			 dev->name, dev->opts.port.shm, SOFT_SHM_MEMBERS);
+	else
+		SOFT_LOG(ERR, "%s: shm=%s: cannot create the socket of a multicast group: %s",
+			 dev->name, dev->opts.port.shm, strerror(-ret));
+	return ret == 0;
 }
 
 int
@@ -130,6 +153,10 @@ soft_cmd_attach_to_mcg(struct soft_cmd *cmd)
 	to = copy_of(g, gid, n + 1);
 	if (to == NULL)
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a multicast group");
+	if (g == NULL && !join(cmd, gid)) {
+		free(to);
+		return SOFT_REFUSE(cmd, NO_RES, "the device cannot become a member of the group");
+	}
 	if (g != NULL)
 		memcpy(to->qp, g->qp, n * sizeof(to->qp[0]));
 	to->qp[n] = qp;
@@ -158,6 +185,8 @@ soft_cmd_detach_from_mcg(struct soft_cmd *cmd)
 	if (g->n == 1) {
 		cmd->dev->mcgs->groups--;
 		replace(at, g->next);
+		if (cmd->dev->shm != NULL)
+			soft_shm_group_leave(cmd->dev->shm, gid);
 		return 0;
 	}
 	to = copy_of(g, gid, g->n - 1);

@@ -444,6 +444,7 @@ struct soft_cmd {
 	uint8_t *out;
 	size_t outlen;
 	struct mlx5_obj *obj; /* new handle, set only for commands that create an object */
+	uint32_t wait_us;     /* time after which the command's effect is complete, us */
 };
 
 struct soft_cmd_desc {

@@ -33,13 +33,6 @@ struct soft_mcgs {
 	struct soft_mcg *bucket[SOFT_MCG_BUCKETS]; /* heads of the hash chains; __atomic */
 };
 
-/* Returns true if the device has multicast groups. A device with option shm has none. */
-static inline bool
-soft_dev_multicasts(const struct soft_dev *dev)
-{
-	return dev->opts.port.shm[0] == '\0';
-}
-
 /*
  * Writes the MAC of a group (RFC 1112, 6.4; RFC 2464, 7; Linux: ib_resolve_eth_dmac()). A GID that
  * contains an IPv4 address after ff0e::, as in RoCE v1, counts as an IPv6 address.

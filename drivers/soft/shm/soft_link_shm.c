@@ -84,20 +84,6 @@ link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, uint32_t slot,
 	}
 }
 
-/*
- * Returns the slot of a MAD's destination: see soft_shm_mad_slot(). Skips the lookup if one device
- * has all QPNs of the address. @mad: first @len bytes of the MAD.
- */
-static __rte_noinline uint32_t
-link_shm_mad_slot(const struct soft_shm *shm, const uint8_t gid[16], const uint8_t *mad,
-		  uint32_t len)
-{
-	const struct soft_shm_tx *tx = soft_shm_find(shm, gid, SOFT_SHM_ANY);
-
-	return tx == NULL || tx->slot == SOFT_SHM_ALL ? SOFT_SHM_ANY
-						      : soft_shm_mad_slot(shm, gid, mad, len);
-}
-
 /* Returns the slot (range of QPNs) to which a packet's destination QP belongs. */
 static inline uint32_t
 link_shm_slot(const struct soft_shm *shm, const struct soft_link_pkt *p)
@@ -112,7 +98,7 @@ link_shm_slot(const struct soft_shm *shm, const struct soft_link_pkt *p)
 		memcpy(mad + len, p->iov[i].p, n);
 		len += n;
 	}
-	return link_shm_mad_slot(shm, p->to->net.dst, mad, len);
+	return soft_shm_mad_slot(shm, p->to->net.dst, mad, len);
 }
 
 /*
@@ -176,7 +162,9 @@ link_shm_send(struct soft_engine *e, const struct soft_link_pkt *p)
 	rec = link_shm_begin(e, &p->to->net, link_shm_slot(e->dev->shm, p), p->to->mac,
 			     p->pkt->opcode, len, &tx, &sent);
 	if (unlikely(rec == NULL))
-		return sent;
+		return sent == SOFT_LINK_LOST && bb_roce_is_mcast(p->to->net.dst)
+			       ? soft_shm_cast(e, p)
+			       : sent;
 	at = (uint8_t *)(rec + 1);
 	memcpy(at, hdr, hdr_len);
 	at += hdr_len;
@@ -212,12 +200,14 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 		return SOFT_LINK_LOST;
 	}
 	if (dqpn == 1 && len > head)
-		slot = link_shm_mad_slot(e->dev->shm, m->net.dst, bth + head, len - head);
+		slot = soft_shm_mad_slot(e->dev->shm, m->net.dst, bth + head, len - head);
 	rec = link_shm_begin(e, &m->net, slot, m->mac, bth[0], len, &tx, &sent);
 	if (rec != NULL) {
 		memcpy(rec + 1, bth, len);
 		link_shm_end(tx, rec, len);
 		sent = SOFT_LINK_SENT;
+	} else if (sent == SOFT_LINK_LOST && bb_roce_is_mcast(m->net.dst)) {
+		sent = soft_shm_cast_bytes(e, &m->net, m->mac, bth, len);
 	}
 	if (sent != SOFT_LINK_FULL)
 		free(m);
@@ -250,50 +240,61 @@ link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, struct soft_wire_
 		soft_packet_post(qp, m);
 }
 
-static void
-link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
-	       const uint8_t *p)
+static inline uint32_t
+link_shm_parse(const struct soft_engine *e, const struct soft_shm_rx *rx, uint32_t n_gids,
+	       const struct soft_ring_rec *rec, const uint8_t *p, struct soft_shm_pkt *in)
 {
-	struct soft_wire_dest from;
-	uint8_t hdr[BB_ROCE_MAX_HDR];
 	enum bb_roce_drop drop;
-	struct bb_roce_pkt pkt;
-	struct soft_qp *qp;
 
-	if (unlikely(rec->sgid >= rx->n_gids ||
-		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED))) {
-		soft_wire_lost(e->dev, SOFT_LOST_PORT_DOWN);
-		return;
-	}
-	from = (struct soft_wire_dest){
+	if (unlikely(rec->sgid >= n_gids || __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
+		return SOFT_LOST_PORT_DOWN;
+	in->from = (struct soft_wire_dest){
 		.net = {.sport = rec->sport,
 			.tclass = rec->tclass,
 			.hop_limit = rec->hop_limit,
 			.flow_label = rec->flow_label & 0xfffff},
 	};
-	memcpy(from.net.src, rx->gids[rec->sgid], 16);
-	memcpy(from.net.dst, rx->dst, 16);
-	/*
-	 * Parses a copy of the headers, because the peer may change the originals. The payload is
-	 * not parsed, only copied.
-	 */
-	memcpy(hdr, p, RTE_MIN(rec->len, (uint32_t)sizeof(hdr)));
-	drop = bb_roce_parse(&pkt, hdr, rec->len);
+	memcpy(in->from.net.src, rx->gids[rec->sgid], 16);
+	memcpy(in->from.net.dst, rx->dst, 16);
+	/* The payload is not parsed, only copied. */
+	memcpy(in->hdr, p, RTE_MIN(rec->len, (uint32_t)sizeof(in->hdr)));
+	drop = bb_roce_parse(&in->pkt, in->hdr, rec->len);
+	in->pkt.payload = p + (in->pkt.payload - in->hdr);
+	return drop;
+}
+
+uint32_t
+soft_shm_parse(const struct soft_engine *e, const struct soft_shm_rx *rx, uint32_t n_gids,
+	       const struct soft_ring_rec *rec, const uint8_t *p, struct soft_shm_pkt *in)
+{
+	return link_shm_parse(e, rx, n_gids, rec, p, in);
+}
+
+static void
+link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
+	       const uint8_t *p)
+{
+	struct soft_shm_pkt in;
+	struct soft_qp *qp;
+	uint32_t drop = link_shm_parse(e, rx, rx->n_gids, rec, p, &in);
+
 	if (unlikely(drop != BB_ROCE_OK)) {
-		soft_wire_lost(e->dev, drop);
+		if (rx->n_group_gids != 0)
+			soft_shm_cast_in(e, rx, rec, p);
+		else
+			soft_wire_lost(e->dev, drop);
 		return;
 	}
-	pkt.payload = p + (pkt.payload - hdr);
-	qp = soft_qp_dest(e->dev, pkt.dqpn);
+	qp = soft_qp_dest(e->dev, in.pkt.dqpn);
 	if (unlikely(qp == NULL || qp->wire == NULL)) {
 		soft_wire_lost(e->dev, SOFT_LOST_NO_QP);
 		return;
 	}
 	if (unlikely(qp->engine != e || soft_net_faulty(&e->dev->opts.rx_fault) ||
 		     e->dev->capture != NULL))
-		link_shm_pass(e, qp, &from, &pkt);
+		link_shm_pass(e, qp, &in.from, &in.pkt);
 	else
-		soft_wire_rx(e, qp->wire, &pkt, &from.net);
+		soft_wire_rx(e, qp->wire, &in.pkt, &in.from.net);
 }
 
 struct soft_wire *

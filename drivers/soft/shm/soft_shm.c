@@ -180,6 +180,7 @@ destroy(struct soft_shm *shm)
 	}
 	for (i = 0; i < shm->n_listeners; i++)
 		close(shm->listener[i]);
+	soft_shm_groups_close(shm);
 	soft_shm_slot_give(shm);
 	for (i = 0; i < SOFT_SHM_SEGS; i++)
 		if (shm->seg[i].refs != 0)
@@ -279,6 +280,7 @@ soft_shm_forget(struct soft_shm *shm)
 			close(shm->rx[i]->sock);
 	for (i = 0; i < shm->n_listeners; i++)
 		close(shm->listener[i]);
+	soft_shm_groups_close(shm);
 	soft_shm_slot_give(shm);
 	soft_shm_services_forget();
 	close(shm->epoll);
@@ -309,6 +311,7 @@ void
 soft_shm_chores(struct soft_shm *shm, uint64_t now)
 {
 	struct epoll_event ev[EVENTS];
+	uint8_t gid[16];
 	int i, n;
 
 	/* If the lock is taken, another engine runs this function at the moment. */
@@ -322,7 +325,12 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 
 		switch (ev[i].data.u32 & 0xffff0000u) {
 		case SOFT_SHM_EV_LISTENER:
-			soft_shm_rx_accept(shm, index, now);
+			soft_shm_gid(&shm->dev->opts.port, index, gid);
+			soft_shm_rx_accept(shm, shm->listener[index], gid, false, now);
+			break;
+		case SOFT_SHM_EV_GROUP:
+			soft_shm_rx_accept(shm, shm->groups[index].listener, shm->groups[index].gid,
+					   true, now);
 			break;
 		case SOFT_SHM_EV_TX:
 			soft_shm_tx_event(shm, index);

@@ -21,6 +21,7 @@
 #define SOFT_SHM_H
 
 #include "soft_data.h"
+#include "soft_shm_group.h"
 #include "soft_shm_mem.h"
 #include "soft_shm_msg.h"
 #include "soft_shm_ring.h"
@@ -88,6 +89,14 @@ struct soft_shm_tx {
 	uint8_t dst[16];
 	uint32_t slot;  /* Slot (range of QPNs) of dst, or SOFT_SHM_ALL. */
 	uint8_t mac[6]; /* MAC that belongs to dst. */
+	/*
+	 * True for a connection to a member of a multicast group (soft_shm_group.c). dst is zero
+	 * then, so that no address has the connection. Never changes.
+	 */
+	bool to_group;
+	/* Only if to_group: the group, and the member's number in "slot". Under soft_shm.lock. */
+	uint8_t group[16];
+	uint64_t group_retry; /* Time before which the member is not asked again, TSC. */
 	/* Fields that the connection's lock protects. */
 	struct soft_ring_tx ring;
 	uint32_t woken; /* Value of soft_shm_dir.asleep for which WAKE was sent. */
@@ -139,7 +148,9 @@ struct soft_shm_rx {
 	uint32_t state;
 	struct soft_ring_rx ring;
 	uint8_t dst[16]; /* Address of this device to which the peer connected. */
+	/* 0 for a connection to a multicast group, so that its packets reach no QP by number. */
 	uint32_t n_gids;
+	uint32_t n_group_gids; /* Number of gids[] of a connection to a group, else 0. */
 	uint8_t gids[SOFT_SHM_GIDS][16];
 	/* Fields that soft_shm.lock protects. */
 	int sock;
@@ -175,6 +186,8 @@ struct soft_shm {
 	int epoll;
 	int listener[SOFT_SHM_GIDS];
 	uint32_t n_listeners;
+	struct soft_shm_group groups[1u << SOFT_LOG_MAX_MCG];
+	struct soft_shm_cast casts[SOFT_SHM_CASTS];
 	uint32_t slot; /* Slot (range of QPNs) that the device has, or SOFT_SHM_ALL. */
 	int mark[2 * SOFT_SHM_GIDS]; /* Sockets that mark the slot as used. */
 	uint32_t n_marks;
@@ -302,6 +315,7 @@ enum {
 	SOFT_SHM_EV_LISTENER = 0 << 16,
 	SOFT_SHM_EV_TX = 1 << 16,
 	SOFT_SHM_EV_RX = 2 << 16,
+	SOFT_SHM_EV_GROUP = 3 << 16, /* Listener of a multicast group. */
 };
 
 /* ---- soft_shm_user.c */
@@ -330,6 +344,20 @@ int soft_shm_user(const struct soft_shm *shm, int sock, pid_t *pid, uid_t *uid);
 const char *soft_shm_user_hint(const struct soft_shm *shm, uid_t uid, char hint[SOFT_SHM_HINT]);
 
 /* ---- soft_link_shm.c */
+
+/* A received packet: its addresses and headers, and a pointer to its payload in the ring. */
+struct soft_shm_pkt {
+	struct soft_wire_dest from;
+	struct bb_roce_pkt pkt;
+	uint8_t hdr[BB_ROCE_MAX_HDR]; /* Copy, because the peer may change the original. */
+};
+
+/*
+ * Parses a packet in the ring of a connection that has @n_gids source addresses. Returns
+ * BB_ROCE_OK, or the reason for which the caller must drop the packet: see soft_wire_lost().
+ */
+uint32_t soft_shm_parse(const struct soft_engine *e, const struct soft_shm_rx *rx, uint32_t n_gids,
+			const struct soft_ring_rec *rec, const uint8_t *p, struct soft_shm_pkt *in);
 
 /*
  * Processes a packet of @rec->len bytes at @p in the ring of @rx. Every packet from a peer enters
@@ -405,6 +433,13 @@ void soft_shm_tx_event(struct soft_shm *shm, uint32_t index);
 void soft_shm_tx_chores(struct soft_shm *shm, uint64_t now);
 void soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why);
 
+/*
+ * Creates a connection to a slot of an address, or to a member of a group, which is the caller's to
+ * publish in n_tx. Returns NULL if the table or the memory is full. Under soft_shm.lock.
+ */
+struct soft_shm_tx *soft_shm_tx_create(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot,
+				       bool to_group);
+
 /* ---- soft_shm_win.c: peers' memory mapped in this process */
 
 /*
@@ -431,7 +466,9 @@ void soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx);
 void soft_shm_win_chores(struct soft_shm *shm, bool all);
 
 /* ---- soft_shm_rx.c */
-void soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now);
+/* Accepts connections at the listening socket of an address or of a multicast group. */
+void soft_shm_rx_accept(struct soft_shm *shm, int listener, const uint8_t gid[16], bool group,
+			uint64_t now);
 void soft_shm_rx_event(struct soft_shm *shm, uint32_t index);
 /* Returns true if packets of a process are not yet read. Call with soft_shm.lock held. */
 bool soft_shm_rx_pending(const struct soft_shm *shm, pid_t pid);

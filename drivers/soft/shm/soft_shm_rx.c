@@ -112,7 +112,7 @@ log_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
 
 /* Accepts a connection on @sock. Returns false if the connecting user is not trusted. */
 static bool
-accept_caller(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
+accept_caller(struct soft_shm *shm, int sock, const uint8_t gid[16], bool group, uint64_t now)
 {
 	struct soft_shm_rx *rx;
 	pid_t pid = 0;
@@ -137,7 +137,8 @@ accept_caller(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 	rx->sock = sock;
 	rx->pid = pid;
 	rx->give_up = now + soft_time_cycles(SOFT_SHM_PATIENCE_S * UINT64_C(1000000000));
-	soft_shm_gid(&shm->dev->opts.port, listener, rx->dst);
+	memcpy(rx->dst, gid, sizeof(rx->dst));
+	rx->n_group_gids = group;
 	__atomic_store_n(&rx->state, SOFT_SHM_HANDSHAKE, __ATOMIC_RELEASE);
 	soft_shm_watch(shm, sock, SOFT_SHM_EV_RX | (uint32_t)slot);
 	/* HELLO usually arrives with the connection, so this call reads it at once. */
@@ -146,14 +147,15 @@ accept_caller(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 }
 
 void
-soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now)
+soft_shm_rx_accept(struct soft_shm *shm, int listener, const uint8_t gid[16], bool group,
+		   uint64_t now)
 {
 	int sock, i, taken = 0;
 
 	for (i = 0; i < LOOKS && taken < ACCEPTS; i++) {
-		if (soft_shm_accept(shm->listener[listener], &sock) != 0)
+		if (soft_shm_accept(listener, &sock) != 0)
 			return;
-		taken += accept_caller(shm, sock, listener, now);
+		taken += accept_caller(shm, sock, gid, group, now);
 	}
 }
 
@@ -170,7 +172,8 @@ process_hello(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m,
 	if (soft_shm_map(fds[0], sizeof(*rx->dir), rx->dir) != 0 ||
 	    soft_shm_map(fds[1], SOFT_RING_SIZE, rx->ring.data) != 0)
 		return "its shared memory cannot be mapped with the expected size";
-	rx->n_gids = m->u.hello.n_gids;
+	rx->n_gids = rx->n_group_gids != 0 ? 0 : m->u.hello.n_gids;
+	rx->n_group_gids = m->u.hello.n_gids - rx->n_gids;
 	memcpy(rx->gids, m->u.hello.gids, sizeof(rx->gids));
 	__atomic_store_n(head, 0, __ATOMIC_RELAXED);
 	soft_shm_msg_init(&answer, SOFT_SHM_WELCOME);
@@ -248,7 +251,7 @@ soft_shm_rx_pending(const struct soft_shm *shm, pid_t pid)
 	return false;
 }
 
-/* Closes the connection of a peer that has closed, once its packets are read or SOFT_SHM_LAST_NS is
+/* Closes the connection of a peer that has left, once its packets are read or SOFT_SHM_LAST_NS is
  * over. */
 static void
 finish_leaving(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t now)

@@ -33,8 +33,8 @@ name_of(const struct soft_shm *shm, const uint8_t gid[16], struct sockaddr_un *s
 	return soft_shm_address(shm->dev->opts.port.shm, gid, suffix, sun);
 }
 
-static int
-new_mark(void)
+int
+soft_shm_probe(void)
 {
 	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -48,7 +48,7 @@ new_mark(void)
 static int
 mark(const struct sockaddr_un *sun, socklen_t len)
 {
-	int fd = new_mark(), ret;
+	int fd = soft_shm_probe(), ret;
 
 	if (fd < 0 || bind(fd, (const struct sockaddr *)sun, len) == 0)
 		return fd;
@@ -67,8 +67,8 @@ marked(int probe, const struct sockaddr_un *sun, socklen_t len)
 	return connect(probe, (const struct sockaddr *)sun, len) == 0;
 }
 
-static bool
-in_use(const struct soft_shm *shm, int probe, const uint8_t gid[16], uint32_t slot)
+bool
+soft_shm_slot_marked(const struct soft_shm *shm, int probe, const uint8_t gid[16], uint32_t slot)
 {
 	struct sockaddr_un sun;
 	const socklen_t len = name_of(shm, gid, &sun, "/n/%u", slot);
@@ -79,14 +79,23 @@ in_use(const struct soft_shm *shm, int probe, const uint8_t gid[16], uint32_t sl
 bool
 soft_shm_slot_used(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 {
-	const int probe = new_mark();
+	const int probe = soft_shm_probe();
 	bool used;
 
 	if (probe < 0)
 		return false;
-	used = in_use(shm, probe, gid, slot);
+	used = soft_shm_slot_marked(shm, probe, gid, slot);
 	close(probe);
 	return used;
+}
+
+int
+soft_shm_slot_mark(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
+{
+	struct sockaddr_un sun;
+	const socklen_t len = name_of(shm, gid, &sun, "/n/%u", slot);
+
+	return mark(&sun, len);
 }
 
 /* ---- The slot (range of QPNs) that the device takes */
@@ -170,7 +179,7 @@ foreign(const struct soft_shm *shm, int probe, const uint8_t gid[16], uint32_t s
 	socklen_t len;
 	int i;
 
-	for (i = 0; i < LEAVE_TRIES && in_use(shm, probe, gid, slot); i++) {
+	for (i = 0; i < LEAVE_TRIES && soft_shm_slot_marked(shm, probe, gid, slot); i++) {
 		len = host_name(shm, gid, slot, &sun);
 		if (slot != SOFT_SHM_ALL && shm->slot != SOFT_SHM_ALL && marked(probe, &sun, len))
 			return false;
@@ -186,7 +195,7 @@ foreign(const struct soft_shm *shm, int probe, const uint8_t gid[16], uint32_t s
 static int
 check_others(struct soft_shm *shm)
 {
-	const int probe = new_mark();
+	const int probe = soft_shm_probe();
 	uint8_t gid[16];
 	uint32_t i, slot;
 	int ret = probe < 0 ? probe : 0;
@@ -276,7 +285,7 @@ load32(const uint8_t *p)
 static uint32_t
 service_slot(const struct soft_shm *shm, const uint8_t gid[16], uint32_t service)
 {
-	const int probe = new_mark();
+	const int probe = soft_shm_probe();
 	uint32_t slot = SOFT_SHM_ANY, i;
 	struct sockaddr_un sun;
 	socklen_t len = name_of(shm, gid, &sun, "/p/%08x", service);
@@ -299,8 +308,11 @@ uint32_t
 soft_shm_mad_slot(const struct soft_shm *shm, const uint8_t gid[16], const uint8_t *mad,
 		  uint32_t len)
 {
+	const struct soft_shm_tx *tx = soft_shm_find(shm, gid, SOFT_SHM_ANY);
 	uint32_t attr, id;
 
+	if (tx != NULL && tx->slot == SOFT_SHM_ALL)
+		return SOFT_SHM_ANY;
 	if (len < SOFT_SHM_MAD_HEAD || mad[MAD_CLASS] != CLASS_CM)
 		return SOFT_SHM_ANY;
 	attr = load32(mad + MAD_ATTR_ID) >> 16;
@@ -341,7 +353,7 @@ soft_id_prefix(const struct mlx5_ctx *ctx)
 static int
 taken(const struct soft_shm *shm, const uint8_t gid[16], uint32_t service)
 {
-	const int probe = new_mark();
+	const int probe = soft_shm_probe();
 	struct sockaddr_un sun;
 	const socklen_t len = name_of(shm, gid, &sun, "/p/%08x/any", service);
 	int ret = probe < 0 ? probe : marked(probe, &sun, len) ? -EADDRNOTAVAIL : -EADDRINUSE;

@@ -21,6 +21,9 @@
  *	                   makes this mark, so that no other process gets the REQs meanwhile
  *	/p/SERVICE/any     mark: the process has the port at all addresses of the host
  *
+ * The names of a multicast group begin with its GID. There SLOT is the number of a member, from 1
+ *on (soft_shm_group.c).
+ *
  * A mark is a datagram socket that is never read. connect() on a datagram socket finds whether a
  * name exists, without an effect on its owner. A user of the host that is not trusted can take
  * names, as with devices that do not share addresses; soft_shm_user() checks each connection.
@@ -68,6 +71,16 @@ void soft_shm_services_unlock(void);
 /* Releases all service IDs in a child of fork(), and initializes the lock again. */
 void soft_shm_services_forget(void);
 
+/* Returns a datagram socket for soft_shm_slot_marked(), or a negative errno. */
+int soft_shm_probe(void);
+/* Returns true if the slot of an address is in use. @probe: from soft_shm_probe(). */
+bool soft_shm_slot_marked(const struct soft_shm *shm, int probe, const uint8_t gid[16],
+			  uint32_t slot);
+/*
+ * Marks a slot of an address as used. Returns the descriptor of the mark, -EADDRINUSE if another
+ * device has the slot, or another negative errno.
+ */
+int soft_shm_slot_mark(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot);
 /* Returns true if a process has taken the slot (range of QPNs) of an address. */
 bool soft_shm_slot_used(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot);
 

@@ -35,9 +35,8 @@ soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 	return idle;
 }
 
-/* Creates a connection. soft_shm_find() finds it only after n_tx was increased. */
-static struct soft_shm_tx *
-tx_create(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
+struct soft_shm_tx *
+soft_shm_tx_create(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, bool to_group)
 {
 	struct soft_shm_tx *tx;
 
@@ -58,7 +57,8 @@ tx_create(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 		return NULL;
 	}
 	rte_ticketlock_init(&tx->lock);
-	memcpy(tx->dst, gid, 16);
+	memcpy(to_group ? tx->group : tx->dst, gid, 16);
+	tx->to_group = to_group;
 	tx->pidfd = -1;
 	tx->slot = slot;
 	soft_shm_mac(gid, tx->mac);
@@ -140,7 +140,8 @@ connect_peer(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
 {
 	char hint[SOFT_SHM_HINT];
 	uid_t uid = 0;
-	int ret = soft_shm_connect(shm->dev->opts.port.shm, tx->dst, tx->slot, sock);
+	int ret = soft_shm_connect(shm->dev->opts.port.shm, tx->to_group ? tx->group : tx->dst,
+				   tx->slot, sock);
 
 	if (ret != 0)
 		return ret;
@@ -238,7 +239,7 @@ reach_slot(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, bool keep
 		soft_shm_tx_event(shm, i);
 		return soft_shm_tx_connect(shm, i, rte_rdtsc());
 	}
-	tx = tx_create(shm, gid, slot);
+	tx = soft_shm_tx_create(shm, gid, slot, false);
 	if (tx == NULL)
 		return -ENOMEM;
 	ret = soft_shm_tx_connect(shm, shm->n_tx, rte_rdtsc());
@@ -464,13 +465,17 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 	 * device reads them before it closes the connection.
 	 */
 	if ((why == soft_shm_closed || why == soft_shm_died) && tx->state == SOFT_SHM_UP &&
-	    soft_shm_rx_pending(shm, tx->pid)) {
+	    !tx->to_group && soft_shm_rx_pending(shm, tx->pid)) {
 		tx->leaving = why;
 		tx->leave_by = 0;
 		return;
 	}
-	if (why != NULL)
-		soft_shm_tx_close(shm, tx, why);
+	if (why == NULL)
+		return;
+	if (why != soft_shm_closed && why != soft_shm_died)
+		tx->group_retry = rte_rdtsc() + soft_time_cycles(SOFT_SHM_GROUP_RETRY_NS);
+	/* A member that leaves its group does not close its device. */
+	soft_shm_tx_close(shm, tx, tx->to_group && why == soft_shm_closed ? NULL : why);
 }
 
 /*

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Multicast groups of a fabric (soft_shm_group.c). Devices of this process are the members, which
+ * share an address; the test sends by the link, and reads the members' rings.
+ */
+#include <sys/socket.h>
+
+#include "shm_host.h"
+
+#define DEVS 3u
+
+static const uint8_t group[16] = {[10] = 0xff, [11] = 0xff, 239, 200, 1, 2};
+static struct mlx5_ctx *ctx[DEVS];
+
+static struct soft_shm *
+shm_of(unsigned int i)
+{
+	return dev_of(ctx[i])->shm;
+}
+
+static int
+begin(void **st)
+{
+	(void)st;
+	for (unsigned int i = 0; i < DEVS; i++)
+		ctx[i] = opened(i, ",host=h");
+	return 0;
+}
+
+static int
+end(void **st)
+{
+	(void)st;
+	for (unsigned int i = 0; i < DEVS; i++)
+		shut(ctx[i]);
+	return 0;
+}
+
+#define T(name) TEST_WITH(begin, end, name)
+
+static enum soft_link_sent
+cast(unsigned int from, const uint8_t gid[16], uint32_t len)
+{
+	static const uint8_t data[4096];
+	static struct soft_engine e;
+	struct soft_wire_dest to = {.net = {.sport = 0xc000, .hop_limit = 64}};
+	const struct bb_roce_pkt pkt = {.opcode = BB_ROCE_UD | BB_ROCE_SEND_ONLY,
+					.pkey = 0xffff,
+					.dqpn = BB_ROCE_MCAST_QPN,
+					.len = len};
+	const struct bb_roce_iov iov = {.p = data, .len = len};
+	const struct soft_link_pkt p = {.to = &to, .pkt = &pkt, .iov = &iov, .n = 1};
+
+	e.dev = dev_of(ctx[from]);
+	memcpy(to.net.src, address, 16);
+	memcpy(to.net.dst, gid, 16);
+	soft_mcast_mac(gid, to.mac);
+	return soft_link_shm.send(&e, &p);
+}
+
+static void
+join(unsigned int i, const uint8_t gid[16])
+{
+	assert_int_equal(soft_shm_group_join(shm_of(i), gid), 0);
+}
+
+static void
+leave(unsigned int i, const uint8_t gid[16])
+{
+	pthread_mutex_lock(&dev_of(ctx[i])->lock);
+	soft_shm_group_leave(shm_of(i), gid);
+	pthread_mutex_unlock(&dev_of(ctx[i])->lock);
+}
+
+/* As a command waits at the end of a join. */
+static void
+wait_for_senders(void)
+{
+	usleep(SOFT_SHM_CAST_NS / 1000);
+}
+
+/* Ends the handshakes that are in progress. */
+static void
+settle(void)
+{
+	for (unsigned int n = 0; n < 4; n++)
+		for (unsigned int i = 0; i < DEVS; i++)
+			soft_shm_chores(shm_of(i), rte_rdtsc());
+}
+
+/* Reads all packets to a group that have reached a device. Returns their number. */
+static unsigned int
+copies(unsigned int i, const uint8_t gid[16])
+{
+	struct soft_ring_rec rec;
+	unsigned int n = 0;
+
+	settle();
+	for (uint32_t k = 0; k < shm_of(i)->n_rx; k++) {
+		struct soft_shm_rx *rx = shm_of(i)->rx[k];
+
+		if (rx->state != SOFT_SHM_UP || memcmp(rx->dst, gid, 16) != 0)
+			continue;
+		while (soft_ring_peek(&rx->ring, &rec) != NULL) {
+			soft_ring_pop(&rx->ring);
+			n++;
+		}
+		soft_ring_release(&rx->ring);
+	}
+	return n;
+}
+
+T(test_datagram_reaches_each_member_once)
+{
+	join(1, group);
+	join(2, group);
+	assert_int_equal(cast(0, group, 100), SOFT_LINK_SENT);
+	assert_int_equal(copies(0, group), 0);
+	assert_int_equal(copies(1, group), 1);
+	assert_int_equal(copies(2, group), 1);
+	/* The sender's own device is a member like the others. */
+	join(0, group);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 4096), SOFT_LINK_SENT);
+	assert_int_equal(cast(0, group, 1), SOFT_LINK_SENT);
+	for (unsigned int i = 0; i < DEVS; i++)
+		assert_int_equal(copies(i, group), 2);
+}
+
+T(test_member_that_joined_after_a_send_gets_the_next_one)
+{
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	join(1, group);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
+	/* Again, with a connection that is up. */
+	join(2, group);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
+	assert_int_equal(copies(2, group), 1);
+}
+
+/* The sender has not noticed the end of the connection when the member has its number again. */
+T(test_member_that_leaves_and_joins_again_gets_datagrams)
+{
+	join(1, group);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
+	leave(1, group);
+	join(1, group);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
+	/* Without a member the datagram is dropped. */
+	leave(1, group);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 0);
+}
+
+T(test_groups_are_separate)
+{
+	uint8_t other[16];
+
+	memcpy(other, group, sizeof(other));
+	other[13] ^= 1;
+	other[14] ^= 1;
+	assert_int_equal(soft_mcg_bucket(group), soft_mcg_bucket(other));
+	join(1, group);
+	join(2, other);
+	for (unsigned int n = 0; n < 3; n++) {
+		assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+		assert_int_equal(cast(0, other, 8), SOFT_LINK_SENT);
+	}
+	assert_int_equal(copies(1, group), 3);
+	assert_int_equal(copies(2, other), 3);
+	assert_int_equal(copies(1, other) + copies(2, group), 0);
+}
+
+/* A sender has a bounded table of connections. Those of groups without members are used again. */
+T(test_sender_uses_the_connections_of_old_groups_again)
+{
+	uint8_t gid[16];
+
+	memcpy(gid, group, sizeof(gid));
+	for (unsigned int n = 0; n < SOFT_SHM_PEERS + 20; n++) {
+		gid[14] = (uint8_t)(n >> 8);
+		gid[15] = (uint8_t)n;
+		join(1, gid);
+		assert_int_equal(cast(0, gid, 8), SOFT_LINK_SENT);
+		assert_int_equal(copies(1, gid), 1);
+		leave(1, gid);
+		settle();
+	}
+	assert_true(shm_of(0)->n_tx < 4);
+}
+
+/* The other numbers are taken by sockets that are no devices. */
+T(test_number_of_members_is_bounded)
+{
+	char fabric[32];
+	int sock[SOFT_SHM_MEMBERS + 1];
+	pid_t pid;
+	uint32_t k;
+
+	snprintf(fabric, sizeof(fabric), "slot%d", (int)getpid());
+	for (k = 1; k <= SOFT_SHM_MEMBERS; k++)
+		assert_int_equal(soft_shm_listen(fabric, group, k, &sock[k], &pid), 0);
+	assert_int_equal(soft_shm_group_join(shm_of(1), group), -ENOSPC);
+	close(sock[7]);
+	join(1, group);
+	assert_true(soft_shm_slot_used(shm_of(0), group, 7));
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
+	for (k = 1; k <= SOFT_SHM_MEMBERS; k++)
+		if (k != 7)
+			close(sock[k]);
+}
+
+/* The member's process does not run: its copies are dropped, those of others are not. */
+T(test_member_that_does_not_read_does_not_stop_the_others)
+{
+	char fabric[32];
+	int sock, mark;
+	pid_t pid;
+
+	snprintf(fabric, sizeof(fabric), "slot%d", (int)getpid());
+	assert_int_equal(soft_shm_listen(fabric, group, 1, &sock, &pid), 0);
+	mark = soft_shm_slot_mark(shm_of(0), group, 1);
+	assert_true(mark >= 0);
+	join(1, group);
+	for (unsigned int n = 0; n < 2 * SOFT_RING_SIZE / 4096; n++) {
+		assert_int_equal(cast(0, group, 4096), SOFT_LINK_SENT);
+		assert_int_equal(copies(1, group), 1);
+	}
+	assert_true(dev_of(ctx[0])->lost[SOFT_LOST_NO_ROOM] > 0);
+	close(mark);
+	close(sock);
+}
+
+T(test_datagram_with_a_wrong_mac_or_without_hops_is_lost)
+{
+	static struct soft_engine e;
+	struct bb_roce_net net = {.hop_limit = 64};
+	static const uint8_t bytes[64];
+	uint8_t mac[6];
+
+	e.dev = dev_of(ctx[0]);
+	join(1, group);
+	memcpy(net.src, address, 16);
+	memcpy(net.dst, group, 16);
+	soft_mcast_mac(group, mac);
+	mac[5] ^= 1;
+	assert_int_equal(soft_shm_cast_bytes(&e, &net, mac, bytes, 64), SOFT_LINK_LOST);
+	mac[5] ^= 1;
+	net.hop_limit = 0;
+	assert_int_equal(soft_shm_cast_bytes(&e, &net, mac, bytes, 64), SOFT_LINK_LOST);
+	net.hop_limit = 1;
+	assert_int_equal(soft_shm_cast_bytes(&e, &net, mac, bytes, SOFT_RING_MAX + 1),
+			 SOFT_LINK_LOST);
+	net.src[15] ^= 1;
+	assert_int_equal(soft_shm_cast_bytes(&e, &net, mac, bytes, 64), SOFT_LINK_LOST);
+	net.src[15] ^= 1;
+	assert_int_equal(soft_shm_cast_bytes(&e, &net, mac, bytes, 64), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
+}
+
+/* A chore holds the lock: the engine sends the packet again, and does not wait. */
+T(test_send_does_not_wait_for_the_lock)
+{
+	pthread_mutex_lock(&shm_of(0)->lock);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_FULL);
+	pthread_mutex_unlock(&shm_of(0)->lock);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+}
+
+/* The test stands for a process that writes any packets into a connection to a group. */
+T(test_packets_of_hostile_senders_reach_no_queue_pair_by_number)
+{
+	static struct soft_engine e;
+	static struct soft_shm_rx rx = {.n_group_gids = 1};
+	struct soft_ring_rec rec = {.len = BB_ROCE_BTH_LEN + 8, .hop_limit = 64};
+	uint8_t packet[64] = {BB_ROCE_UD | BB_ROCE_SEND_ONLY, 0, 0xff, 0xff};
+	uint64_t *lost = dev_of(ctx[0])->lost;
+
+	e.dev = dev_of(ctx[0]);
+	memcpy(rx.dst, group, 16);
+	packet[7] = 0x42;
+	soft_shm_input(&e, &rx, &rec, packet);
+	assert_int_equal(lost[SOFT_LOST_NO_QP], 1);
+	/* A group without a member on the device. */
+	memset(packet + 5, 0xff, 3);
+	soft_shm_input(&e, &rx, &rec, packet);
+	assert_int_equal(lost[SOFT_LOST_NO_QP], 2);
+	rec.sgid = 1;
+	soft_shm_input(&e, &rx, &rec, packet);
+	assert_int_equal(lost[SOFT_LOST_PORT_DOWN], 1);
+	rec.sgid = 0;
+	rec.len = 5;
+	soft_shm_input(&e, &rx, &rec, packet);
+	assert_int_equal(lost[BB_ROCE_DROP_SHORT], 1);
+}
+
+TEST_MAIN(0)
