@@ -68,6 +68,7 @@ write(int fd, const void *buf, size_t len)
 	ref = fds_get(fd);
 	if (ref.kind == FD_NONE)
 		return real(fd, buf, len);
+	node_catch_up();
 	rc = ref.kind == FD_NODE     ? uverbs_write(ref.p, buf, len)
 	     : ref.kind == FD_CM     ? cm_write(ref.p, buf, len)
 	     : ref.kind == FD_EVENTS ? EINVAL /* the kernel's event file has no write() */
@@ -97,6 +98,7 @@ ioctl(int fd, unsigned long request, ...)
 	ref = fds_get(fd);
 	if (ref.kind == FD_NONE)
 		return real(fd, request, arg);
+	node_catch_up();
 	h = arg;
 	rc = ref.kind == FD_NODE                          ? uverbs_ioctl(ref.p, arg)
 	     : ref.kind == FD_EVENTS || ref.kind == FD_CM ? ENOTTY

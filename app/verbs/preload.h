@@ -118,5 +118,10 @@ int node_clock(uint64_t *cycles, uint32_t *khz);
 bool node_assist(void);
 void node_posted(void);
 bool node_assist_posted(void);
+/*
+ * Executes requests that the program has posted, before a command that may destroy their queue
+ * pair: a card needs no further call of the program for them.
+ */
+void node_catch_up(void);
 
 #endif

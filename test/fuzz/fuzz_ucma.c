@@ -74,6 +74,8 @@ command(struct fuzz_in *in, uint32_t cmd, uint8_t *body)
 		struct rdma_ucm_init_qp_attr init;
 		struct rdma_ucm_set_option option;
 		struct rdma_ucm_migrate_id migrate;
+		struct rdma_ucm_join_ip_mcast join_ip;
+		struct rdma_ucm_join_mcast join;
 		uint32_t id;
 	} c;
 	const uint32_t id = fuzz_u8(in) % (IDS + 2);
@@ -127,6 +129,20 @@ command(struct fuzz_in *in, uint32_t cmd, uint8_t *body)
 		c.migrate.response = response(in);
 		c.migrate.id = id;
 		c.migrate.fd = fuzz_u8(in);
+		break;
+	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+		c.join_ip.response = response(in);
+		c.join_ip.uid = fuzz_u8(in);
+		c.join_ip.id = id;
+		put_addr(in, &c.join_ip.addr);
+		break;
+	case RDMA_USER_CM_CMD_JOIN_MCAST:
+		c.join.response = response(in);
+		c.join.uid = fuzz_u8(in);
+		c.join.id = id;
+		put_addr(in, &c.join.addr);
+		c.join.addr_size = (fuzz_u8(in) & 1) != 0 ? 16 : fuzz_u8(in);
+		c.join.join_flags = fuzz_u8(in) & 3;
 		break;
 	case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
 	case RDMA_USER_CM_CMD_DISCONNECT:

@@ -67,9 +67,6 @@ KINDS = {
 
 # Failures, and their causes.
 FAILURES = {
-    'test_rdmacm.CMTestCase.test_rdmacm_async_ex_leave_multicast_traffic': 'rdma_cm has no multicast groups',
-    'test_rdmacm.CMTestCase.test_rdmacm_async_ex_multicast_traffic': 'rdma_cm has no multicast groups',
-    'test_rdmacm.CMTestCase.test_rdmacm_async_multicast_traffic': 'rdma_cm has no multicast groups',
     'test_device.DMTest.test_multi_process_alloc_dm': 'a child of fork() uses a context of its parent',
 }
 

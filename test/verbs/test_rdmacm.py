@@ -17,6 +17,7 @@ from verbstest import NOBODY, WAIT, VerbsTest, as_user, main
 
 UTILS, PERFTEST = 'rdmacm-utils', 'perftest'
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
+ATTACH = 'verbs: command 0x1e '  # IB_USER_VERBS_CMD_ATTACH_MCAST
 PORT = 7471  # of rdmacm.c
 SERVER, CLIENT, NOT_THERE = '10.88.200.1', '10.88.200.2', '10.88.200.9'
 
@@ -32,15 +33,19 @@ class Base(VerbsTest):
 
     def listening(self, *args):
         """Starts a server, and returns it when it listens: the list of its calls says so."""
-        log = os.path.join(self.folder, 'server.log')
+        return self.until(LISTEN, self.at(SERVER, *args), 'server.log')
+
+    def until(self, call, cmd, name, times=1):
+        """Starts a process, and returns it when the list of its calls has a call that often."""
+        log = os.path.join(self.folder, name)
         with open(log, 'w') as f:
-            server = subprocess.Popen(self.at(SERVER, *args), stdout=f, stderr=subprocess.STDOUT, cwd=self.folder,
+            server = subprocess.Popen(cmd, stdout=f, stderr=subprocess.STDOUT, cwd=self.folder,
                                       env=dict(self.env, BB_VERBS_TRACE='1'), **as_user(self.uid))
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
         server.log = log
         end = time.monotonic() + WAIT
-        while LISTEN not in self.output(server) and server.poll() is None and time.monotonic() < end:
+        while self.output(server).count(call) < times and server.poll() is None and time.monotonic() < end:
             time.sleep(0.05)
         return server
 
@@ -121,6 +126,41 @@ class Rdmacm(Base):
 
     def test_datagrams_of_perftest(self):
         self.perf('ib_send_lat', '-R', '-c', 'UD', '-n', '50')
+
+
+class Multicast(Base):
+    """rdma_join_multicast(): each receiver gets each datagram that is sent after its attach."""
+
+    GROUP, COUNT = '239.200.1.1', '50'
+
+    def receivers(self, *cmds, queue_pairs=1):
+        self.need('mckey', UTILS)
+        return [self.until(ATTACH, cmd, 'receiver%d.log' % i, queue_pairs) for i, cmd in enumerate(cmds)]
+
+    def mckey(self, *args):
+        return ('mckey', '-m', self.GROUP, '-C', self.COUNT, *args)
+
+    def check(self, receivers, cmd):
+        rc, out = self.run_one(cmd)
+        self.assertEqual(rc, 0, out)
+        for receiver in receivers:
+            rc, out = self.ended(receiver)
+            self.assertEqual(rc, 0, out)
+
+    def test_mckey_between_processes(self):
+        self.check(self.receivers(*(self.at(ip, *self.mckey('-b', ip)) for ip in (SERVER, NOT_THERE))),
+                   self.at(CLIENT, *self.mckey('-s', '-b', CLIENT)))
+
+    def test_mckey_between_processes_of_a_host(self):
+        def at(*args):
+            return self.command(*args, options=('--host', 'h', '--address', SERVER + '/16'))
+
+        self.check(self.receivers(at(*self.mckey('-b', SERVER)), at(*self.mckey('-b', SERVER))),
+                   at(*self.mckey('-s', '-o', '-b', SERVER)))
+
+    def test_mckey_with_several_queue_pairs(self):
+        self.check(self.receivers(self.at(SERVER, *self.mckey('-b', SERVER, '-c', '4')), queue_pairs=4),
+                   self.at(CLIENT, *self.mckey('-s', '-b', CLIENT, '-c', '4')))
 
 
 class Captures(Base):

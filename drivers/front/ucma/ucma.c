@@ -41,8 +41,9 @@ ucma_create(const struct ucma_attr *attr, struct ucma **out)
 	u->attr = *attr;
 	u->random = attr->seed;
 	u->ids = calloc(attr->max_ids + 1, sizeof(*u->ids));
-	if (u->ids == NULL)
-		goto free_node;
+	u->mcs = calloc(attr->max_ids + 1, sizeof(*u->mcs));
+	if (u->ids == NULL || u->mcs == NULL)
+		goto free_ids;
 	bb_ibcm_attr_init(&cm);
 	/* The CM engine keeps a connection's slot in use for a while after the ID is destroyed. */
 	cm.max_conns = 2 * attr->max_ids;
@@ -60,8 +61,8 @@ ucma_create(const struct ucma_attr *attr, struct ucma **out)
 	return 0;
 
 free_ids:
+	free(u->mcs);
 	free(u->ids);
-free_node:
 	free(u);
 	return ret;
 }
@@ -70,6 +71,7 @@ void
 ucma_destroy(struct ucma *u)
 {
 	bb_ibcm_destroy(u->cm);
+	free(u->mcs);
 	free(u->ids);
 	free(u);
 }
@@ -177,6 +179,7 @@ ucma_id_free(struct ucma_id *id)
 		u->queries--;
 	ucma_cm_release(id, false);
 	ucma_events_drop(id);
+	ucma_mcs_free(id);
 	if (id->port != NULL)
 		u->attr.ops->port_give(u->attr.ctx, id->port);
 	u->ids[id->number] = NULL;

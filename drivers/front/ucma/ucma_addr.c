@@ -310,10 +310,8 @@ ucma_bind_ip(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	return ret != 0 ? ret : ucma_bind_to(id, &a, true);
 }
 
-/* Copies an address from a command that also gives the address's length. Returns 0, or -EINVAL if
- * the length is wrong. */
-static int
-get_addr(union ucma_addr *a, const struct __kernel_sockaddr_storage *from, uint32_t len)
+int
+ucma_addr_get(union ucma_addr *a, const struct __kernel_sockaddr_storage *from, uint32_t len)
 {
 	memset(a, 0, sizeof(*a));
 	memcpy(a, from, sizeof(*a));
@@ -325,7 +323,8 @@ ucma_bind(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 {
 	union ucma_addr a;
 	struct ucma_id *id;
-	int ret = c->bind.reserved != 0 ? -EINVAL : get_addr(&a, &c->bind.addr, c->bind.addr_size);
+	int ret = c->bind.reserved != 0 ? -EINVAL
+					: ucma_addr_get(&a, &c->bind.addr, c->bind.addr_size);
 
 	(void)out;
 	if (ret == 0)
@@ -335,16 +334,27 @@ ucma_bind(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 
 /* ---- Resolution of a destination */
 
+static bool
+is_multicast(const union ucma_addr *a)
+{
+	return a->sa.sa_family == AF_INET ? IN_MULTICAST(ntohl(a->in.sin_addr.s_addr))
+					  : IN6_IS_ADDR_MULTICAST(&a->in6.sin6_addr);
+}
+
 /*
  * Asks the link whether the destination can be reached. Queues the resulting event. If the answer
- * is not known yet, queues none, and the node asks again later.
+ * is not known yet, queues none, and the node asks again later. A multicast group has no host that
+ * could answer.
  */
 static void
 query(struct ucma_id *id)
 {
 	struct ucma *u = id->u;
 	uint64_t opening;
-	int ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid, 0, &opening);
+	int ret = 0;
+
+	if (!is_multicast(&id->dst))
+		ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid, 0, &opening);
 
 	if (ret == -EAGAIN) {
 		if (u->now < id->deadline)
@@ -434,11 +444,11 @@ ucma_resolve_addr(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	const struct rdma_ucm_resolve_addr *r = &c->resolve_addr;
 	union ucma_addr src = {.sa.sa_family = 0}, dst;
 	struct ucma_id *id;
-	int ret = r->reserved != 0 ? -EINVAL : get_addr(&dst, &r->dst_addr, r->dst_size);
+	int ret = r->reserved != 0 ? -EINVAL : ucma_addr_get(&dst, &r->dst_addr, r->dst_size);
 
 	(void)out;
 	if (ret == 0 && r->src_size != 0)
-		ret = get_addr(&src, &r->src_addr, r->src_size);
+		ret = ucma_addr_get(&src, &r->src_addr, r->src_size);
 	if (ret == 0)
 		ret = ucma_id_find(f, r->id, &id);
 	if (ret != 0)

@@ -59,7 +59,13 @@ static const struct {
 	[RDMA_USER_CM_CMD_BIND] = COMMAND(ucma_bind, sizeof(struct rdma_ucm_bind), 0),
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] =
 		COMMAND(ucma_resolve_addr, sizeof(struct rdma_ucm_resolve_addr), 0),
-	[RDMA_USER_CM_CMD_JOIN_MCAST] = {NULL, 0, 0},
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] =
+		COMMAND(ucma_join_ip_mcast, END(rdma_ucm_join_ip_mcast, id),
+			sizeof(struct rdma_ucm_create_id_resp)),
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = COMMAND(ucma_leave_mcast, END(rdma_ucm_destroy_id, id),
+						 sizeof(struct rdma_ucm_destroy_id_resp)),
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = COMMAND(ucma_join_mcast, sizeof(struct rdma_ucm_join_mcast),
+						sizeof(struct rdma_ucm_create_id_resp)),
 };
 
 int

@@ -74,6 +74,24 @@ ucma_events_drop(struct ucma_id *id)
 }
 
 void
+ucma_events_drop_mc(struct ucma_mc *mc)
+{
+	struct ucma_file *f = mc->id->file;
+	const bool was_empty = TAILQ_EMPTY(&f->events);
+	struct ucma_event *ev, *next;
+
+	for (ev = TAILQ_FIRST(&f->events); ev != NULL; ev = next) {
+		next = TAILQ_NEXT(ev, next);
+		if (ev->mc != mc)
+			continue;
+		TAILQ_REMOVE(&f->events, ev, next);
+		free(ev);
+	}
+	if (!was_empty && TAILQ_EMPTY(&f->events))
+		report(f);
+}
+
+void
 ucma_events_move(struct ucma_id *id, struct ucma_file *to)
 {
 	struct ucma_file *f = id->file;
@@ -119,6 +137,8 @@ ucma_get_event(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 		return ret;
 	TAILQ_REMOVE(&f->events, ev, next);
 	ev->id->events_reported++;
+	if (ev->mc != NULL)
+		ev->mc->events_reported++;
 	if (ev->made != NULL) {
 		ev->made->file = f;
 		ev->id->backlog++;

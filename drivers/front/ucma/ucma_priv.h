@@ -37,6 +37,7 @@ enum ucma_event_type {
 	UCMA_EV_REJECTED,
 	UCMA_EV_ESTABLISHED,
 	UCMA_EV_DISCONNECTED,
+	UCMA_EV_MULTICAST_JOIN = 12, /* 11 is DEVICE_REMOVAL */
 };
 
 /* States of an ID (Linux: enum rdma_cm_state of drivers/infiniband/core/cma_priv.h). */
@@ -62,6 +63,15 @@ union ucma_addr {
 struct ucma_qp {
 	uint32_t rq_psn, sq_psn, remote_qpn;
 	uint8_t responder_resources, initiator_depth, retry_count, rnr_retry, timeout, mtu;
+};
+
+/* Membership of an ID in a multicast group. */
+struct ucma_mc {
+	LIST_ENTRY(ucma_mc) link;
+	struct ucma_id *id;
+	uint32_t number; /* the program's handle; other numbers than those of IDs */
+	uint32_t events_reported;
+	uint64_t uid; /* value of the program in events of the membership */
 };
 
 struct ucma_id {
@@ -95,12 +105,14 @@ struct ucma_id {
 	uint64_t deadline; /* valid in state ADDR_QUERY */
 	/* number from ucma_ops.reach() that identifies the peer of the connection; 0: not known */
 	uint64_t opening;
+	LIST_HEAD(, ucma_mc) mcs;
 };
 
 struct ucma_event {
 	TAILQ_ENTRY(ucma_event) next;
 	struct ucma_id *id;   /* ID whose events_reported counts the event */
 	struct ucma_id *made; /* CONNECT_REQUEST: the new ID, else NULL */
+	struct ucma_mc *mc;   /* MULTICAST_JOIN: the membership, else NULL */
 	struct rdma_ucm_event_resp resp;
 };
 
@@ -115,6 +127,8 @@ struct ucma {
 	struct bb_ibcm *cm;
 	struct ucma_id **ids; /* max_ids + 1 entries, by number; entry 0 is unused */
 	uint32_t nids, last;
+	struct ucma_mc **mcs; /* as ids, for memberships */
+	uint32_t nmcs, last_mc;
 	uint32_t queries;  /* IDs in state ADDR_QUERY */
 	uint64_t query_at; /* time at which the link is asked again for these IDs; valid if
 			      queries is not 0 */
@@ -144,6 +158,8 @@ union ucma_cmd {
 	struct rdma_ucm_set_option set_option;
 	struct rdma_ucm_notify notify;
 	struct rdma_ucm_migrate_id migrate_id;
+	struct rdma_ucm_join_ip_mcast join_ip_mcast;
+	struct rdma_ucm_join_mcast join_mcast;
 };
 
 /*
@@ -184,6 +200,9 @@ void ucma_addr_gid(const union ucma_addr *a, uint8_t gid[16]);
 /* Sets @a to the address of a GID: IPv4 if it is ::ffff:a.b.c.d. */
 void ucma_addr_from_gid(union ucma_addr *a, const uint8_t gid[16], uint16_t port);
 bool ucma_addr_is_any(const union ucma_addr *a);
+/* Copies an address from a command that also gives the address's length. Returns 0, or -EINVAL if
+ * the length is wrong. */
+int ucma_addr_get(union ucma_addr *a, const struct __kernel_sockaddr_storage *from, uint32_t len);
 /* Finds a RoCE v2 entry of the GID table. Returns false if there is none. */
 bool ucma_gid_find(struct ucma *u, const uint8_t gid[16], uint32_t *index);
 /*
@@ -210,6 +229,8 @@ struct ucma_event *ucma_event_add(struct ucma_id *id, enum ucma_event_type type,
 struct ucma_event *ucma_event_request(struct ucma_id *listener, struct ucma_id *made);
 /* Removes the events of an ID. Destroys the new IDs of those that are requests. */
 void ucma_events_drop(struct ucma_id *id);
+/* Removes the events of a membership. */
+void ucma_events_drop_mc(struct ucma_mc *mc);
 /* Moves the events of an ID to the end of the queue of another file. */
 void ucma_events_move(struct ucma_id *id, struct ucma_file *to);
 /* Fills in the address vector of the path of an ID. */
@@ -230,6 +251,11 @@ ucma_fn ucma_listen, ucma_connect, ucma_accept, ucma_reject, ucma_disconnect, uc
 void ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev);
 /* Ends the connections whose peers no longer exist and have sent no DREQ. */
 void ucma_peers_check(struct ucma *u);
+
+/* ---- ucma_mcast.c */
+/* Ends the memberships of an ID whose events were removed. */
+void ucma_mcs_free(struct ucma_id *id);
+ucma_fn ucma_join_ip_mcast, ucma_join_mcast, ucma_leave_mcast;
 
 /* ---- ucma_query.c */
 ucma_fn ucma_query_route, ucma_query, ucma_init_qp_attr;
