@@ -5,8 +5,12 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <rte_ether.h>
 
@@ -28,32 +32,29 @@ option(const char *vdev, const char *key, char *value, size_t size)
 	return true;
 }
 
-/* Reads the MAC of a network interface. */
+/* Reads the MAC of the network interface of a vdev. */
 static int
 interface_mac(const char *vdev, const char *driver, struct rte_ether_addr *mac)
 {
-	char name[IF_NAMESIZE], path[64], text[32] = "";
-	FILE *f;
+	struct ifreq r = {0};
+	int fd, ret;
 
-	if (!option(vdev, "iface=", name, sizeof(name)) || name[0] == '\0') {
+	if (!option(vdev, "iface=", r.ifr_name, sizeof(r.ifr_name)) || r.ifr_name[0] == '\0') {
 		fprintf(stderr, "bb_verbs: --vdev %s: give the interface: %s0,iface=INTERFACE\n",
 			vdev, driver);
 		return -EINVAL;
 	}
-	snprintf(path, sizeof(path), "/sys/class/net/%s/address", name);
-	f = fopen(path, "re");
-	if (f != NULL) {
-		if (fgets(text, sizeof(text), f) == NULL)
-			text[0] = '\0';
-		fclose(f);
-		text[strcspn(text, "\n")] = '\0';
-	}
-	if (rte_ether_unformat_addr(text, mac) == 0)
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ret = ioctl(fd, SIOCGIFHWADDR, &r);
+	if (fd >= 0)
+		close(fd);
+	memcpy(mac->addr_bytes, r.ifr_hwaddr.sa_data, sizeof(mac->addr_bytes));
+	if (ret == 0 && r.ifr_hwaddr.sa_family == ARPHRD_ETHER)
 		return 0;
 	fprintf(stderr,
-		"bb_verbs: --vdev %s: there is no interface %s with a MAC: \"ip link\" lists the "
+		"bb_verbs: --vdev %s: there is no Ethernet interface %s: \"ip link\" lists the "
 		"interfaces\n",
-		vdev, name);
+		vdev, r.ifr_name);
 	return -EINVAL;
 }
 

@@ -44,8 +44,10 @@ class Launcher(VerbsTest):
         self.refused(1, r'--vdev is too long', *port, 'net_memif0,secret=' + 500 * 'x', 'true')
         self.refused(1, r'port=net_memif0 needs an address', '--device', port[1], '--vdev', 'net_memif0', 'true')
         self.refused(1, r'port=net_memif0 and link=ib exclude', '--link', 'ib', *port, 'net_memif0', 'true')
-        self.refused(1, r'no interface none0 with a MAC', '--device', 'soft0,port=net_af_packet0', *port[2:],
+        self.refused(1, r'no Ethernet interface none0', '--device', 'soft0,port=net_af_packet0', *port[2:],
                      'net_af_packet0,iface=none0', 'true')
+        self.refused(1, r'no Ethernet interface lo', '--device', 'soft0,port=net_af_packet0', *port[2:],
+                     'net_af_packet0,iface=lo', 'true')
         self.refused(1, r'give the interface', '--device', 'soft0,port=net_af_packet0', *port[2:], 'net_af_packet0', 'true')
         self.refused(127, r'not found in PATH', 'no-such-program')
         self.refused(127, r'No such file', './no-such-program')

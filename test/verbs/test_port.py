@@ -16,21 +16,22 @@ SERVER, CLIENT = ('server', '192.0.2.1'), ('client', '192.0.2.2')
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
 
 
-class Port(VerbsTest):
-    bb_perf = None
+class Base(VerbsTest):
+    port = 'net_memif0'
+    tcp = 'localhost'     # the server's address for TCP
 
     def vdev(self, role):
         return 'net_memif0,role=%s,socket=%s' % (role, self.network)
 
-    def at(self, end, *args, port='net_memif0'):
+    def at(self, end, *args):
         role, address = end
-        return [self.program, '--vdev', self.vdev(role), '--device', 'soft0,port=' + port, '--address', address + '/24',
-                '--', *args]
+        return [self.program, '--vdev', self.vdev(role), '--device', 'soft0,port=' + self.port, '--address',
+                address + '/24', '--', *args]
 
     def both(self, *args):
         port = free_port()
         args += ('-p', str(port))
-        return self.pair_of(self.at(SERVER, *args), self.at(CLIENT, *args, 'localhost'), port)
+        return self.pair_of(self.at(SERVER, *args), self.at(CLIENT, *args, self.tcp), port)
 
     def utils(self, program, *args):
         self.need(program, UTILS)
@@ -38,38 +39,6 @@ class Port(VerbsTest):
         self.assertEqual(len(re.findall(r'^50 iters in ', text, re.M)), 2, text)
         self.assertIn('GID ::ffff:192.0.2.2', text)
         self.until_removed()
-
-    def held(self, end=SERVER, case='hold'):
-        """Starts a program that holds the device until a signal."""
-        proc = self.start(self.at(end, self.hostile, case))
-        out = ''
-        while 'holds' not in out:
-            line = proc.stdout.readline()
-            self.assertNotEqual(line, '', out)
-            out += line
-        return proc
-
-    def test_program_sees_port(self):
-        self.need('ibv_devinfo', UTILS)
-        rc, out = self.run_one(self.at(SERVER, 'ibv_devinfo', '-v'))
-        self.assertEqual(rc, 0, out)
-        self.assertRegex(out, r'mlx5_0 is soft0,port=net_memif0, address 192\.0\.2\.1, GID index 1 \(RoCE v2\)\n')
-        for line in ('state:\t\t\tPORT_ACTIVE', r'GID\[  1\]:\t+::ffff:192\.0\.2\.1, RoCE v2'):
-            self.assertRegex(out, line)
-
-    def test_rc_pingpong(self):
-        self.utils('ibv_rc_pingpong')
-
-    def test_rc_pingpong_with_events(self):
-        self.utils('ibv_rc_pingpong', '-e')
-
-    def test_ud_pingpong(self):
-        self.utils('ibv_ud_pingpong')
-
-    def test_write_bw(self):
-        self.need('ib_write_bw', PERFTEST)
-        text = self.both('ib_write_bw', '-x', '1', '-n', '50', '-s', '16384')
-        self.assertRegex(text, re.compile(r'^ *16384 +50 +\d', re.M))
 
     def listening(self, *args):
         """Starts a server of rdma_cm, and returns it when it listens: the list of its calls says so."""
@@ -96,6 +65,24 @@ class Port(VerbsTest):
         with open(os.path.join(self.folder, 'server.log'), errors='replace') as f:
             return rc, f.read()
 
+
+class Programs:
+    """Tests of every kind of port."""
+
+    def test_rc_pingpong(self):
+        self.utils('ibv_rc_pingpong')
+
+    def test_rc_pingpong_with_events(self):
+        self.utils('ibv_rc_pingpong', '-e')
+
+    def test_ud_pingpong(self):
+        self.utils('ibv_ud_pingpong')
+
+    def test_write_bw(self):
+        self.need('ib_write_bw', PERFTEST)
+        text = self.both('ib_write_bw', '-x', '1', '-n', '50', '-s', '16384')
+        self.assertRegex(text, re.compile(r'^ *16384 +50 +\d', re.M))
+
     def test_rping(self):
         self.need('rping', 'rdmacm-utils')
         server = self.listening('rping', '-s', '-C', '20', '-V')
@@ -105,6 +92,28 @@ class Port(VerbsTest):
         self.assertEqual((rc, server_rc in (0, 255)), (0, True), out + server_out)
         self.assertEqual(len(re.findall(r'^ping data: rdma-ping-', out, re.M)), 20, out)
         self.assertIn('server DISCONNECT EVENT', server_out)
+
+
+class Port(Programs, Base):
+    bb_perf = None
+
+    def held(self, end=SERVER, case='hold'):
+        """Starts a program that holds the device until a signal."""
+        proc = self.start(self.at(end, self.hostile, case))
+        out = ''
+        while 'holds' not in out:
+            line = proc.stdout.readline()
+            self.assertNotEqual(line, '', out)
+            out += line
+        return proc
+
+    def test_program_sees_port(self):
+        self.need('ibv_devinfo', UTILS)
+        rc, out = self.run_one(self.at(SERVER, 'ibv_devinfo', '-v'))
+        self.assertEqual(rc, 0, out)
+        self.assertRegex(out, r'mlx5_0 is soft0,port=net_memif0, address 192\.0\.2\.1, GID index 1 \(RoCE v2\)\n')
+        for line in ('state:\t\t\tPORT_ACTIVE', r'GID\[  1\]:\t+::ffff:192\.0\.2\.1, RoCE v2'):
+            self.assertRegex(out, line)
 
     def test_bb_perf_is_the_client_of_perftest(self):
         self.need('ib_write_bw', PERFTEST)

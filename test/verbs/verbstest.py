@@ -26,10 +26,10 @@ def free_port():
         return s.getsockname()[1]
 
 
-def listens(port):
-    """Returns whether a process listens at a TCP port; makes no connection."""
-    for name in '/proc/net/tcp', '/proc/net/tcp6':
-        with open(name) as f:
+def listens(port, net='/proc/net'):
+    """Returns whether a process of a network namespace listens at a TCP port; makes no connection."""
+    for name in 'tcp', 'tcp6':
+        with open(os.path.join(net, name)) as f:
             for line in f.readlines()[1:]:
                 words = line.split()
                 if words[3] == LISTEN and int(words[1].rsplit(':', 1)[1], 16) == port:
@@ -39,6 +39,7 @@ def listens(port):
 
 class VerbsTest(unittest.TestCase):
     program = hostile = None
+    net = '/proc/net'    # of the server's network namespace
 
     def setUp(self):
         tmp = tempfile.TemporaryDirectory()
@@ -93,10 +94,9 @@ class VerbsTest(unittest.TestCase):
         self.assertEqual([rc for rc, _ in done.values()], [0, 0], '%s\n%s' % (' '.join(client_cmd), text))
         return text
 
-    @staticmethod
-    def until_listening(server, port):
+    def until_listening(self, server, port):
         end = time.monotonic() + WAIT
-        while not listens(port) and server.poll() is None and time.monotonic() < end:
+        while not listens(port, self.net) and server.poll() is None and time.monotonic() < end:
             time.sleep(0.05)
 
     def usable_by_nobody(self):
