@@ -116,6 +116,10 @@ fab_wait_control(struct fid *fid, int command, void *arg)
 {
 	struct fab_cq *cq = container_of(fid, struct fab_cq, fid.fid);
 
+	if (command == FI_GETWAITOBJ) {
+		*(enum fi_wait_obj *)arg = cq->wait;
+		return 0;
+	}
 	if (command != FI_GETWAIT || cq->wait != FI_WAIT_FD)
 		return -FI_ENOSYS;
 	*(int *)arg = cq->fd;

@@ -10,8 +10,6 @@
 
 /* Maximum number of polls of flush(). One poll takes up to FAB_POLL completions. */
 #define MAX_FLUSH 4096
-/* Number of polls that run a software device before an endpoint closes. */
-#define LAST_POLLS 4
 
 /* Makes room in the CQs for the completions of an endpoint. */
 static int
@@ -270,11 +268,7 @@ ep_close(struct fid *fid)
 	unsigned int i;
 
 	fab_lock(dev);
-	/*
-	 * Run the device, so that it sends the ACKs of received messages: the peer waits for them.
-	 */
-	for (i = 0; i < LAST_POLLS && ep->qp != NULL; i++)
-		bb_cq_poll(dev->idle, NULL, 0);
+	fab_ep_acknowledge(ep);
 	if (ep->conn != NULL) {
 		if (ep->state == FAB_CONNECTED)
 			bb_conn_disconnect(ep->conn, NULL, 0);

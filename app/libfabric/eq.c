@@ -227,6 +227,10 @@ eq_control(struct fid *fid, int command, void *arg)
 {
 	struct fab_eq *q = container_of(fid, struct fab_eq, fid.fid);
 
+	if (command == FI_GETWAITOBJ) {
+		*(enum fi_wait_obj *)arg = q->wait;
+		return 0;
+	}
 	if (command != FI_GETWAIT || q->wait != FI_WAIT_FD)
 		return -FI_ENOSYS;
 	*(int *)arg = q->fd;

@@ -266,11 +266,16 @@ TEST(test_waits)
 	struct fi_eq_entry entry = {0};
 	struct fid *fids[2];
 	struct pollfd fd = {.events = POLLIN};
+	enum fi_wait_obj obj[2] = {FI_WAIT_NONE, FI_WAIT_NONE};
 	struct pair p;
 	uint32_t type;
 
 	pair_open(&p, &w);
 	pair_connect(&p, &w);
+	/* ofi_rxm asks for them. */
+	OK(fi_control(&p.a.cq->fid, FI_GETWAITOBJ, &obj[0]));
+	OK(fi_control(&p.eq->fid, FI_GETWAITOBJ, &obj[1]));
+	assert_true(obj[0] == FI_WAIT_FD && obj[1] == FI_WAIT_FD);
 	assert_int_equal(fi_eq_sread(p.eq, &type, &entry, sizeof(entry), 1, 0), -FI_EAGAIN);
 	assert_int_equal(fi_cq_sread(p.a.cq, &e, 1, NULL, 1), -FI_EAGAIN);
 	OK(fi_cq_signal(p.a.cq));
