@@ -310,7 +310,7 @@ arm(struct qp1 *q)
 	bb_uar_store64((volatile uint64_t *)(void *)(q->uar->base_addr + ARM),
 		       bb_be64((uint64_t)word << 32 | q->cqn));
 	bb_wc_flush();
-	soft_assist(q->ctx);
+	soft_run(q->ctx);
 }
 
 /* Receives complete in order, so the buffer of a WQE is the one with the WQE's index. */
@@ -382,7 +382,7 @@ qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	uint64_t head;
 
 	if (q->sent - q->completed == SENDS) {
-		soft_assist(q->ctx);
+		soft_run(q->ctx);
 		reap(q);
 	}
 	if (q->sent - q->completed == SENDS || qp1_reach(q, sgid_index, net->dst) != 0 ||
@@ -413,7 +413,7 @@ qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	bb_db_wmb();
 	bb_uar_store64((volatile uint64_t *)(void *)q->uar->reg_addr, head);
 	bb_wc_flush();
-	soft_assist(q->ctx);
+	soft_run(q->ctx);
 }
 
 void
@@ -422,7 +422,7 @@ qp1_close(struct qp1 *q)
 	unsigned int i;
 
 	for (i = 0; i < LAST_TURNS && q->sent != q->completed; i++) {
-		soft_assist(q->ctx);
+		soft_run(q->ctx);
 		reap(q);
 	}
 	destroy(q);

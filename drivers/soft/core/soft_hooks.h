@@ -81,6 +81,11 @@ uint64_t soft_mr_length(const struct mlx5_mr *mr);
  */
 bool soft_assist(struct mlx5_ctx *ctx);
 /*
+ * Runs the device once, as soft_assist() does, for a caller that does not poll: the device's own
+ * thread does not nap after the call, so that it receives the answer of a peer at once.
+ */
+bool soft_run(struct mlx5_ctx *ctx);
+/*
  * Reports that the program has rung a doorbell. The next soft_assist_posted() runs the device, so
  * that all doorbells between two polls cost one turn. A program that does not poll never calls
  * soft_assist_posted(). So after the device's own thread has found such doorbells several times,

@@ -125,15 +125,11 @@ engine_of(const struct mlx5_ctx *ctx)
 }
 
 bool
-soft_assist(struct mlx5_ctx *ctx)
+soft_run(struct mlx5_ctx *ctx)
 {
 	struct soft_engine *e = engine_of(ctx);
-	bool ran;
+	const bool ran = soft_engine_try(e);
 
-	__atomic_store_n(&e->posted, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&e->assisted, __atomic_load_n(&e->assisted, __ATOMIC_RELAXED) + 1,
-			 __ATOMIC_RELAXED);
-	ran = soft_engine_try(e);
 	/*
 	 * The program may block now, so wake the thread, which continues the work that this turn
 	 * has left.
@@ -143,6 +139,17 @@ soft_assist(struct mlx5_ctx *ctx)
 	     __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED) != SOFT_NO_DEADLINE))
 		soft_engine_rouse(e);
 	return ran;
+}
+
+bool
+soft_assist(struct mlx5_ctx *ctx)
+{
+	struct soft_engine *e = engine_of(ctx);
+
+	__atomic_store_n(&e->posted, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->assisted, __atomic_load_n(&e->assisted, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
+	return soft_run(ctx);
 }
 
 void

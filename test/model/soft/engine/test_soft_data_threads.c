@@ -116,6 +116,9 @@ TEST(test_posts_run_with_the_next_poll_unless_none_comes)
 	assert_int_equal(e->assisted, turns + 1);
 	assert_false(soft_assist_posted(p.d.ctx));
 	completes_alone(&p);
+	/* A caller that waits for the answer of a peer does not make the thread nap. */
+	(void)soft_run(p.d.ctx);
+	assert_int_equal(e->assisted, turns + 1);
 	/* While the program polls now and then, the device's thread naps. */
 	while (__atomic_load_n(&e->late_posts, __ATOMIC_RELAXED) != SOFT_LATE) {
 		assert_true(rte_rdtsc() < end);
