@@ -56,6 +56,16 @@ class Scripts(unittest.TestCase):
         self.assertEqual(res.returncode, 77, res.stdout)
         self.assertIn('update of deb-src failed: bad file', res.stdout)
 
+    def test_fabtests_without_their_repository(self):
+        for tool in 'autoreconf', 'libtoolize':
+            self.program(tool, 'exit 1\n')
+        self.program('pkg-config', 'echo 1.17.0\n')
+        res = self.run_script(os.path.join(TOP, 'devtools/fabtests'), os.path.join(self.folder, 'out'),
+                              FABTESTS_GIT=os.path.join(self.folder, 'none'))
+        self.assertEqual(res.returncode, 77, res.stdout)
+        self.assertIn('fabtests cannot be had: git fetch of ', res.stdout)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, 'out', 'made')))
+
     def progress(self, ninja):
         self.program('ninja', ninja)
         return self.run_script('sh', '-euc', 'TOP=%s; . "$TOP/devtools/lib.sh"; build_progress %s target; say built'
