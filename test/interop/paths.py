@@ -79,7 +79,7 @@ def siw(suite):
 
 
 def nvme(suite):
-    """Returns the archive of an NVMe over Fabrics host for a suite; None if vm/build made none."""
+    """Returns the archive for NVMe over Fabrics of a suite; None if vm/build made none."""
     folder = os.path.join(CACHE, suite)
     path = os.path.join(folder, 'nvme.tar.gz')
     return path if read_text(os.path.join(folder, 'nvme-key')) is not None and os.path.exists(path) else None

@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 
 import guest  # noqa: E402
 import namespace  # noqa: E402
-import paths  # noqa: E402
+import nvmet  # noqa: E402
 from apptest import own_cpu  # noqa: E402
 
 SECONDS = 200
@@ -234,9 +234,7 @@ def main():
     p.add_argument('nvmf_target')
     p.add_argument('--only', default='', help='cases whose name this pattern matches')
     args = p.parse_args()
-    reason = guest.missing()
-    if not reason and paths.nvme('bookworm') is None:
-        reason = 'no nvme-cli for the guest: run test/interop/vm/build'
+    reason = nvmet.missing()
     if reason:
         namespace.skip(reason)
     namespace.enter()
@@ -244,9 +242,7 @@ def main():
     assert cases, 'no such case'
     with guest.Guest() as there:
         guest.host_address(there.tap)
-        there.put(paths.nvme('bookworm'), '/tmp/nvme.tar.gz')
-        there.run('set -e; tar -xzf /tmp/nvme.tar.gz -C /; rm /tmp/nvme.tar.gz; depmod; modprobe nvme_rdma; modprobe ext4; '
-                  'mkdir -p /etc/nvme', SECONDS)
+        nvmet.install(there, 'nvme_rdma', 'ext4')
         both = Both(args.nvmf_target, there)
         try:
             for case in cases:

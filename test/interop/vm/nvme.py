@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An NVMe over Fabrics host for a guest: Linux's modules nvme-rdma and ext4, nvme-cli and e2fsprogs, as an archive."""
+"""NVMe over Fabrics for a guest, as an archive: Linux's modules nvme-rdma, nvmet-rdma, brd, null_blk and ext4, and
+nvme-cli and e2fsprogs."""
 
 import os
 import tarfile
@@ -8,7 +9,7 @@ import image
 
 # Part of the key of the cache: increment when the staging changes.
 LAYOUT = 1
-MODULES = ['nvme_rdma', 'ext4']
+MODULES = ['nvme_rdma', 'nvmet_rdma', 'brd', 'null_blk', 'ext4']
 PACKAGES = ['nvme-cli', 'e2fsprogs']
 PROGRAMS = ['/usr/sbin/nvme', '/sbin/mke2fs', '/sbin/e2fsck']
 
