@@ -42,14 +42,7 @@ count(const struct fab_ep *ep, const struct bb_wc *wc)
 		c->errors++;
 }
 
-/* Returns true if the completion has immediate data. A failed completion has no valid flags. */
-static bool
-has_data(const struct bb_wc *wc)
-{
-	return wc->status == BB_WC_SUCCESS && (wc->flags & BB_WC_WITH_IMM) != 0;
-}
-
-static uint64_t
+static inline uint64_t
 flags_of(const struct bb_wc *wc)
 {
 	static const uint64_t flags[] = {
@@ -61,17 +54,50 @@ flags_of(const struct bb_wc *wc)
 		[BB_WC_RECV] = FI_MSG | FI_RECV,
 		[BB_WC_RECV_RDMA_IMM] = FI_RMA | FI_REMOTE_WRITE,
 	};
-	const uint64_t f = wc->opcode < sizeof(flags) / sizeof(flags[0]) ? flags[wc->opcode] : 0;
 
-	return has_data(wc) ? f | FI_REMOTE_CQ_DATA : f;
+	return wc->opcode < sizeof(flags) / sizeof(flags[0]) ? flags[wc->opcode] : 0;
 }
 
-static void *
-context_of(const struct bb_wc *wc)
+/*
+ * Converts a completion for the application. Returns false if the application gets none. Only the
+ * status, wr_id and qp of a failed completion are valid, and its opcode.
+ */
+static __attribute__((noinline)) bool
+convert_failed(struct fab_ep *ep, const struct bb_wc *wc, struct fab_comp *c)
 {
-	const struct fab_ep *ep = wc->qp->user;
+	if (wc->status != BB_WC_WR_FLUSH_ERR)
+		fab_ep_broken(ep);
+	if (wc->wr_id == FAB_INJECTED(ep))
+		return false;
+	*c = (struct fab_comp){
+		.entry.op_context =
+			wc->wr_id == FAB_SILENT(ep) ? NULL : (void *)(uintptr_t)wc->wr_id,
+		.entry.flags = flags_of(wc),
+		.status = (enum bb_wc_status)wc->status,
+	};
+	return true;
+}
 
-	return wc->wr_id == FAB_SILENT(ep) ? NULL : (void *)(uintptr_t)wc->wr_id;
+static inline __attribute__((always_inline)) bool
+convert(const struct bb_wc *wc, struct fab_comp *c)
+{
+	struct fab_ep *ep = wc->qp->user;
+	const bool data = (wc->flags & BB_WC_WITH_IMM) != 0;
+	const bool received = wc->opcode == BB_WC_RECV || wc->opcode == BB_WC_RECV_RDMA_IMM;
+
+	if (bb_unlikely(ep->counts))
+		count(ep, wc);
+	if (bb_unlikely(wc->status != BB_WC_SUCCESS))
+		return convert_failed(ep, wc, c);
+	if (wc->wr_id == FAB_SILENT(ep) || wc->wr_id == FAB_INJECTED(ep))
+		return false;
+	c->entry.op_context = (void *)(uintptr_t)wc->wr_id;
+	c->entry.flags = flags_of(wc) | (data ? FI_REMOTE_CQ_DATA : 0);
+	c->entry.len = received ? wc->byte_len : 0;
+	c->entry.buf = NULL;
+	c->entry.data = data ? bb_be32(wc->imm) : 0;
+	c->status = BB_WC_SUCCESS;
+	return true;
 }
 
 /* Makes room for FAB_POLL completions after those that the application has not read. */
@@ -82,7 +108,8 @@ make_room(struct fab_cq *cq)
 
 	if (cq->at != 0) {
 		cq->count -= cq->at;
-		memmove(cq->comp, cq->comp + cq->at, cq->count * sizeof(cq->comp[0]));
+		if (cq->count != 0)
+			memmove(cq->comp, cq->comp + cq->at, cq->count * sizeof(cq->comp[0]));
 		cq->at = 0;
 	}
 	if (cq->count + FAB_POLL <= cq->size)
@@ -104,26 +131,9 @@ fab_cq_fill(struct fab_cq *cq)
 	if (bb_unlikely(cq->domain->dev->child) || !make_room(cq))
 		return;
 	n = bb_cq_poll(cq->cq, wcs, FAB_POLL);
-	for (i = 0; i < n; i++) {
-		const struct bb_wc *wc = &wcs[i];
-		struct fab_ep *ep = wc->qp->user;
-		const bool received = wc->opcode == BB_WC_RECV || wc->opcode == BB_WC_RECV_RDMA_IMM;
-
-		if (ep->counts)
-			count(ep, wc);
-		if (bb_unlikely(wc->status != BB_WC_SUCCESS) && wc->status != BB_WC_WR_FLUSH_ERR)
-			fab_ep_broken(ep);
-		if ((wc->wr_id == FAB_SILENT(ep) && wc->status == BB_WC_SUCCESS) ||
-		    wc->wr_id == FAB_INJECTED(ep))
-			continue;
-		cq->comp[cq->count++] = (struct fab_comp){
-			.entry.op_context = context_of(wc),
-			.entry.flags = flags_of(wc),
-			.entry.len = received && wc->status == BB_WC_SUCCESS ? wc->byte_len : 0,
-			.entry.data = has_data(wc) ? bb_be32(wc->imm) : 0,
-			.status = (enum bb_wc_status)wc->status,
-		};
-	}
+	for (i = 0; i < n; i++)
+		if (convert(&wcs[i], &cq->comp[cq->count]))
+			cq->count++;
 }
 
 int
@@ -147,22 +157,22 @@ fab_cq_reserve(struct fab_cq *cq, uint32_t entries)
 static void *
 put(const struct fab_cq *cq, void *buf, const struct fab_comp *comp)
 {
-	static const size_t sizes[] = {
-		[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
-		[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
-		[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
-		[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
-	};
-
-	/*
-	 * The struct of each format is a prefix of the next larger one. This provider's messages
-	 * have no tag.
-	 */
-	if (cq->format == FI_CQ_FORMAT_TAGGED)
-		((struct fi_cq_tagged_entry *)buf)->tag = 0;
-	memcpy(buf, &comp->entry,
-	       cq->format == FI_CQ_FORMAT_TAGGED ? sizeof(comp->entry) : sizes[cq->format]);
-	return (char *)buf + sizes[cq->format];
+	/* The struct of each format is a prefix of the next larger one. */
+	switch (cq->format) {
+	case FI_CQ_FORMAT_DATA:
+		memcpy(buf, &comp->entry, sizeof(struct fi_cq_data_entry));
+		return (struct fi_cq_data_entry *)buf + 1;
+	case FI_CQ_FORMAT_TAGGED:
+		memcpy(buf, &comp->entry, sizeof(comp->entry));
+		((struct fi_cq_tagged_entry *)buf)->tag = 0; /* messages have no tag here */
+		return (struct fi_cq_tagged_entry *)buf + 1;
+	case FI_CQ_FORMAT_MSG:
+		memcpy(buf, &comp->entry, sizeof(struct fi_cq_msg_entry));
+		return (struct fi_cq_msg_entry *)buf + 1;
+	default:
+		memcpy(buf, &comp->entry, sizeof(struct fi_cq_entry));
+		return (struct fi_cq_entry *)buf + 1;
+	}
 }
 
 static ssize_t
