@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Verbs programs on a DPDK port: two bb_verbs, and bb_verbs with bb_perf, over net_memif. No verdict depends on speed."""
+"""Verbs programs on a DPDK port, net_memif: two bb_verbs, and bb_verbs with bb_perf. No verdict depends on speed."""
 
 import os
 import re
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from verbstest import WAIT, VerbsTest, free_port, main
+from verbstest import NOBODY, WAIT, VerbsTest, free_port, main
 
 UTILS, PERFTEST = 'ibverbs-utils', 'perftest'
 SERVER, CLIENT = ('server', '192.0.2.1'), ('client', '192.0.2.2')
@@ -18,6 +18,7 @@ LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
 
 class Base(VerbsTest):
     port = 'net_memif0'
+    uid = None
     tcp = 'localhost'     # the server's address for TCP
 
     def vdev(self, role):
@@ -31,7 +32,7 @@ class Base(VerbsTest):
     def both(self, *args):
         port = free_port()
         args += ('-p', str(port))
-        return self.pair_of(self.at(SERVER, *args), self.at(CLIENT, *args, self.tcp), port)
+        return self.pair_of(self.at(SERVER, *args), self.at(CLIENT, *args, self.tcp), port, self.uid)
 
     def utils(self, program, *args):
         self.need(program, UTILS)
@@ -106,6 +107,11 @@ class Port(Programs, Base):
             self.assertNotEqual(line, '', out)
             out += line
         return proc
+
+    def test_rc_pingpong_without_rights(self):
+        self.usable_by_nobody()
+        self.uid = NOBODY
+        self.utils('ibv_rc_pingpong')
 
     def test_program_sees_port(self):
         self.need('ibv_devinfo', UTILS)
