@@ -61,7 +61,8 @@ soft_look_wire(struct soft_engine *e, struct soft_qp *qp)
 	 * A QP that sends packets, and has no work and no delayed ACK, has received nothing. If it
 	 * also has no request outstanding, its requests may access the peer's memory directly.
 	 */
-	if ((qp->queued == SOFT_Q_NONE || qp->queued == SOFT_Q_TIMER) && qp->wire->shm_tx != NULL) {
+	if ((qp->queued == SOFT_Q_NONE || qp->queued == SOFT_Q_TIMER) && qp->wire->shm_tx != NULL &&
+	    soft_shm_direct_next(qp)) {
 		uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);
 
 		if (done == SOFT_RUN_WQES && qp->sq_ci != qp->sq_pi)

@@ -270,7 +270,7 @@ soft_shm_parse(const struct soft_engine *e, const struct soft_shm_rx *rx, uint32
 	return link_shm_parse(e, rx, n_gids, rec, p, in);
 }
 
-static void
+static __rte_noinline void
 link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
 	       const uint8_t *p)
 {
@@ -297,15 +297,22 @@ link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 		soft_wire_rx(e, qp->wire, &in.pkt, &in.from.net);
 }
 
-struct soft_wire *
-soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
-	       const uint8_t *p)
+static inline struct soft_wire *
+link_shm_packet(struct soft_engine *e, const struct soft_shm_rx *rx,
+		const struct soft_ring_rec *rec, const uint8_t *p)
 {
 	struct soft_wire *w = soft_shm_send_in(e, rx, rec, p);
 
 	if (unlikely(w == NULL))
 		link_shm_input(e, rx, rec, p);
 	return w;
+}
+
+struct soft_wire *
+soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
+	       const uint8_t *p)
+{
+	return link_shm_packet(e, rx, rec, p);
 }
 
 /*
@@ -321,7 +328,7 @@ link_shm_burst(struct soft_engine *e, struct soft_shm_rx *rx)
 	uint32_t n;
 
 	for (n = 0; n < BURST && (p = soft_ring_peek(&rx->ring, &rec)) != NULL; n++) {
-		w = soft_shm_input(e, rx, &rec, p);
+		w = link_shm_packet(e, rx, &rec, p);
 		if (last != NULL && last != w)
 			soft_wire_received(e, last, false);
 		last = w;

@@ -528,6 +528,35 @@ bool soft_shm_direct_allowed(const struct soft_dev *dev);
 
 /* ---- soft_shm_direct.c */
 
+static inline const uint8_t *
+soft_shm_wqe(const struct soft_qp *qp, uint16_t idx)
+{
+	return qp->sq + ((size_t)(idx & ((1u << qp->log_sq) - 1)) << 6);
+}
+
+/* Returns true if requests with this opcode can be executed in the peer's memory. */
+static inline bool
+soft_shm_direct_kind(uint8_t opcode)
+{
+	switch (opcode) {
+	case BB_WQE_RDMA_WRITE:
+	case BB_WQE_RDMA_READ:
+	case BB_WQE_ATOMIC_CS:
+	case BB_WQE_ATOMIC_FA:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Returns true if soft_shm_direct() may execute the WQE at the front of the send queue. */
+static inline bool
+soft_shm_direct_next(const struct soft_qp *qp)
+{
+	return soft_shm_direct_kind(
+		__atomic_load_n(&soft_shm_wqe(qp, qp->sq_ci)[3], __ATOMIC_RELAXED));
+}
+
 /*
  * Executes at most @budget requests from the front of the send queue. Accesses the peer's memory
  * for them and sends no packets. Returns the number of executed requests; the QP may have failed.

@@ -274,37 +274,6 @@ direct_one(struct soft_engine *e, struct soft_wire *w)
 	return true;
 }
 
-static inline const uint8_t *
-direct_wqe(const struct soft_qp *qp, uint16_t idx)
-{
-	return qp->sq + ((size_t)(idx & ((1u << qp->log_sq) - 1)) << 6);
-}
-
-/* Returns true if requests with this opcode can be executed in the peer's memory. */
-static inline bool
-direct_kind(uint8_t opcode)
-{
-	switch (opcode) {
-	case BB_WQE_RDMA_WRITE:
-	case BB_WQE_RDMA_READ:
-	case BB_WQE_ATOMIC_CS:
-	case BB_WQE_ATOMIC_FA:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/*
- * Returns true if the next WQE is an operation that this file executes. For other operations the
- * caller need not read what the peer has published of its QP and keys.
- */
-static inline bool
-direct_next(const struct soft_qp *qp)
-{
-	return direct_kind(__atomic_load_n(&direct_wqe(qp, qp->sq_ci)[3], __ATOMIC_RELAXED));
-}
-
 /* Returns true if the queue has WQEs to execute. */
 static inline bool
 direct_left(const struct soft_qp *qp)
@@ -323,7 +292,8 @@ direct_run(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 		/* If WQEs may have to wait for a UMR, soft_req_decode() handles them one by one. */
 		if (likely(qp->umr_index == 0))
 			done += direct_writes(e, w, budget - done);
-		if (done == budget || !direct_left(qp) || !direct_next(qp) || !direct_one(e, w))
+		if (done == budget || !direct_left(qp) || !soft_shm_direct_next(qp) ||
+		    !direct_one(e, w))
 			break;
 		if (++done == budget || !direct_left(qp))
 			break;
@@ -338,7 +308,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	const struct soft_qp *qp = w->qp;
 
 	if (w->sq_next != qp->sq_ci || !direct_left(qp) || w->roce.req.head != w->roce.req.tail ||
-	    !soft_shm_wire(w)->direct.allowed || !direct_next(qp))
+	    !soft_shm_wire(w)->direct.allowed || !soft_shm_direct_next(qp))
 		return 0;
 	return direct_run(e, w, budget);
 }
@@ -347,7 +317,7 @@ bool
 soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 {
 	const struct soft_qp *qp = w->qp;
-	const uint8_t *b = direct_wqe(qp, w->sq_next);
+	const uint8_t *b = soft_shm_wqe(qp, w->sq_next);
 	uint64_t addr = bb_be64(soft_ring64(b + 16));
 	uint32_t key = bb_be32(soft_ring32(b + 24));
 	bool can;
@@ -356,8 +326,8 @@ soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 	    !soft_shm_wire(w)->direct.allowed || qp->state != BB_PRM_QP_RTS || qp->umr_index != 0)
 		return false;
 	/* If operations of other kinds are in flight, waiting for them would cost a round trip. */
-	if (!direct_kind(__atomic_load_n(&b[3], __ATOMIC_RELAXED)) ||
-	    !direct_kind(w->done[(w->posted - 1) % SOFT_WIRE_SLOTS].opcode))
+	if (!soft_shm_direct_kind(__atomic_load_n(&b[3], __ATOMIC_RELAXED)) ||
+	    !soft_shm_direct_kind(w->done[(w->posted - 1) % SOFT_WIRE_SLOTS].opcode))
 		return false;
 	direct_enter(e, w);
 	/*

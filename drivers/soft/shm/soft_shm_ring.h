@@ -137,7 +137,9 @@ soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
 	const uint32_t len = __atomic_load_n(&at->len, __ATOMIC_ACQUIRE);
 	const uint32_t size = soft_ring_size(len);
 
-	if (unlikely(len - 1 >= SOFT_RING_MAX || size > soft_ring_to_end(r->head) || r->broken))
+	if (len == 0)
+		return NULL;
+	if (unlikely(len > SOFT_RING_MAX || size > soft_ring_to_end(r->head) || r->broken))
 		return soft_ring_peek_slow(r, rec);
 	memcpy(rec, at, sizeof(*rec));
 	/* Stores the checked length, because the producer may have changed it before the copy. */

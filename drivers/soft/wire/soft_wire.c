@@ -319,7 +319,7 @@ soft_wire_sleep(struct soft_engine *e, struct soft_wire *w)
 
 		w->timer = deadline;
 		soft_qp_timer(e, w->qp, deadline > now ? deadline - now : 0);
-	} else {
+	} else if (w->qp->queued != SOFT_Q_NONE) {
 		soft_qp_unqueue(e, w->qp);
 	}
 }
