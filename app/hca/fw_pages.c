@@ -179,6 +179,10 @@ fw_create_eq(struct fw_cmd *c)
 				 HCA_N_MSIX - 1);
 	if (eq.uar < HCA_UAR_FIRST / HCA_PAGE || eq.uar >= FRONT_UAR_END)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "register page 0x%x", eq.uar);
+	if (c->h->o.shared && eq.uar >= FRONT_UAR_SHARED)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
+				 "register page 0x%x of an EQ is shared memory (--doorbell shared)",
+				 eq.uar);
 	while (eqn < HCA_EQS && c->h->eqs[eqn].used)
 		eqn++;
 	if (eqn == HCA_EQS)

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fw.h"
 #include "hca.h"
@@ -103,6 +104,23 @@ dev_reset(void *arg)
 	hca_config_init(h);
 }
 
+/*
+ * Offers the register pages of users to the monitor, which maps them for the guest. Each client
+ * gets a new file, because the last one may still have the old file mapped.
+ */
+static int
+share_doorbells(struct hca *h)
+{
+	int fd = front_share_doorbells(h->front);
+
+	if (fd < 0)
+		return fd;
+	h->vfu.dev.map_fd = fd;
+	h->vfu.dev.map_off = (uint64_t)FRONT_UAR_SHARED * HCA_PAGE;
+	h->vfu.dev.map_size = (uint64_t)(FRONT_UAR_END - FRONT_UAR_SHARED) * HCA_PAGE;
+	return 0;
+}
+
 int
 hca_open(struct hca *h, const struct hca_opts *o)
 {
@@ -111,6 +129,7 @@ hca_open(struct hca *h, const struct hca_opts *o)
 		.bar0_size = HCA_BAR0_SIZE,
 		.config_size = sizeof(h->config),
 		.n_msix = HCA_N_MSIX,
+		.map_fd = -1,
 		.read = dev_read,
 		.write = dev_write,
 		.reset = dev_reset,
@@ -130,18 +149,33 @@ hca_open(struct hca *h, const struct hca_opts *o)
 	guest_init(&h->guest);
 	vfu_init(&h->vfu, &dev, &h->guest);
 	rc = front_open(o->device, &h->host, &h->front);
-	if (rc == 0 && o->eth) {
+	if (rc != 0)
+		goto fini;
+	if (o->eth)
 		rc = front_ethernet(h->front);
-		if (rc != 0)
-			front_close(h->front);
-	}
-	if (rc != 0) {
-		guest_fini(&h->guest);
-		return rc;
-	}
+	if (rc != 0)
+		goto close;
 	hca_config_init(h);
 	fw_reset(h);
 	return 0;
+
+close:
+	front_close(h->front);
+fini:
+	guest_fini(&h->guest);
+	return rc;
+}
+
+int
+hca_attach(struct hca *h, int fd)
+{
+	int rc = h->o.shared ? share_doorbells(h) : 0;
+
+	if (rc == 0)
+		vfu_attach(&h->vfu, fd);
+	else
+		close(fd);
+	return rc;
 }
 
 void
@@ -205,5 +239,8 @@ hca_poll(struct hca *h)
 	    !vfu_has_input(&h->vfu))
 		hca_bf_flush(h);
 	ms = front_poll(h->front);
+	if (h->o.shared)
+		__atomic_store_n(&h->stats.shared_stores, front_shared_stores(h->front),
+				 __ATOMIC_RELAXED);
 	return h->bf.len == DOORBELL_SIZE && ms != 0 ? 1 : ms;
 }

@@ -66,6 +66,7 @@ struct hca_opts {
 	const char *device; /* software device to open, such as "soft0" or "soft0,link=ib" */
 	bool vf;            /* a virtual function */
 	bool eth;           /* link layer Ethernet, not InfiniBand */
+	bool shared;        /* the guest stores to the register pages of its users directly */
 	uint64_t guid;
 };
 
@@ -121,7 +122,9 @@ struct hca_stats {
 	uint64_t clients;        /* clients that connected */
 	uint64_t commands;       /* commands executed, those with an error status included */
 	uint64_t command_errors; /* commands with an error status, or that could not be delivered */
-	uint64_t doorbells;      /* doorbells of queues, without those of event queues */
+	uint64_t doorbells;      /* doorbells of queues that arrived as messages, without those
+				    of event queues */
+	uint64_t shared_stores;  /* as front_shared_stores() */
 	uint64_t events;         /* entries written to event queues */
 	uint64_t interrupts;     /* MSI-X vectors raised */
 	uint64_t resets;         /* resets of the function, including those when a client
@@ -159,6 +162,11 @@ hca_count(uint64_t *counter)
  */
 int hca_open(struct hca *h, const struct hca_opts *o);
 void hca_close(struct hca *h);
+/*
+ * Serves the monitor that has connected as @fd, and takes the descriptor. Call it while the
+ * function has no client. Returns 0 or a negative errno (logged).
+ */
+int hca_attach(struct hca *h, int fd);
 /* Resets the PCI function: objects, queues, registers. The guest's memory stays mapped. */
 void hca_reset(struct hca *h);
 /*

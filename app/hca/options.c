@@ -16,6 +16,7 @@ enum {
 	OPT_VF = 256,
 	OPT_LINK,
 	OPT_GUID,
+	OPT_DOORBELL,
 	OPT_VERSION
 };
 
@@ -25,6 +26,7 @@ static const struct option long_options[] = {
 	{"vf", no_argument, NULL, OPT_VF},
 	{"link", required_argument, NULL, OPT_LINK},
 	{"guid", required_argument, NULL, OPT_GUID},
+	{"doorbell", required_argument, NULL, OPT_DOORBELL},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPT_VERSION},
@@ -53,6 +55,8 @@ static const char help[] =
 	"                        0200000000bb0001). Give each bb_hca its own. Before the first\n"
 	"                        --socket: GUID of the first function; each further function has\n"
 	"                        the next number\n"
+	"      --doorbell MODE   trap (default): each doorbell is a message from QEMU. shared: bb_hca\n"
+	"                        polls the doorbells of the guest's programs in shared memory\n"
 	"  -v, --verbose         print each command of the guest with its mailboxes\n"
 	"  -h, --help            print this text\n"
 	"      --version         print the versions of bb_hca and DPDK\n"
@@ -104,6 +108,16 @@ parse_guid(struct function *f, const char *arg)
 	return -1;
 }
 
+static int
+parse_doorbell(struct function *f, const char *arg)
+{
+	f->hca.shared = strcmp(arg, "shared") == 0;
+	if (f->hca.shared || strcmp(arg, "trap") == 0)
+		return 0;
+	say("--doorbell %s: give trap or shared", arg);
+	return -1;
+}
+
 /*
  * Adds a PCI function for --socket @socket. It starts with the options in @all, which precede the
  * first --socket. Returns NULL after printing the error.
@@ -144,6 +158,8 @@ parse_one(struct options *o, int c, struct function *f)
 		return parse_link(f, optarg);
 	case OPT_GUID:
 		return parse_guid(f, optarg);
+	case OPT_DOORBELL:
+		return parse_doorbell(f, optarg);
 	case 'v':
 		o->verbose = true;
 		return 0;

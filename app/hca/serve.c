@@ -72,9 +72,10 @@ accept_client(struct hca *h, int listener)
 		close(fd);
 		return;
 	}
+	if (hca_attach(h, fd) != 0)
+		return;
 	HCA_LOG(NOTICE, "client connected");
 	hca_count(&h->stats.clients);
-	vfu_attach(&h->vfu, fd);
 }
 
 static void

@@ -19,6 +19,7 @@ static const struct counter {
 	{"commands", offsetof(struct hca_stats, commands)},
 	{"command_errors", offsetof(struct hca_stats, command_errors)},
 	{"doorbells", offsetof(struct hca_stats, doorbells)},
+	{"shared_stores", offsetof(struct hca_stats, shared_stores)},
 	{"events", offsetof(struct hca_stats, events)},
 	{"interrupts", offsetof(struct hca_stats, interrupts)},
 	{"resets", offsetof(struct hca_stats, resets)},

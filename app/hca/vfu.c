@@ -79,10 +79,15 @@ vfu_irq(struct vfu *v, uint32_t vector)
 	       write(v->irq_fd[vector], &one, sizeof(one)) == (ssize_t)sizeof(one);
 }
 
-int
-vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, const void *b,
-	  uint32_t blen, int err)
+/* Replies as vfu_reply(), with the descriptor @fd unless it is -1. */
+static int
+reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, const void *b,
+      uint32_t blen, int err, int fd)
 {
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {{0}};
 	struct vfu_hdr h = {
 		.id = req->id,
 		.cmd = req->cmd,
@@ -96,7 +101,17 @@ vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen
 		{(void *)(uintptr_t)b, blen},
 	};
 	struct msghdr mh = {.msg_iov = iov, .msg_iovlen = 3};
+	struct cmsghdr *c;
 
+	if (fd >= 0) {
+		mh.msg_control = control.buf;
+		mh.msg_controllen = sizeof(control.buf);
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	}
 	if (req->flags & VFU_NO_REPLY)
 		return 0;
 	if (sendmsg(v->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)h.size)
@@ -105,6 +120,19 @@ vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen
 		return -EPIPE;
 	HCA_LOG(ERR, "vfio-user: the client does not read its replies: connection closed");
 	return -ENOBUFS;
+}
+
+int
+vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, const void *b,
+	  uint32_t blen, int err)
+{
+	return reply(v, req, a, alen, b, blen, err, -1);
+}
+
+int
+vfu_reply_fd(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, int fd)
+{
+	return reply(v, req, a, alen, NULL, 0, 0, fd);
 }
 
 /* Stores the descriptors that came with a message. Returns false if there are too many. */

@@ -5,8 +5,9 @@
  * Server side of vfio-user (QEMU, docs/interop/vfio-user.rst): one PCI device and one client at a
  * time, the virtual machine monitor.
  *
- * Registers are never mapped into the client, so that each access is a message, in order. Replies
- * to writes leave before the write takes effect: the guest's processor goes on meanwhile.
+ * Each access to a register is a message, in order. Replies to writes leave before the write takes
+ * effect: the guest's processor goes on meanwhile. Only the part of BAR 0 that the device shares is
+ * memory, which the client may map: accesses there are then no messages.
  *
  * A client that breaks the protocol, or does not read its replies, loses its connection. Then, and
  * when a client leaves, the device is reset, and another client may connect.
@@ -43,6 +44,12 @@ struct vfu_dev {
 	uint64_t bar0_size;
 	uint32_t config_size;
 	uint32_t n_msix; /* at most VFU_MSIX_MAX */
+	/*
+	 * Part of BAR 0 that the client may map: @map_size bytes at offset @map_off of the BAR and
+	 * of the file @map_fd, whole pages. map_fd -1: no part.
+	 */
+	int map_fd;
+	uint64_t map_off, map_size;
 	/* Access to registers. The range lies inside the region. Bytes are as on the bus. */
 	void (*read)(void *arg, uint32_t region, uint64_t off, void *buf, uint32_t len);
 	void (*write)(void *arg, uint32_t region, uint64_t off, const void *buf, uint32_t len);
@@ -101,5 +108,7 @@ int vfu_message(struct vfu *v, const struct vfu_hdr *h);
  */
 int vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, const void *b,
 	      uint32_t blen, int err);
+/* Replies with the data @a and with the descriptor @fd, which stays open. */
+int vfu_reply_fd(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, int fd);
 
 #endif

@@ -35,11 +35,13 @@ enum {
 };
 
 /*
- * Flags of linux/vfio.h. Device: VFIO_DEVICE_FLAGS_RESET and _PCI. Region: _READ and _WRITE.
- * Interrupt: VFIO_IRQ_INFO_EVENTFD.
+ * Flags of linux/vfio.h. Device: VFIO_DEVICE_FLAGS_RESET and _PCI. Region: _READ and _WRITE, and
+ * for a region that can be mapped _MMAP and _CAPS. Interrupt: VFIO_IRQ_INFO_EVENTFD.
  */
 #define DEVICE_FLAGS  (1u << 0 | 1u << 1)
 #define REGION_FLAGS  (1u << 0 | 1u << 1)
+#define REGION_MAPS   (1u << 2 | 1u << 3)
+#define CAP_SPARSE    1u /* VFIO_REGION_INFO_CAP_SPARSE_MMAP, version 1 */
 #define IRQ_EVENTFD   (1u << 0)
 #define MAP_WRITE     (1u << 1)
 #define UNMAP_ALL     (1u << 1)
@@ -65,6 +67,15 @@ struct device_info {
 struct region_info {
 	uint32_t argsz, flags, index, cap_offset;
 	uint64_t size, offset;
+};
+
+/* A region of which one part can be mapped. */
+struct map_info {
+	struct region_info region;
+	uint16_t cap, version;
+	uint32_t next;
+	uint32_t n_areas, reserved;
+	uint64_t off, size;
 };
 
 struct irq_info {
@@ -170,16 +181,35 @@ static int
 region_info(struct vfu *v, const struct vfu_hdr *h)
 {
 	struct region_info i;
+	struct map_info m;
+	uint32_t room;
 
 	if (!body(v, &i, sizeof(i)) || i.index >= VFU_REGIONS)
 		return refuse(v, h, EINVAL);
+	room = i.argsz;
 	i = (struct region_info){
 		.argsz = sizeof(i),
 		.index = i.index,
 		.size = region_size(v, i.index),
 	};
 	i.flags = i.size != 0 ? REGION_FLAGS : 0;
-	return vfu_reply(v, h, &i, sizeof(i), NULL, 0, 0);
+	if (i.index != VFU_BAR0 || v->dev.map_fd < 0)
+		return vfu_reply(v, h, &i, sizeof(i), NULL, 0, 0);
+	i.flags |= REGION_MAPS;
+	i.argsz = sizeof(m);
+	i.cap_offset = sizeof(i);
+	/* The client asks again, with room for argsz bytes. */
+	if (room < sizeof(m))
+		return vfu_reply(v, h, &i, sizeof(i), NULL, 0, 0);
+	m = (struct map_info){
+		.region = i,
+		.cap = CAP_SPARSE,
+		.version = 1,
+		.n_areas = 1,
+		.off = v->dev.map_off,
+		.size = v->dev.map_size,
+	};
+	return vfu_reply_fd(v, h, &m, sizeof(m), v->dev.map_fd);
 }
 
 static int

@@ -153,6 +153,7 @@ front_open(const char *device_and_opts, const struct front_host *host, struct fr
 		.unwindow = host->unwindow,
 	};
 	f->cmd = &soft_cmd_if;
+	f->shared_fd = -1;
 	f->next_number = 1;
 	ret = take_name(f, device_and_opts);
 	if (ret == 0)
@@ -211,6 +212,7 @@ front_close(struct front *f)
 	front_reset(f);
 	front_ethernet_close(f);
 	close_contexts(f);
+	front_shared_close(f);
 	free(f->opts);
 	free(f);
 }
@@ -223,9 +225,12 @@ front_poll(struct front *f)
 
 	if (f->stopped)
 		return f->eth != NULL ? f->eth_poll(f->eth) : -1;
-	LIST_FOREACH(o, &f->kinds[FRONT_UAR], of_kind)
+	LIST_FOREACH(o, &f->kinds[FRONT_UAR], of_kind) {
+		if (front_shared_rung(f, o))
+			f->busy_until = front_now() + FRONT_BUSY_NS;
 		if (o->progress != NULL)
 			o->progress(o->progress_arg);
+	}
 	if (f->eth != NULL)
 		ms = f->eth_poll(f->eth);
 	front_events(f);

@@ -31,6 +31,8 @@ struct bb_gid;
  */
 #define FRONT_UAR_FIRST 0x40u
 #define FRONT_UAR_END   0x2000u
+/* First register page that front_share_doorbells() shares. */
+#define FRONT_UAR_SHARED 0x1000u
 
 /* Place of device memory in the BAR: 4 KiB pages FRONT_DM_FIRST to FRONT_DM_END - 1. */
 #define FRONT_DM_FIRST 0x2000u
@@ -122,6 +124,25 @@ bool front_command(struct front *f, const void *in, uint32_t inlen, void *out, u
  * hosts the guest must handle the registers of event queues (0x40 to 0x4f) itself.
  */
 void front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len);
+
+/*
+ * Shares the register pages of users with the guest: pages FRONT_UAR_SHARED to FRONT_UAR_END - 1.
+ * The pages of uid 0, the kernel, get numbers below. The guest then stores to shared pages without
+ * a call of front_doorbell(), and front_poll() finds the stores. The device reads the doorbell
+ * records, so the guest may store any value to any shared page at any time. The device reads the
+ * registers 0x800 and 0xa00 of a shared page and its arm register, and executes no BlueFlame
+ * copies: it reads each WQE from memory. Call it after front_open() or front_reset(), before the
+ * next command. Each call makes a new file, so that a monitor that has mapped the last file cannot
+ * access the pages of the next guest. Returns the descriptor of the file, which stays valid until
+ * the next call or front_close(), or a negative errno (logged). Register page N begins at byte N *
+ * 4096 of the file, which no process can resize.
+ */
+int front_share_doorbells(struct front *f);
+/*
+ * Returns how often front_poll() has found stores in a shared register page. Stores to one page
+ * between two polls count once. Any thread may call it.
+ */
+uint64_t front_shared_stores(const struct front *f);
 
 /*
  * Returns the process address of @len bytes of device memory at offset @off of the BAR. Returns

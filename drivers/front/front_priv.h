@@ -105,9 +105,11 @@ struct front {
 	uint32_t n_of_kind[FRONT_KINDS];
 	uint32_t next_number; /* next number for an object that the device does not have, such as an
 				 XRC domain */
-	bool stopped;         /* set by front_stop(): the guest must not be accessed */
-	bool dead;            /* the device failed; the next reset opens it again */
-	uint64_t busy_until;  /* time until which front_poll() asks for polls without a pause, ns */
+	int shared_fd;        /* file of front_share_doorbells(), -1 if no page is shared */
+	uint64_t shared_stores; /* result of front_shared_stores() */
+	bool stopped;           /* set by front_stop(): the guest must not be accessed */
+	bool dead;              /* the device failed; the next reset opens it again */
+	uint64_t busy_until; /* time until which front_poll() asks for polls without a pause, ns */
 	struct front_eth *eth; /* frames of an Ethernet port, NULL without front_ethernet() */
 	/* Valid with eth. Executes a command of eth; returns false if the opcode is none of them.
 	 */
@@ -189,6 +191,11 @@ struct front_user *front_user_of(struct front *f, uint16_t uid);
 /* Returns true if @u may use the objects of @owner. */
 bool front_user_may(const struct front *f, const struct front_user *u,
 		    const struct front_user *owner);
+
+/* ---- front_shared.c */
+/* Returns true, and counts, if the guest has stored to a register of a shared page. */
+bool front_shared_rung(struct front *f, const struct front_obj *uar);
+void front_shared_close(struct front *f);
 
 /* ---- eth/eth.c: frees what front_ethernet() made, after all objects are destroyed. */
 void front_ethernet_close(struct front *f);

@@ -140,8 +140,8 @@ class Hca(unittest.TestCase):
         self.assertEqual(names, ['soft0', 'soft1'])
         self.assertEqual(set(soft0.values()), {0})
         self.assertEqual({k: v for k, v in soft1.items() if v}, {'clients': 2, 'resets': 2})
-        self.assertEqual(set(soft1), {'clients', 'commands', 'command_errors', 'doorbells', 'events', 'interrupts',
-                                      'resets', 'fatal_errors'})
+        self.assertEqual(set(soft1), {'clients', 'commands', 'command_errors', 'doorbells', 'shared_stores', 'events',
+                                      'interrupts', 'resets', 'fatal_errors'})
         self.assertEqual([list(answer) for answer in wrong], [['error'], ['error']])
         self.stop(proc)
 
@@ -176,6 +176,7 @@ class Hca(unittest.TestCase):
                               (['-s', self.path, '-d', 'mlx5_0'], 'give a software device'),
                               (['-s', self.path, '-d', 'soft0,link=ib'], 'give --link'),
                               (['-s', self.path, '--link', 'fc'], 'give ib or eth'),
+                              (['-s', self.path, '--doorbell', 'mapped'], 'give trap or shared'),
                               (['-s', self.path, '--guid', '0'], 'hexadecimal'),
                               (['-s', self.path, '--guid', '12x'], 'hexadecimal'),
                               (['-s', self.path, '-s', self.path + '2', '-d', 'soft0'], 'of two functions'),

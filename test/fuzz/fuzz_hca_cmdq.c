@@ -70,6 +70,20 @@ front_ethernet(struct front *f)
 	return 0;
 }
 
+int
+front_share_doorbells(struct front *f)
+{
+	(void)f;
+	return -1;
+}
+
+uint64_t
+front_shared_stores(const struct front *f)
+{
+	(void)f;
+	return 0;
+}
+
 void
 front_close(struct front *f)
 {

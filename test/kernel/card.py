@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -42,19 +43,22 @@ def missing(program, suite):
 class Card(machine.Machine):
     """One guest. @program: bb_hca, with @options after those of EAL; None: a guest without a card. The guest has
     @functions of bb_hca: PCI devices 0000:00:01.0 and on. @processes: a process of bb_hca for each function, each
-    given by its further options of EAL and its options; None: one process serves all functions."""
+    given by its further options of EAL and its options; None: one process serves all functions. @telemetry: the one
+    process serves DPDK's telemetry, for counters()."""
     # 10.1 or newer: the first with vfio-user-pci. The card is a PCIe device, so the chipset has PCIe. The
     # server maps the guest's memory, so that is shared.
     CHIPSET = 'q35,memory-backend=mem'
     memory = 1536
 
-    def __init__(self, program, options, suite='bookworm', echo=print, functions=1, processes=None):
+    def __init__(self, program, options, suite='bookworm', echo=print, functions=1, processes=None,
+                 telemetry=False):
         super().__init__(2, suite, echo)
         self.QEMU = paths.qemu()
         self.program = program
         self.options = options
         self.functions = functions
         self.processes = processes
+        self.telemetry = telemetry
         self.folder = None
         self.servers = []
         self.server_log = tempfile.TemporaryFile()
@@ -97,10 +101,12 @@ class Card(machine.Machine):
                 self.start_process(eal, self.options + options, [path])
 
     def start_process(self, eal, options, sockets):
-        command = [self.program, *EAL, *eal, '--', *options]
+        command = [self.program, *(o for o in EAL if o != '--no-telemetry' or not self.telemetry), *eal, '--', *options]
         for path in sockets:
             command += ['--socket', path]
-        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.server_log, stderr=self.server_log)
+        # The folder for the socket of telemetry.
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.server_log, stderr=self.server_log,
+                                  env=dict(os.environ, RUNTIME_DIRECTORY=self.folder.name))
         self.servers.append(server)
         until = time.monotonic() + SERVER_SECONDS
         while not all(map(os.path.exists, sockets)):
@@ -112,6 +118,15 @@ class Card(machine.Machine):
 
     def server_text(self):
         return os.pread(self.server_log.fileno(), 1 << 24, 0).decode(errors='replace')
+
+    def counters(self, device='soft0'):
+        """Returns the counters of a function, by name."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+            sock.settimeout(SERVER_SECONDS)
+            sock.connect(os.path.join(self.folder.name, 'dpdk', 'rte', 'dpdk_telemetry.v2'))
+            sock.recv(4096)
+            sock.send(b'/bluebell/hca/stats,' + device.encode())
+            return json.loads(sock.recv(16384))['/bluebell/hca/stats']
 
     def stop(self):
         """Ends the guest, then the server."""

@@ -25,6 +25,24 @@ find_shared(struct soft_ctx *ctx, bool bf)
 	return NULL;
 }
 
+/*
+ * Allocates the number of a page. If the host of the context shares pages with its guest, the
+ * numbers of shared pages are those from soft_host.uar_first on.
+ */
+static int
+page_number(struct soft_uar_page *p)
+{
+	struct soft_ids *ids = &p->ctx->dev->ctl->uar_ids;
+	const struct soft_host *host = p->ctx->host;
+
+	if (host == NULL || host->uar_first == 0)
+		return soft_ids_alloc(ids, &p->id);
+	p->shared = p->ctx->role == SOFT_ROLE_USER;
+	if (p->shared)
+		return soft_ids_alloc_in(ids, host->uar_first, ids->size, &p->id);
+	return soft_ids_alloc_in(ids, ids->first, host->uar_first, &p->id);
+}
+
 static int
 page_create(struct soft_ctx *ctx, bool bf, struct soft_uar_page **page)
 {
@@ -36,12 +54,11 @@ page_create(struct soft_ctx *ctx, bool bf, struct soft_uar_page **page)
 	if (p == NULL)
 		goto no_memory;
 	p->bf = bf;
-	p->copies = bf && dev->link == NULL;
 	p->ctx = ctx;
-	if (soft_ids_alloc(&dev->ctl->uar_ids, &p->id) != 0)
+	if (page_number(p) != 0)
 		goto no_memory;
-	p->base = soft_node_uar(dev, p->id);
-	if (p->base == NULL)
+	p->copies = bf && dev->link == NULL && !p->shared;
+	if (!soft_node_uar(dev, p))
 		goto free_id;
 	p->engine = dev->engine != NULL ? dev->engine : soft_engine_create(dev);
 	if (p->engine == NULL)
@@ -59,12 +76,22 @@ free_engine:
 free_id:
 	soft_ids_free(&dev->ctl->uar_ids, p->id);
 	if (p->base != NULL)
-		soft_node_uar_free(dev, p->base);
+		soft_node_uar_free(dev, p);
 no_memory:
 	SOFT_LOG(ERR, "%s: cannot create a UAR page: out of memory, or all page numbers are in use",
 		 dev->name);
 	free(p);
 	return ret;
+}
+
+/*
+ * Returns the number of threads that may store to the page. A guest stores to a shared page while
+ * this process polls it, which counts as one thread more.
+ */
+static uint32_t
+owners(const struct soft_uar_page *page)
+{
+	return page->allocs + page->shared;
 }
 
 int
@@ -110,7 +137,7 @@ soft_uar_alloc(struct mlx5_ctx *ctx_, enum mlx5_uar_type type, struct mlx5_uar *
 	u->reg = page->regs & 1;
 	page->regs |= (uint8_t)(1 << u->reg);
 	page->allocs++;
-	soft_engine_owners(page->engine, page->allocs);
+	soft_engine_owners(page->engine, owners(page));
 	u->pub.base_addr = page->base;
 	u->pub.reg_addr = page->base + (u->reg == 0 ? SOFT_BF_OFFSET : SECOND_REG);
 	u->pub.page_id = page->id;
@@ -145,7 +172,7 @@ soft_uar_free(struct mlx5_ctx *ctx_, struct mlx5_uar *uar)
 	}
 	page->regs &= (uint8_t) ~(1 << u->reg);
 	page->allocs--;
-	soft_engine_owners(page->engine, page->allocs);
+	soft_engine_owners(page->engine, owners(page));
 	if (page->allocs == 0) {
 		struct soft_engine *engine = page->engine;
 
@@ -155,7 +182,7 @@ soft_uar_free(struct mlx5_ctx *ctx_, struct mlx5_uar *uar)
 		if (dev->engine == NULL)
 			soft_engine_destroy(engine);
 		soft_ids_free(&dev->ctl->uar_ids, page->id);
-		soft_node_uar_free(dev, page->base);
+		soft_node_uar_free(dev, page);
 		free(page);
 	}
 	ctx->uars--;

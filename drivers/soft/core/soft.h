@@ -120,6 +120,7 @@ struct soft_uar_page {
 	uint32_t refs;   /* number of QPs and CQs that use the page */
 	bool bf;
 	bool copies; /* the device executes BlueFlame copies; never with packets (soft_bf.h) */
+	bool shared; /* the page is in the file of soft_host: a guest may store to it at any time */
 	struct soft_engine *engine;
 	struct soft_ctx *ctx;
 	uint8_t regs;             /* bit 0: register 0x800 is allocated, bit 1: 0xa00 */

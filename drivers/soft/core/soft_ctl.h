@@ -244,8 +244,9 @@ int soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, cons
 
 /* ---- soft_ids.c */
 int soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size);
-/* Allocates a number. Returns 0, or -ENOSPC if all are used. */
+/* Allocates a number (from @first to @end - 1). Returns 0, or -ENOSPC if all are used. */
 int soft_ids_alloc(struct soft_ids *ids, uint32_t *id);
+int soft_ids_alloc_in(struct soft_ids *ids, uint32_t first, uint32_t end, uint32_t *id);
 void soft_ids_free(struct soft_ids *ids, uint32_t id);
 /* Gets 64 random bits. Returns 0, or -EIO (logged) if getrandom() fails. */
 int soft_random(struct soft_random *r, uint64_t *value);
@@ -300,9 +301,8 @@ int soft_dmabuf_mr(const struct soft_dev *dev, const struct mlx5_mr_attr *attr,
 /* ---- soft_node.c */
 int soft_node_start(struct soft_dev *dev);
 void soft_node_stop(struct soft_dev *dev);
-/* Returns the zeroed page of UAR @id, NULL if there is no memory. */
-uint8_t *soft_node_uar(struct soft_dev *dev, uint32_t id);
-void soft_node_uar_free(struct soft_dev *dev, uint8_t *base);
+bool soft_node_uar(struct soft_dev *dev, struct soft_uar_page *page); /* false: no memory */
+void soft_node_uar_free(struct soft_dev *dev, struct soft_uar_page *page);
 /* Returns @pages pages for device memory, which munmap() frees; NULL if there is no memory. */
 uint8_t *soft_node_dm(struct soft_dev *dev, uint32_t pages);
 

@@ -24,20 +24,26 @@ soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size)
 }
 
 int
-soft_ids_alloc(struct soft_ids *ids, uint32_t *id)
+soft_ids_alloc_in(struct soft_ids *ids, uint32_t first, uint32_t end, uint32_t *id)
 {
-	uint32_t n, i = ids->next;
+	uint32_t n, i = ids->next >= first && ids->next < end ? ids->next : first;
 
-	for (n = ids->first; n < ids->size; n++) {
+	for (n = first; n < end; n++) {
 		if ((ids->used[i / 64] & UINT64_C(1) << i % 64) == 0) {
 			ids->used[i / 64] |= UINT64_C(1) << i % 64;
-			ids->next = i + 1 < ids->size ? i + 1 : ids->first;
+			ids->next = i + 1 < end ? i + 1 : first;
 			*id = i;
 			return 0;
 		}
-		i = i + 1 < ids->size ? i + 1 : ids->first;
+		i = i + 1 < end ? i + 1 : first;
 	}
 	return -ENOSPC;
+}
+
+int
+soft_ids_alloc(struct soft_ids *ids, uint32_t *id)
+{
+	return soft_ids_alloc_in(ids, ids->first, ids->size, id);
 }
 
 void

@@ -4,7 +4,8 @@
 /*
  * Pages that programs map: UAR pages and device memory. With the option mmap they are in one file.
  * drivers/front gives the descriptor of this file to a program as its device node, so mmap() works
- * as on a node of the kernel. Without the option they are memory of this process.
+ * as on a node of the kernel. Without the option they are memory of this process. Register pages of
+ * a guest's users may be in a file of the guest's host instead (soft_host.h).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -58,32 +59,35 @@ soft_node_stop(struct soft_dev *dev)
 	dev->ctl->node_fd = -1;
 }
 
-uint8_t *
-soft_node_uar(struct soft_dev *dev, uint32_t id)
+/* Sets the base of @page to zeroed memory. Returns false if there is no memory. */
+bool
+soft_node_uar(struct soft_dev *dev, struct soft_uar_page *page)
 {
-	const int fd = dev->ctl->node_fd;
+	const uint64_t at = (uint64_t)page->id * SOFT_UAR_PAGE;
+	const int fd = page->shared ? page->ctx->host->uar_fd : dev->ctl->node_fd;
 	uint8_t *base;
 
 	if (fd < 0) {
 		base = aligned_alloc(SOFT_UAR_PAGE, SOFT_UAR_PAGE);
 	} else {
 		base = mmap(NULL, SOFT_UAR_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			    (off_t)(UAR_OFFSET + (uint64_t)id * SOFT_UAR_PAGE));
+			    (off_t)(page->shared ? at : UAR_OFFSET + at));
 		if (base == MAP_FAILED)
 			base = NULL;
 	}
 	if (base != NULL)
 		memset(base, 0, SOFT_UAR_PAGE);
-	return base;
+	page->base = base;
+	return base != NULL;
 }
 
 void
-soft_node_uar_free(struct soft_dev *dev, uint8_t *base)
+soft_node_uar_free(struct soft_dev *dev, struct soft_uar_page *page)
 {
-	if (dev->ctl->node_fd < 0)
-		free(base);
+	if (!page->shared && dev->ctl->node_fd < 0)
+		free(page->base);
 	else
-		(void)munmap(base, SOFT_UAR_PAGE);
+		(void)munmap(page->base, SOFT_UAR_PAGE);
 }
 
 uint8_t *

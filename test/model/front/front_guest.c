@@ -394,10 +394,18 @@ g_post(struct g_guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len)
 void
 g_ring(struct g_guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len)
 {
-	if (g->via != NULL)
+	uint64_t head;
+
+	if (g->shared != NULL) {
+		assert_int_equal(len, sizeof(head));
+		memcpy(&head, wqe, sizeof(head));
+		__atomic_store_n((uint64_t *)(void *)(g->shared + (size_t)qp->uar * PAGE + g->bell),
+				 head, __ATOMIC_RELEASE);
+	} else if (g->via != NULL) {
 		g->via->doorbell(g->via_arg, qp->uar, g->bell, wqe, len);
-	else
+	} else {
 		front_doorbell(g->f, qp->uar, g->bell, wqe, len);
+	}
 }
 
 void

@@ -51,7 +51,9 @@ struct g_guest {
 	uint32_t eqn; /* event queue of the CQs */
 	uint32_t fatals;
 	uint32_t windows;
-	uint32_t bell; /* offset of the register that g_ring() stores to */
+	uint32_t bell;   /* offset of the register that g_ring() stores to */
+	uint8_t *shared; /* register pages from number 0 on, to which g_ring() stores itself; NULL:
+			    it calls front_doorbell() */
 	/* The last completion entry and the last other entry, and their numbers. */
 	uint32_t comps, events;
 	uint32_t comp_eqn, comp_cqn;

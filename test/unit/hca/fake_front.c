@@ -2,7 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* A front that records its calls; see hca_rig.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create() */
+#endif
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "hca_rig.h"
 
@@ -13,8 +18,8 @@ front_open(const char *device_and_opts, const struct front_host *host, struct fr
 {
 	if (strcmp(device_and_opts, "none") == 0)
 		return -ENODEV;
-	fake_front =
-		(struct fake_front){.opens = fake_front.opens + 1, .host = host, .poll_ms = -1};
+	fake_front = (struct fake_front){
+		.opens = fake_front.opens + 1, .host = host, .poll_ms = -1, .shared_fd = -1};
 	*f = (struct front *)(void *)&fake_front;
 	return 0;
 }
@@ -24,6 +29,9 @@ front_close(struct front *f)
 {
 	(void)f;
 	fake_front.opens--;
+	if (fake_front.shared_fd >= 0)
+		close(fake_front.shared_fd);
+	fake_front.shared_fd = -1;
 }
 
 int
@@ -31,6 +39,26 @@ front_ethernet(struct front *f)
 {
 	(void)f;
 	return 0;
+}
+
+int
+front_share_doorbells(struct front *f)
+{
+	(void)f;
+	if (fake_front.shared_fd >= 0)
+		close(fake_front.shared_fd);
+	fake_front.shared_fd = memfd_create("doorbells", MFD_CLOEXEC);
+	if (fake_front.shared_fd < 0 ||
+	    ftruncate(fake_front.shared_fd, (off_t)FRONT_UAR_END * HCA_PAGE) != 0)
+		return -EMFILE;
+	return fake_front.shared_fd;
+}
+
+uint64_t
+front_shared_stores(const struct front *f)
+{
+	(void)f;
+	return fake_front.polls;
 }
 
 void

@@ -30,6 +30,7 @@ rig_open(struct rig *r, const char *device)
 	const struct hca_opts o = {
 		.device = device,
 		.eth = strstr(device, ",link=eth") != NULL,
+		.shared = strstr(device, ",shared") != NULL,
 		.guid = 0x1122334455667788,
 	};
 	int pair[2];
@@ -45,7 +46,8 @@ rig_open(struct rig *r, const char *device)
 	for (i = 0; i < 4; i++)
 		r->event_fd[i] = -1;
 	r->fd = pair[0];
-	vfu_attach(&r->h.vfu, pair[1]);
+	if (hca_attach(&r->h, pair[1]) != 0)
+		return -1;
 	return r->ram == MAP_FAILED ? -1 : 0;
 }
 

@@ -47,6 +47,7 @@ extern struct fake_front {
 	unsigned int opens, resets, commands, bells, polls;
 	bool stopped;
 	const struct front_host *host;
+	int shared_fd;  /* file of front_share_doorbells(), -1 before its call */
 	uint8_t in[64]; /* start of the last command */
 	uint32_t inlen;
 	uint8_t status; /* status of the next commands */

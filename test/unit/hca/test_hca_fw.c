@@ -111,6 +111,7 @@ LIVE(test_event_queues_that_make_no_sense_are_refused)
 		{BB_PRM_EQC_INTR, HCA_N_MSIX},
 		{BB_PRM_EQC_UAR_PAGE, 2},
 		{BB_PRM_EQC_UAR_PAGE, 0x2000},
+		{BB_PRM_EQC_UAR_PAGE, FRONT_UAR_SHARED}, /* doorbells there are no messages */
 		{{0x104, 0, 32}, (uint32_t)(RAM_ADDR + RAM_SIZE)},
 		{{0x10c, 0, 32}, 0},
 	};
@@ -118,6 +119,7 @@ LIVE(test_event_queues_that_make_no_sense_are_refused)
 	uint32_t i;
 
 	rig_init_hca(r);
+	r->h.o.shared = true;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t *eqc = bb_prm_sub(in, BB_PRM_CREATE_EQ_EQC);
 

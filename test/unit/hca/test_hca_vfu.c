@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "hca_rig.h"
@@ -28,6 +29,13 @@ enum {
 struct region_info {
 	uint32_t argsz, flags, index, cap_offset;
 	uint64_t size, offset;
+};
+
+struct map_info {
+	struct region_info region;
+	uint16_t cap, version;
+	uint32_t next, n_areas, reserved;
+	uint64_t off, size;
 };
 
 struct map {
@@ -97,6 +105,91 @@ LIVE(test_regions_are_bar_0_and_configuration_space)
 		assert_int_equal(i.flags, i.size != 0 ? 3 : 0);
 	}
 	assert_int_equal(rig_call(r, REGION_INFO, &q, sizeof(q), NULL, 0), EINVAL);
+}
+
+/* Asks for BAR 0 with room for @room bytes. Returns the descriptor of the reply, -1 if it has none.
+ */
+static int
+ask_bar(struct rig *r, uint32_t room, struct map_info *i)
+{
+	struct {
+		struct vfu_hdr h;
+		struct region_info q;
+	} ask = {{7, REGION_INFO, sizeof(ask), 0, 0}, {.argsz = room}};
+	union {
+		char buf[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct vfu_hdr h;
+	struct iovec iov[2] = {{&h, sizeof(h)}, {i, sizeof(*i)}};
+	struct msghdr mh;
+	struct cmsghdr *c;
+	int fd = -1;
+
+	memset(i, 0, sizeof(*i));
+	assert_int_equal(rig_raw(r, &ask, sizeof(ask)), 0);
+	mh = (struct msghdr){.msg_iov = iov,
+			     .msg_iovlen = 2,
+			     .msg_control = control.buf,
+			     .msg_controllen = sizeof(control.buf)};
+	assert_true(recvmsg(r->fd, &mh, MSG_DONTWAIT) >= (ssize_t)sizeof(h));
+	assert_int_equal(h.error, 0);
+	r->reply_len = h.size - (uint32_t)sizeof(h);
+	c = CMSG_FIRSTHDR(&mh);
+	if (c != NULL) {
+		assert_int_equal(c->cmsg_len, CMSG_LEN(sizeof(int)));
+		memcpy(&fd, CMSG_DATA(c), sizeof(int));
+	}
+	return fd;
+}
+
+static int
+setup_shared(void **state)
+{
+	static struct rig rig;
+
+	*state = &rig;
+	return rig_open(&rig, "soft0,shared") == 0 && rig_version(&rig) == 0 ? 0 : -1;
+}
+
+TEST_AS(setup_shared, rig_teardown, NULL, struct rig, r,
+	test_shared_register_pages_come_with_a_file)
+{
+	struct map_info i;
+	struct stat st;
+	int fd;
+
+	/* QEMU first asks without room for the capability (hw/vfio/device.c). */
+	assert_int_equal(ask_bar(r, sizeof(i.region), &i), -1);
+	assert_int_equal(r->reply_len, sizeof(i.region));
+	assert_int_equal(i.region.argsz, sizeof(i));
+	assert_int_equal(i.region.flags, 0xf);
+	fd = ask_bar(r, sizeof(i), &i);
+	assert_true(fd >= 0);
+	assert_int_equal(r->reply_len, sizeof(i));
+	assert_int_equal(i.region.flags, 0xf);
+	assert_int_equal(i.region.cap_offset, sizeof(i.region));
+	assert_int_equal(i.region.size, HCA_BAR0_SIZE);
+	assert_int_equal(i.region.offset, 0);
+	assert_int_equal(i.cap, 1);
+	assert_int_equal(i.version, 1);
+	assert_int_equal(i.next, 0);
+	assert_int_equal(i.n_areas, 1);
+	assert_int_equal(i.off, FRONT_UAR_SHARED * HCA_PAGE);
+	assert_int_equal(i.size, (FRONT_UAR_END - FRONT_UAR_SHARED) * HCA_PAGE);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_true((uint64_t)st.st_size >= i.off + i.size);
+	close(fd);
+}
+
+/* A client that does not map the pages, such as QEMU with x-no-mmap=on. */
+TEST_AS(setup_shared, rig_teardown, NULL, struct rig, r,
+	test_message_to_a_shared_page_is_a_doorbell)
+{
+	rig_master(r);
+	rig_store(r, (uint64_t)FRONT_UAR_SHARED * HCA_PAGE + 0x20, "12345678", 8);
+	assert_int_equal(fake_front.bells, 1);
+	assert_int_equal(fake_front.bell[0].uar, FRONT_UAR_SHARED);
 }
 
 LIVE(test_configuration_space_is_a_connectx_6)
