@@ -30,9 +30,10 @@
 #include "soft_cqe.h"
 
 /*
- * Arm record of a new CQ on a page that a guest shares. The first request of libmlx5 has the value
- * 0, as the record before it. So without this value the scan could not find a first request whose
- * store was hidden. No valid request has the value, and libmlx5 and Linux only write the record.
+ * Arm record of a new CQ on a page to which a guest or a verbs program stores. The first request of
+ * libmlx5 has the value 0, as the record before it. So without this value the scan could not find a
+ * first request whose store was hidden. No valid request has the value, and libmlx5 and Linux only
+ * write the record.
  */
 #define NEVER_ARMED UINT32_MAX
 
@@ -239,7 +240,7 @@ soft_cq_attach(struct soft_cq *cq)
 		w->cq = grown;
 		w->cap_cq = cap;
 	}
-	if (cq->uar->shared)
+	if (cq->uar->shared || e->dev->opts.mmap)
 		__atomic_store_n(&cq->dbrec[1], NEVER_ARMED, __ATOMIC_RELAXED);
 	cq->last_arm = bb_dbrec_load(&cq->dbrec[1]);
 	cq->scan_slot = w->n_cq;

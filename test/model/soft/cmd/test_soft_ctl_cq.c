@@ -281,6 +281,36 @@ T(test_armed_cq_raises_its_event)
 	OK(soft_cmd_if.channel_destroy(env->ctx, ch));
 }
 
+static int
+mmap_setup(void **state)
+{
+	struct env *env = malloc(sizeof(*env));
+
+	assert_non_null(env);
+	env_open(env, "mmap=1");
+	*state = env;
+	return 0;
+}
+
+/*
+ * The first request of libmlx5 has the value 0, as the record before it. Here the request of
+ * another CQ has replaced its store to the register.
+ */
+TEST_AS(mmap_setup, env_teardown, NULL, struct env, env, test_hidden_first_arm_request_is_found)
+{
+	struct soft_cq *cq = env->dev->cqs[env->cqn];
+	struct mlx5_channel *ch;
+	uint64_t cookie = 0;
+
+	OK(soft_cmd_if.channel_create(env->ctx, &ch));
+	OK(soft_cmd_if.channel_subscribe(ch, env->cq, 0xc00c1e));
+	cq->pi = 1;
+	arm(env, env->uar->base_addr, 0xffffff, 0);
+	OK(soft_cmd_if.channel_get(ch, &cookie));
+	assert_int_equal(cookie, 0xc00c1e);
+	OK(soft_cmd_if.channel_destroy(env->ctx, ch));
+}
+
 /* Solicited-only counts solicited CQEs and errors after the index. */
 T(test_solicited_arming_counts_errors_too)
 {
