@@ -175,8 +175,8 @@ struct soft_shm {
 	pthread_mutex_t lock;
 	uint64_t chores_at; /* Time at which soft_shm_chores() must run next, TSC. __atomic */
 	/*
-	 * Number of times that a connection of tx[] came up, or ended after it was up. Engines then
-	 * check their QPs. __atomic
+	 * Number of times that a connection of tx[] to an address came up, or ended after it was
+	 * up. Engines then check their QPs. __atomic
 	 */
 	uint32_t changes;
 	uint32_t n_tx, n_rx; /* Numbers of entries that were ever used. __atomic */
@@ -518,7 +518,7 @@ void soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn);
 void soft_shm_wait(struct soft_dev *dev);
 /*
  * Sends a peer the segments (shared parts of files) that it does not have in their current
- * revision. Under soft_shm.lock.
+ * revision. Sends none for a group. Under soft_shm.lock.
  */
 void soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx);
 void soft_shm_engine_add(struct soft_engine *e);

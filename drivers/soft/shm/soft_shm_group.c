@@ -22,11 +22,10 @@ static int
 take_number(struct soft_shm *shm, struct soft_shm_group *g)
 {
 	uint32_t k;
-	pid_t pid;
 	int ret = -EADDRINUSE;
 
 	for (k = 1; k <= SOFT_SHM_MEMBERS && ret == -EADDRINUSE; k++) {
-		ret = soft_shm_listen(shm->dev->opts.port.shm, g->gid, k, &g->listener, &pid);
+		ret = soft_shm_listen(shm->dev->opts.port.shm, g->gid, k, &g->listener, NULL);
 		if (ret != 0)
 			continue;
 		/* The mark comes last: a sender that finds it can connect. */

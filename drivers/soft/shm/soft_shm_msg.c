@@ -314,6 +314,8 @@ soft_shm_listen(const char *fabric, const uint8_t gid[16], uint32_t slot, int *o
 	if (bind(sock, (const struct sockaddr *)&sun, len) != 0 || listen(sock, BACKLOG) != 0) {
 		ret = -errno;
 		close(sock);
+		if (pid == NULL)
+			return ret;
 		*pid = 0;
 		if (ret == -EADDRINUSE && soft_shm_connect(fabric, gid, slot, &other) == 0) {
 			soft_shm_peer(other, pid, &uid);

@@ -104,7 +104,8 @@ int soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[
 
 /*
  * Listens at a GID's address for the QPNs of a slot. Returns 0 or a negative errno. -EADDRINUSE:
- * another process owns the address. *pid identifies that process, 0 if unknown.
+ * another process owns the address. *pid identifies that process, 0 if unknown. If @pid is NULL,
+ * the call does not connect to the owner to find that out.
  */
 int soft_shm_listen(const char *fabric, const uint8_t gid[16], uint32_t slot, int *sock,
 		    pid_t *pid);

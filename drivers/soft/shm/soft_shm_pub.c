@@ -171,7 +171,7 @@ soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx)
 	struct soft_shm_msg m;
 	uint32_t i;
 
-	for (i = 0; i < SOFT_SHM_SEGS; i++) {
+	for (i = 0; rx->n_gids != 0 && i < SOFT_SHM_SEGS; i++) {
 		const struct soft_shm_seg *s = &shm->seg[i];
 
 		if (s->refs == 0 || rx->seg_rev[i] == s->rev)

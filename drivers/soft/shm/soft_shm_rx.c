@@ -58,9 +58,10 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 {
 	/*
 	 * Counts the last requests that the peer executed in this device's memory, because the
-	 * directory with their counts is unmapped below.
+	 * directory with their counts is unmapped below. A connection to a group has no such
+	 * requests.
 	 */
-	if (rx->state == SOFT_SHM_UP)
+	if (rx->state == SOFT_SHM_UP && rx->n_gids != 0)
 		soft_shm_collect_all(shm);
 	rte_ticketlock_lock(&rx->lock);
 	__atomic_store_n(&rx->state, SOFT_SHM_IDLE, __ATOMIC_RELEASE);
@@ -187,6 +188,7 @@ process_hello(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m,
 	__atomic_store_n(&rx->state, SOFT_SHM_UP, __ATOMIC_RELEASE);
 	rte_ticketlock_unlock(&rx->lock);
 	memset(rx->seg_rev, 0, sizeof(rx->seg_rev));
+	rx->seg_changes = shm->seg_changes - 1;
 	soft_shm_segs_send(shm, rx);
 	return NULL;
 }
@@ -233,8 +235,11 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 		rx->give_up = 0;
 		return;
 	}
-	if (why != NULL)
-		soft_shm_rx_close(shm, rx, why);
+	if (why == NULL)
+		return;
+	/* A process that ends the connection before HELLO may have looked for the owner only. */
+	soft_shm_rx_close(shm, rx,
+			  rx->state == SOFT_SHM_HANDSHAKE && why == soft_shm_died ? NULL : why);
 }
 
 bool

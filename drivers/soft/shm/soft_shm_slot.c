@@ -311,7 +311,8 @@ soft_shm_mad_slot(const struct soft_shm *shm, const uint8_t gid[16], const uint8
 	const struct soft_shm_tx *tx = soft_shm_find(shm, gid, SOFT_SHM_ANY);
 	uint32_t attr, id;
 
-	if (tx != NULL && tx->slot == SOFT_SHM_ALL)
+	/* Calls no kernel for an address that was never resolved. */
+	if (tx == NULL || tx->slot == SOFT_SHM_ALL)
 		return SOFT_SHM_ANY;
 	if (len < SOFT_SHM_MAD_HEAD || mad[MAD_CLASS] != CLASS_CM)
 		return SOFT_SHM_ANY;

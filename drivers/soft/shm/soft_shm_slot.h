@@ -22,7 +22,7 @@
  *	/p/SERVICE/any     mark: the process has the port at all addresses of the host
  *
  * The names of a multicast group begin with its GID. There SLOT is the number of a member, from 1
- *on (soft_shm_group.c).
+ * on (soft_shm_group.c).
  *
  * A mark is a datagram socket that is never read. connect() on a datagram socket finds whether a
  * name exists, without an effect on its owner. A user of the host that is not trusted can take

@@ -102,7 +102,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 	soft_shm_log_end(shm, tx->pid, why);
 	__atomic_store_n(&tx->next_attempt, rte_rdtsc() + soft_time_cycles(SOFT_SHM_RETRY_NS),
 			 __ATOMIC_RELAXED);
-	if (!was_up)
+	if (!was_up || tx->to_group)
 		return;
 	__atomic_fetch_add(&tx->deaths, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&shm->changes, 1, __ATOMIC_RELEASE);
@@ -234,9 +234,13 @@ reach_slot(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, bool keep
 	if (i < shm->n_tx) {
 		/*
 		 * First reads pending events of the connection, because the process that owned the
-		 * address may be gone. Another process may own the address now.
+		 * address may be gone. Another process may own the address now. A new QP must not
+		 * use the old connection, even if the last packets of its peer are unread.
 		 */
 		soft_shm_tx_event(shm, i);
+		tx = shm->tx[i];
+		if (tx->leaving != NULL)
+			soft_shm_tx_close(shm, tx, tx->leaving);
 		return soft_shm_tx_connect(shm, i, rte_rdtsc());
 	}
 	tx = soft_shm_tx_create(shm, gid, slot, false);
@@ -402,7 +406,8 @@ process_welcome(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_
 		soft_shm_rouse(tx);
 	rte_ticketlock_unlock(&tx->lock);
 	/* Release: an engine that reads the new number also sees the state. */
-	__atomic_fetch_add(&shm->changes, 1, __ATOMIC_RELEASE);
+	if (!tx->to_group)
+		__atomic_fetch_add(&shm->changes, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 

@@ -181,6 +181,24 @@ T(test_groups_are_separate)
 	assert_int_equal(copies(1, other) + copies(2, group), 0);
 }
 
+/* A join does not connect to the members, and a connection to a group concerns no QP. */
+T(test_join_and_group_connections_disturb_no_member)
+{
+	const uint32_t changes = shm_of(0)->changes;
+
+	join(1, group);
+	join(2, group);
+	settle();
+	assert_int_equal(shm_of(1)->n_rx, 0);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	settle();
+	assert_int_equal(shm_of(0)->tx[0]->state, SOFT_SHM_UP);
+	leave(1, group);
+	settle();
+	assert_int_equal(shm_of(0)->tx[0]->state, SOFT_SHM_IDLE);
+	assert_int_equal(shm_of(0)->changes, changes);
+}
+
 /* A sender has a bounded table of connections. Those of groups without members are used again. */
 T(test_sender_uses_the_connections_of_old_groups_again)
 {

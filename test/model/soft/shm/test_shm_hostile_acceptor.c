@@ -307,6 +307,25 @@ T(test_death_of_a_peer_is_logged_once)
 	}
 }
 
+/* A process that looks for the owner of an address connects, and ends before HELLO. */
+T(test_process_that_only_connects_is_not_reported_dead)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *log = log_begin(&text, &len);
+	int sock;
+
+	assert_int_equal(soft_shm_connect(fabric, ours, 0, &sock), 0);
+	chores(0);
+	assert_int_equal(shm->rx[0]->state, SOFT_SHM_HANDSHAKE);
+	close(sock);
+	chores(0);
+	assert_int_equal(shm->rx[0]->state, SOFT_SHM_IDLE);
+	log_end(log);
+	assert_string_equal(text, "");
+	free(text);
+}
+
 /* ---- A full queue of connections */
 
 /*

@@ -129,4 +129,55 @@ T(test_wrong_shared_descriptors_close_the_caller)
 	assert_int_equal(shm->rx[0]->state, SOFT_SHM_IDLE);
 }
 
+/* ---- A caller that reads slowly */
+
+/* Reads the messages that wait on @sock. Returns the number of segments. */
+static uint32_t
+read_segments(int sock)
+{
+	struct soft_shm_msg m;
+	uint32_t n = 0;
+
+	while (heard(sock, true, &m) == 1)
+		n += m.type == SOFT_SHM_SEGMENT;
+	return n;
+}
+
+/* The second connection uses the entry of the first one, which has got all segments. */
+T(test_caller_gets_all_segments_if_its_socket_was_full)
+{
+	const int fd = memfd_create("t-segment", MFD_CLOEXEC), small = 1;
+	struct soft_shm_msg m;
+	uint32_t i, n;
+	int fds[2], sock, round;
+
+	assert_true(fd >= 0);
+	for (i = 0; i < SOFT_SHM_SEGS; i++)
+		shm->seg[i] =
+			(struct soft_shm_seg){.fd = fd, .end = 4096, .gen = 1, .rev = 1, .refs = 1};
+	shm->seg_changes++;
+	for (round = 0; round < 2; round++) {
+		m = hello();
+		sock = call();
+		chores(0);
+		assert_int_equal(
+			setsockopt(shm->rx[0]->sock, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)),
+			0);
+		share(fds);
+		say(sock, &m, fds, 2);
+		n = read_segments(sock);
+		assert_true(n < SOFT_SHM_SEGS);
+		for (i = 0; i < SOFT_SHM_SEGS; i++) {
+			chores(0);
+			n += read_segments(sock);
+		}
+		assert_int_equal(n, SOFT_SHM_SEGS);
+		close(sock);
+		chores(0);
+	}
+	for (i = 0; i < SOFT_SHM_SEGS; i++)
+		shm->seg[i].refs = 0;
+	close(fd);
+}
+
 TEST_MAIN(env_eal_init("shm_hostile_caller"))

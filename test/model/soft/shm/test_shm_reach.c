@@ -166,4 +166,53 @@ TEST(test_qp_whose_peer_started_later_has_the_connection_of_the_peers_slot)
 	shut(a);
 }
 
+/* A request of the CM: its service ID would be looked up. */
+TEST(test_mads_to_an_address_without_a_connection_do_not_call_the_kernel)
+{
+	static const uint8_t unknown[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 3};
+	const uint8_t mad[64] = {[1] = 7, [17] = 0x10, [39] = 1};
+	struct mlx5_ctx *a = opened(0, ",host=h");
+
+	calls = 0;
+	assert_int_equal(send_to(dev_of(a), unknown, 1, mad, sizeof(mad)), SOFT_LINK_LOST);
+	assert_int_equal(calls, 0);
+	shut(a);
+}
+
+/* The first process of the address has ended. Its last packet is not read yet. */
+TEST(test_restarted_peer_is_reached_by_a_new_connection)
+{
+	static const uint8_t own[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
+	struct mlx5_ctx *a, *b = opened(1, "");
+	const uint8_t data[8] = {0};
+	const struct soft_shm_tx *tx;
+	struct soft_shm *shm;
+	uint32_t deaths;
+	char args[128];
+
+	snprintf(args, sizeof(args), "shm=slot%d,ip=192.0.2.2/24", (int)getpid());
+	assert_int_equal(soft_cmd_if.open("soft0", args, &a), 0);
+	shm = dev_of(a)->shm;
+	assert_int_equal(soft_shm_reach(dev_of(a), address, SOFT_SHM_ANY, true), 0);
+	tx = await(shm, dev_of(b)->shm, address, SOFT_SHM_ANY, SOFT_SHM_UP);
+	assert_int_equal(soft_shm_reach(dev_of(b), own, SOFT_SHM_ANY, true), 0);
+	await(dev_of(b)->shm, shm, own, SOFT_SHM_ANY, SOFT_SHM_UP);
+	assert_int_equal(send_to(dev_of(b), own, 99, data, sizeof(data)), SOFT_LINK_SENT);
+	shut(b);
+	soft_shm_chores(shm, rte_rdtsc());
+	assert_int_equal(tx->state, SOFT_SHM_UP);
+	assert_non_null(tx->leaving);
+
+	b = opened(1, "");
+	assert_int_equal(soft_shm_reach(dev_of(a), address, SOFT_SHM_ANY, true), 0);
+	assert_int_equal(tx->state, SOFT_SHM_HANDSHAKE);
+	assert_null(tx->leaving);
+	/* A QP that is connected now does not fail. */
+	deaths = tx->deaths;
+	await(shm, dev_of(b)->shm, address, SOFT_SHM_ANY, SOFT_SHM_UP);
+	assert_int_equal(tx->deaths, deaths);
+	shut(b);
+	shut(a);
+}
+
 TEST_MAIN(0)

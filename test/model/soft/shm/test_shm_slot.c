@@ -271,6 +271,8 @@ TEST(test_service_of_a_device_without_a_host_needs_no_table)
 static uint32_t
 slot_of_mad(struct mlx5_ctx *ctx, const uint8_t *mad, uint32_t len)
 {
+	/* An address without a connection has no destination. */
+	assert_int_equal(soft_shm_reach(dev_of(ctx), address, SOFT_SHM_ANY, false), 0);
 	return soft_shm_mad_slot(dev_of(ctx)->shm, address, mad, len);
 }
 
