@@ -30,10 +30,11 @@
 #include "soft_cqe.h"
 
 /*
- * Arm record of a new CQ on a page to which a guest or a verbs program stores. The first request of
- * libmlx5 has the value 0, as the record before it. So without this value the scan could not find a
- * first request whose store was hidden. No valid request has the value, and libmlx5 and Linux only
- * write the record.
+ * soft_cq.last_arm of a new CQ on a page to which a guest or a verbs program stores. The first
+ * request of libmlx5 has the value 0, as the record before it. So a scan takes the value 0 of such
+ * a CQ for a request: it may be one whose store to the register was hidden. A CQ that was never
+ * armed may then raise one event. A card that recovers doorbells from records does the same: for
+ * that reason Linux's dr_create_cq() (mlx5/core/steering/dr_send.c) sets another value.
  */
 #define NEVER_ARMED UINT32_MAX
 
@@ -240,9 +241,8 @@ soft_cq_attach(struct soft_cq *cq)
 		w->cq = grown;
 		w->cap_cq = cap;
 	}
-	if (cq->uar->shared || e->dev->opts.mmap)
-		__atomic_store_n(&cq->dbrec[1], NEVER_ARMED, __ATOMIC_RELAXED);
-	cq->last_arm = bb_dbrec_load(&cq->dbrec[1]);
+	cq->last_arm =
+		cq->uar->shared || e->dev->opts.mmap ? NEVER_ARMED : bb_dbrec_load(&cq->dbrec[1]);
 	cq->scan_slot = w->n_cq;
 	w->cq[w->n_cq++] = cq;
 out:
