@@ -71,9 +71,10 @@ eqe(void *arg, uint32_t eqn, uint8_t type, uint8_t sub, const void *data, unsign
 	assert_int_equal(type, BB_PRM_EVENT_COMP);
 	assert_int_equal(sub, 0);
 	assert_int_equal(len, 28);
-	g->comps++;
 	g->comp_eqn = eqn;
 	g->comp_cqn = bb_prm_dword(data, 24);
+	/* Another thread may wait for the event. */
+	__atomic_store_n(&g->comps, g->comps + 1, __ATOMIC_RELEASE);
 }
 
 static void
