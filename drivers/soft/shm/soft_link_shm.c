@@ -50,10 +50,21 @@ link_shm_reconnect(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot)
 }
 
 /*
+ * Returns true if a packet must wait for the end of the handshake. RC requests wait, so that the
+ * handshake does not use up their retries. Responses, and packets of UC and UD, enter the ring,
+ * because their sender may close before the packets arrive.
+ */
+static inline bool
+link_shm_waits(uint8_t opcode)
+{
+	return BB_ROCE_TYPE(opcode) == BB_ROCE_RC &&
+	       (opcode < (BB_ROCE_RC | BB_ROCE_READ_RESP_FIRST) ||
+		opcode > (BB_ROCE_RC | BB_ROCE_ATOMIC_ACK));
+}
+
+/*
  * Finds the connection to a slot (range of QPNs) of an address. Returns SOFT_LINK_SENT if its ring
- * takes a packet with this opcode. During the handshake the ring takes only packets of UC and UD,
- * because their sender may close before the packets arrive. RC packets wait (SOFT_LINK_FULL), so
- * that the handshake does not use up their retries.
+ * takes a packet with this opcode, SOFT_LINK_FULL if the packet must wait.
  */
 static enum soft_link_sent
 link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, uint32_t slot,
@@ -78,7 +89,7 @@ link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, uint32_t slot,
 	case SOFT_SHM_UP:
 		return SOFT_LINK_SENT;
 	case SOFT_SHM_HANDSHAKE:
-		return BB_ROCE_TYPE(opcode) == BB_ROCE_RC ? SOFT_LINK_FULL : SOFT_LINK_SENT;
+		return link_shm_waits(opcode) ? SOFT_LINK_FULL : SOFT_LINK_SENT;
 	default:
 		return link_shm_reconnect(shm, net->dst, slot);
 	}

@@ -332,14 +332,18 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 			soft_shm_rx_accept(shm, shm->groups[index].listener, shm->groups[index].gid,
 					   true, now);
 			break;
-		case SOFT_SHM_EV_TX:
-			soft_shm_tx_event(shm, index);
-			break;
-		default:
+		case SOFT_SHM_EV_RX:
 			soft_shm_rx_event(shm, index);
 			break;
 		}
 	}
+	/*
+	 * A peer may connect, send its last packets and close. The packets are known before the
+	 * end of the connection to that peer is handled, because they may answer requests.
+	 */
+	for (i = 0; i < n; i++)
+		if ((ev[i].data.u32 & 0xffff0000u) == SOFT_SHM_EV_TX)
+			soft_shm_tx_event(shm, ev[i].data.u32 & 0xffff);
 	soft_shm_tx_chores(shm, now);
 	soft_shm_rx_chores(shm, now);
 	if (shm->old != NULL)

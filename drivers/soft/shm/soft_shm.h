@@ -398,8 +398,8 @@ soft_shm_rouse(struct soft_shm_tx *tx)
  * Connects to the device that owns an address, and whose QPNs are those of @slot. Does nothing if a
  * connection exists or its handshake is in progress. Never waits. Takes soft_shm.lock.
  *
- * Returns 0 if packets can be sent: those of UC and UD arrive even if this device closes at once,
- * those of RC wait for the end of the handshake. Returns -EAGAIN if the peer's queue of connections
+ * Returns 0 if packets can be sent: requests of RC wait for the end of the handshake, all others
+ * arrive even if this device closes at once. Returns -EAGAIN if the peer's queue of connections
  * is full, else the errors of soft_shm_resolve(). Does not log that the address has no owner. If it
  * has none and @keep is true, retains an entry for the connection, so that a later owner of the
  * address can be reached.

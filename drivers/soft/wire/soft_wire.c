@@ -440,7 +440,8 @@ soft_wire_last_ack(struct soft_qp *qp)
 	struct soft_engine *e = qp->engine;
 	uint32_t i;
 
-	if (qp->queued != SOFT_Q_LATE)
+	if (w == NULL || (qp->queued != SOFT_Q_LATE && qp->queued != SOFT_Q_RUN) ||
+	    !bb_roce_short_ack_due(&w->roce))
 		return;
 	soft_qp_unqueue(e, qp);
 	/* The thread that holds the port's lock never waits for this engine, so this loop ends. */
@@ -448,11 +449,15 @@ soft_wire_last_ack(struct soft_qp *qp)
 		e->timed = false;
 		if (e->dev->link->begin != NULL)
 			e->dev->link->begin(e);
-		soft_wire_run(e, w);
+		soft_wire_turn(e);
+		soft_wire_run_slow(e, w, false);
+		soft_keys_done(e);
 		if (e->dev->link->end != NULL)
 			e->dev->link->end(e);
 		rte_pause();
 	}
+	soft_wire_count_later(e, w);
+	soft_wire_schedule(e, w);
 }
 
 void

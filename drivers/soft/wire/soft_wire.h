@@ -193,7 +193,10 @@ void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_ro
  * processed.
  */
 void soft_wire_received(struct soft_engine *e, struct soft_wire *w, bool last);
-/* Sends a delayed ACK, if possible. Call it before the control path disconnects the QP. */
+/*
+ * Sends the ACK that the QP owes, if possible, but no new WQEs. Call it before the control path
+ * disconnects the QP.
+ */
 void soft_wire_last_ack(struct soft_qp *qp);
 
 /* ---- soft_wire_count.c */

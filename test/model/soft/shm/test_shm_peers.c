@@ -205,7 +205,7 @@ TEST(test_datagram_arrives_from_a_device_that_closes_at_once)
 	actor_kill(&b);
 }
 
-/* ---- Counters of direct accesses by peers that are gone */
+/* ---- ACKs of a device that closes at once */
 
 static const struct soft_shm *
 our_port(void)
@@ -214,6 +214,73 @@ our_port(void)
 
 	return soft_dev_peek_gid(ours)->shm;
 }
+
+/*
+ * A message completes at its sender if its receiver has it, even if the receiver ends its QP
+ * before the sender has accepted the receiver's connection. @end: how the receiver ends.
+ */
+static void
+acknowledged(enum actor_op end, const char *more, unsigned int ip_b)
+{
+	struct bb_qp_addr addr_a, addr_b;
+	const struct soft_shm_rx *rx;
+	int status;
+
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&b, EAL);
+	assert_int_equal(open_dev(&a, 1, more), 0);
+	assert_int_equal(open_dev(&b, ip_b, more), 0);
+	reg(&a, &mr_a.raddr, &mr_a.rkey);
+	reg(&b, &mr_b.raddr, &mr_b.rkey);
+	m.a = BB_QPT_RC;
+	do_ok(&a, ACTOR_QP);
+	addr_a = m.addr;
+	m.a = BB_QPT_RC;
+	do_ok(&b, ACTOR_QP);
+	addr_b = m.addr;
+	memset(&m, 0, sizeof(m));
+	m.y = 100;
+	do_ok(&a, ACTOR_RECV);
+	memset(&m, 0, sizeof(m));
+	m.addr = addr_a;
+	do_ok(&b, ACTOR_CONNECT);
+	while (our_port()->n_rx == 0 || our_port()->rx[0]->state != SOFT_SHM_UP)
+		actor_run(&a);
+	/* From here this device is not polled, until the message waits in its ring. */
+	rx = our_port()->rx[0];
+	memset(&m, 0, sizeof(m));
+	m.op = ACTOR_POST;
+	m.a = ACTOR_SEND;
+	m.y = 60;
+	actor_ask(NULL, &b, &m);
+	assert_int_equal(m.ret, 0);
+	while (!soft_ring_waiting(&rx->ring))
+		usleep(100);
+	OK(kill(b.pid, SIGSTOP));
+	assert_int_equal(waitpid(b.pid, &status, WUNTRACED), b.pid);
+	memset(&m, 0, sizeof(m));
+	m.addr = addr_b;
+	do_ok(&a, ACTOR_CONNECT);
+	completes(&a, BB_WC_SUCCESS);
+	assert_int_equal(m.x, 60);
+	do_ok(&a, end);
+	if (end != ACTOR_CLOSE)
+		do_ok(&a, ACTOR_CLOSE);
+	OK(kill(b.pid, SIGCONT));
+	completes(&b, BB_WC_SUCCESS);
+	do_ok(&b, ACTOR_CLOSE);
+	actor_kill(&b);
+}
+
+TEST(test_ack_arrives_from_a_device_that_closes_at_once)
+{
+	acknowledged(ACTOR_CLOSE, "", 2);
+	acknowledged(ACTOR_RESET, "", 2);
+	acknowledged(ACTOR_CLOSE, ",host=h", 1);
+	acknowledged(ACTOR_CLOSE, ",shm_packets", 2);
+}
+
+/* ---- Counters of direct accesses by peers that are gone */
 
 enum end {
 	BY_KILL,
