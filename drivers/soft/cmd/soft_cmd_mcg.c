@@ -53,8 +53,10 @@ copy_of(const struct soft_mcg *g, const uint8_t gid[16], uint32_t n)
 	if (c == NULL)
 		return NULL;
 	memcpy(c->gid, gid, sizeof(c->gid));
-	if (g != NULL)
+	if (g != NULL) {
 		c->next = g->next;
+		c->known_at = g->known_at;
+	}
 	return c;
 }
 
@@ -93,19 +95,19 @@ check(struct soft_cmd *cmd, struct bb_prm_field qpn_at, struct bb_prm_field gid_
 
 /*
  * Makes the device a member of a multicast group to which none of its QPs was attached. The link of
- * option shm makes it known to other processes; the command ends when each of them knows.
+ * option shm makes it known to other processes.
  */
 static bool
-join(struct soft_cmd *cmd, const uint8_t gid[16])
+join(struct soft_cmd *cmd, struct soft_mcg *g)
 {
 	struct soft_dev *dev = cmd->dev;
 	int ret;
 
 	if (dev->shm == NULL)
 		return true;
-	ret = soft_shm_group_join(dev->shm, gid);
+	ret = soft_shm_group_join(dev->shm, g->gid);
 	if (ret == 0)
-		cmd->wait_us = SOFT_SHM_CAST_NS / 1000;
+		g->known_at = rte_rdtsc() + soft_time_cycles(SOFT_SHM_CAST_NS);
 	else if (ret == -ENOSPC)
 		SOFT_LOG(ERR, "%s: shm=%s: the multicast group already has members in %u devices",
 			 dev->name, dev->opts.port.shm, SOFT_SHM_MEMBERS);
@@ -153,7 +155,7 @@ soft_cmd_attach_to_mcg(struct soft_cmd *cmd)
 	to = copy_of(g, gid, n + 1);
 	if (to == NULL)
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a multicast group");
-	if (g == NULL && !join(cmd, gid)) {
+	if (g == NULL && !join(cmd, to)) {
 		free(to);
 		return SOFT_REFUSE(cmd, NO_RES, "the device cannot become a member of the group");
 	}
@@ -163,6 +165,9 @@ soft_cmd_attach_to_mcg(struct soft_cmd *cmd)
 	to->n = n + 1;
 	t->groups += g == NULL;
 	replace(at, to);
+	/* The command ends when each sender knows, also for a QP that attaches meanwhile. */
+	if (rte_rdtsc() < to->known_at)
+		cmd->wait_us = SOFT_SHM_CAST_NS / 1000;
 	return 0;
 }
 

@@ -20,7 +20,8 @@
 struct soft_mcg {
 	struct soft_mcg *next; /* next group of the bucket; __atomic */
 	uint8_t gid[16];
-	uint32_t n; /* number of queue pairs attached to the group, at least 1 */
+	uint64_t known_at; /* time at which all senders of a fabric know the device, TSC */
+	uint32_t n;        /* number of queue pairs attached to the group, at least 1 */
 	struct soft_qp *qp[];
 };
 

@@ -211,6 +211,7 @@ soft_shm_start(struct soft_dev *dev)
 	soft_time_init();
 	shm->dev = dev;
 	pthread_mutex_init(&shm->lock, NULL);
+	rte_ticketlock_init(&shm->casts.lock);
 	shm->epoll = -1;
 	ret = soft_shm_user_start(shm);
 	if (ret != 0)
@@ -346,6 +347,7 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 			soft_shm_tx_event(shm, ev[i].data.u32 & 0xffff);
 	soft_shm_tx_chores(shm, now);
 	soft_shm_rx_chores(shm, now);
+	soft_shm_casts_chores(shm, now);
 	if (shm->old != NULL)
 		soft_shm_win_chores(shm, false);
 	pthread_mutex_unlock(&shm->lock);

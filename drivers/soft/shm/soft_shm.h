@@ -14,8 +14,8 @@
  *
  * Locks: soft_shm.lock covers the sockets and the set of connections; an engine never waits for it.
  * A connection's lock covers its ring and is held only briefly. Order: soft_dev.lock, an engine's
- * lock, soft_shm.lock (trylock only), an rx lock, a tx lock. Memory that is read without a lock
- * stays mapped: see soft_shm_reserve().
+ * lock, soft_shm.lock (trylock only), an rx lock, soft_shm_casts.lock, a tx lock. Memory that is
+ * read without a lock stays mapped: see soft_shm_reserve().
  */
 #ifndef SOFT_SHM_H
 #define SOFT_SHM_H
@@ -94,7 +94,7 @@ struct soft_shm_tx {
 	 * then, so that no address has the connection. Never changes.
 	 */
 	bool to_group;
-	/* Only if to_group: the group, and the member's number in "slot". Under soft_shm.lock. */
+	/* Only if to_group: the group. "slot": the member's number, 0 if the entry is free. */
 	uint8_t group[16];
 	uint64_t group_retry; /* Time before which the member is not asked again, TSC. */
 	/* Fields that the connection's lock protects. */
@@ -180,14 +180,14 @@ struct soft_shm {
 	 */
 	uint32_t changes;
 	uint32_t n_tx, n_rx; /* Numbers of entries that were ever used. __atomic */
-	struct soft_shm_tx *tx[SOFT_SHM_PEERS];
+	struct soft_shm_tx *tx[SOFT_SHM_PEERS + SOFT_SHM_GROUP_PEERS];
 	struct soft_shm_rx *rx[SOFT_SHM_PEERS];
 	/* Used by the control path and by soft_shm_chores(), under soft_shm.lock. */
 	int epoll;
 	int listener[SOFT_SHM_GIDS];
 	uint32_t n_listeners;
 	struct soft_shm_group groups[1u << SOFT_LOG_MAX_MCG];
-	struct soft_shm_cast casts[SOFT_SHM_CASTS];
+	struct soft_shm_casts casts;
 	uint32_t slot; /* Slot (range of QPNs) that the device has, or SOFT_SHM_ALL. */
 	int mark[2 * SOFT_SHM_GIDS]; /* Sockets that mark the slot as used. */
 	uint32_t n_marks;

@@ -7,8 +7,10 @@
  * of each datagram into each of the rings, as a switch that knows the members. The sender's own
  * device gets its copies in the same way.
  *
- * A sender looks for members at most once in SOFT_SHM_CAST_NS. Between two searches it calls no
- * kernel. A device waits for that time at the end of a join, so that no later datagram misses it.
+ * A sender has a record for each group to which it sends. It looks for members at most once in
+ * SOFT_SHM_CAST_NS. Between two searches it calls no kernel. A device waits for that time at the
+ * end of a join, so that no later datagram misses it. A group to which nothing was sent for
+ * SOFT_SHM_CAST_IDLE_NS loses its record and its connections.
  */
 #include <unistd.h>
 
@@ -100,104 +102,204 @@ soft_shm_groups_close(struct soft_shm *shm)
 
 /* ---- Senders */
 
-/* Returns the index of an entry for a connection to a member, n_tx if the table is full. */
-static uint32_t
-new_entry(struct soft_shm *shm, const uint8_t gid[16], uint32_t number)
+bool
+soft_shm_group_log_due(struct soft_shm *shm, uint64_t now)
 {
-	struct soft_shm_tx *tx;
+	if (now < shm->casts.next_log)
+		return false;
+	shm->casts.next_log = now + soft_time_cycles(UINT64_C(1000000000));
+	return true;
+}
+
+/* Returns the index of a free entry for a connection to a member, or -ENOSPC. */
+static int
+free_entry(struct soft_shm *shm, const uint8_t gid[16], uint64_t now)
+{
 	uint32_t i;
 
-	for (i = 0; i < shm->n_tx; i++) {
-		tx = shm->tx[i];
-		if (!tx->to_group || tx->state != SOFT_SHM_IDLE)
-			continue;
-		memcpy(tx->group, gid, sizeof(tx->group));
-		tx->slot = number;
-		tx->group_retry = 0;
-		return i;
+	for (i = 0; i < shm->n_tx; i++)
+		if (shm->tx[i]->to_group && shm->tx[i]->slot == 0)
+			return (int)i;
+	if (shm->casts.n_tx == SOFT_SHM_GROUP_PEERS) {
+		if (soft_shm_group_log_due(shm, now))
+			SOFT_LOG(WARNING,
+				 "%s: drops datagrams to a member of a multicast group: the device "
+				 "already has %u connections to members, which is its limit: send "
+				 "to fewer groups",
+				 shm->dev->name, SOFT_SHM_GROUP_PEERS);
+		return -ENOSPC;
 	}
-	if (shm->n_tx == SOFT_SHM_PEERS || soft_shm_tx_create(shm, gid, number, true) == NULL)
-		return shm->n_tx;
+	if (soft_shm_tx_create(shm, gid, 0, true) == NULL)
+		return -ENOMEM;
+	shm->casts.n_tx++;
 	__atomic_store_n(&shm->n_tx, shm->n_tx + 1, __ATOMIC_RELEASE);
-	return i;
+	return (int)i;
 }
 
 /*
- * Connects to member @number of a group, at entry *i, or at a new entry if *i is no entry. Returns
- * true if the connection takes packets.
+ * Connects to member @number of a group. Returns 0 or a negative errno. Sets *entry to the index of
+ * the connection plus 1.
  */
-static bool
+static int
 reach_member(struct soft_shm *shm, const uint8_t gid[16], uint32_t number, uint64_t now,
-	     uint32_t *i)
+	     uint16_t *entry)
 {
+	const int i = free_entry(shm, gid, now);
+	struct soft_shm_tx *tx;
 	int ret;
 
-	if (*i >= shm->n_tx) {
-		*i = new_entry(shm, gid, number);
-		if (*i == shm->n_tx) {
-			soft_wire_lost(shm->dev, SOFT_LOST_NO_ROOM);
-			return false;
-		}
-	}
-	if (now < shm->tx[*i]->group_retry)
-		return false;
-	ret = soft_shm_tx_connect(shm, *i, now);
-	/* A user that is not trusted has the number; the log says so. */
-	if (ret == -EACCES)
-		shm->tx[*i]->group_retry = now + soft_time_cycles(SOFT_SHM_GROUP_RETRY_NS);
-	return ret == 0;
+	if (i < 0)
+		return i;
+	tx = shm->tx[i];
+	memcpy(tx->group, gid, sizeof(tx->group));
+	tx->slot = number;
+	tx->group_retry = 0;
+	ret = soft_shm_tx_connect(shm, (uint32_t)i, now);
+	if (ret != 0)
+		tx->slot = 0;
+	else
+		*entry = (uint16_t)(i + 1);
+	return ret;
 }
 
-/* Finds the members of a group, and connects to those that are new. */
+/*
+ * Finds the members of a group, and connects to those that are new. Other engines may send to the
+ * members of the last search meanwhile.
+ */
 static void
 find_members(struct soft_shm *shm, struct soft_shm_cast *c, uint64_t now)
 {
-	uint32_t entry[SOFT_SHM_MEMBERS + 1], i, k;
 	const int probe = soft_shm_probe();
+	uint32_t missed = probe < 0, k;
+	uint16_t entry[SOFT_SHM_MEMBERS];
+	struct soft_shm_tx *tx;
+	int ret;
 
-	c->n = 0;
-	for (k = 1; k <= SOFT_SHM_MEMBERS; k++)
-		entry[k] = UINT32_MAX;
-	for (i = 0; i < shm->n_tx; i++)
-		if (shm->tx[i]->to_group && memcmp(shm->tx[i]->group, c->gid, 16) == 0)
-			entry[shm->tx[i]->slot] = i;
-	for (k = 1; probe >= 0 && k <= SOFT_SHM_MEMBERS; k++) {
-		i = entry[k];
-		/* The member may have left, and another one may have its number. */
-		if (i != UINT32_MAX)
-			soft_shm_tx_event(shm, i);
-		if ((i != UINT32_MAX && shm->tx[i]->state != SOFT_SHM_IDLE) ||
-		    (soft_shm_slot_marked(shm, probe, c->gid, k) &&
-		     reach_member(shm, c->gid, k, now, &i)))
-			c->tx[c->n++] = (uint8_t)i;
+	for (k = 0; k < SOFT_SHM_MEMBERS; k++) {
+		entry[k] = c->entry[k];
+		if (entry[k] != 0) {
+			/* The member may have left, and another one may have its number. */
+			soft_shm_tx_event(shm, entry[k] - 1u);
+			tx = shm->tx[entry[k] - 1];
+			if (tx->state != SOFT_SHM_IDLE)
+				continue;
+			c->retry[k] = tx->group_retry;
+			tx->slot = 0;
+			entry[k] = 0;
+		}
+		if (probe < 0 || now < c->retry[k] ||
+		    !soft_shm_slot_marked(shm, probe, c->gid, k + 1))
+			continue;
+		ret = reach_member(shm, c->gid, k + 1, now, &entry[k]);
+		/* A user that is not trusted has the number; the log says so. */
+		if (ret == -EACCES)
+			c->retry[k] = now + soft_time_cycles(SOFT_SHM_GROUP_RETRY_NS);
+		else if (ret != 0 && ret != -ECONNREFUSED)
+			missed++;
 	}
 	if (probe >= 0)
 		close(probe);
+	rte_ticketlock_lock(&shm->casts.lock);
+	memcpy(c->entry, entry, sizeof(c->entry));
+	c->missed = missed;
+	c->wait_until = 0;
+	c->expires = now + soft_time_cycles(missed != 0 ? SOFT_SHM_FULL_NS : SOFT_SHM_CAST_NS);
+	rte_ticketlock_unlock(&shm->casts.lock);
 }
 
-/* Returns the members of a group. Under soft_shm.lock. */
-static const struct soft_shm_cast *
-members(struct soft_shm *shm, const uint8_t gid[16])
+/* Returns the record of a group, a new one if needed; NULL if all are in use. */
+static struct soft_shm_cast *
+record_of(struct soft_shm_casts *casts, const uint8_t gid[16], uint64_t now)
 {
-	struct soft_shm_cast *c = &shm->casts[soft_mcg_bucket(gid) % SOFT_SHM_CASTS];
-	const uint64_t now = rte_rdtsc();
+	struct soft_shm_cast *c, *unused = NULL;
 
-	if (now < c->expires && memcmp(c->gid, gid, sizeof(c->gid)) == 0)
-		return c;
-	memcpy(c->gid, gid, sizeof(c->gid));
-	c->expires = now + soft_time_cycles(SOFT_SHM_CAST_NS);
-	find_members(shm, c, now);
+	for (c = casts->cast; c < casts->cast + SOFT_SHM_CASTS; c++) {
+		if (c->used == 0)
+			unused = c;
+		else if (memcmp(c->gid, gid, sizeof(c->gid)) == 0)
+			break;
+	}
+	if (c == casts->cast + SOFT_SHM_CASTS) {
+		c = unused;
+		if (c == NULL)
+			return NULL;
+		memset(c, 0, sizeof(*c));
+		memcpy(c->gid, gid, sizeof(c->gid));
+	}
+	c->used = now;
 	return c;
 }
 
+/*
+ * Searches for the members of a group, if the last search is too old. Returns false if the datagram
+ * must wait, because another thread holds soft_shm.lock. The wait ends after SOFT_SHM_CAST_NS: then
+ * the datagram goes to the members that are known. Under soft_shm_casts.lock, which this function
+ * releases during the search. Then soft_shm.lock retains the record.
+ */
+static bool
+refresh(struct soft_shm *shm, struct soft_shm_cast *c, uint64_t now)
+{
+	if (now < c->expires)
+		return true;
+	if (pthread_mutex_trylock(&shm->lock) == 0) {
+		rte_ticketlock_unlock(&shm->casts.lock);
+		find_members(shm, c, now);
+		rte_ticketlock_lock(&shm->casts.lock);
+		pthread_mutex_unlock(&shm->lock);
+		return true;
+	}
+	if (c->wait_until == 0)
+		c->wait_until = now + soft_time_cycles(SOFT_SHM_CAST_NS);
+	return now >= c->wait_until;
+}
+
+void
+soft_shm_casts_chores(struct soft_shm *shm, uint64_t now)
+{
+	const uint64_t idle = soft_time_cycles(SOFT_SHM_CAST_IDLE_NS);
+	uint16_t entry[SOFT_SHM_MEMBERS] = {0};
+	struct soft_shm_cast *c;
+	struct soft_shm_tx *tx;
+	uint32_t k;
+
+	if (__atomic_exchange_n(&shm->casts.full, false, __ATOMIC_RELAXED) &&
+	    soft_shm_group_log_due(shm, now))
+		SOFT_LOG(WARNING,
+			 "%s: drops datagrams to a multicast group: the device already sends to %u "
+			 "groups, which is its limit: send to fewer groups",
+			 shm->dev->name, SOFT_SHM_CASTS);
+	rte_ticketlock_lock(&shm->casts.lock);
+	for (c = shm->casts.cast; c < shm->casts.cast + SOFT_SHM_CASTS; c++) {
+		if (c->used == 0 || now < c->used + idle)
+			continue;
+		memcpy(entry, c->entry, sizeof(entry));
+		c->used = 0;
+		break;
+	}
+	rte_ticketlock_unlock(&shm->casts.lock);
+	for (k = 0; k < SOFT_SHM_MEMBERS; k++) {
+		if (entry[k] == 0)
+			continue;
+		tx = shm->tx[entry[k] - 1];
+		if (tx->state != SOFT_SHM_IDLE) {
+			soft_shm_send_bye(tx->sock);
+			soft_shm_tx_close(shm, tx, NULL);
+		}
+		tx->slot = 0;
+	}
+}
+
+/* Puts a datagram into the ring of a member. Returns false if the ring has no room. */
 static bool
 put(struct soft_shm_tx *tx, const struct bb_roce_net *net, uint8_t sgid, const uint8_t *bytes,
     uint32_t len)
 {
 	struct soft_ring_rec *rec = NULL;
+	bool left;
 
 	rte_ticketlock_lock(&tx->lock);
-	if (tx->ring.data != NULL)
+	left = tx->ring.data == NULL;
+	if (!left)
 		rec = soft_ring_reserve(&tx->ring, len);
 	if (rec != NULL) {
 		rec->flow_label = net->flow_label;
@@ -210,36 +312,42 @@ put(struct soft_shm_tx *tx, const struct bb_roce_net *net, uint8_t sgid, const u
 		soft_shm_rouse(tx);
 	}
 	rte_ticketlock_unlock(&tx->lock);
-	return rec != NULL;
+	return left || rec != NULL;
 }
 
 enum soft_link_sent
 soft_shm_cast_bytes(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
 		    const uint8_t *bytes, uint32_t len)
 {
+	const uint64_t now = rte_rdtsc();
 	struct soft_shm *shm = e->dev->shm;
-	const struct soft_shm_cast *c;
+	enum soft_link_sent sent = SOFT_LINK_FULL;
 	uint8_t group_mac[6], sgid;
-	struct soft_shm_tx *tx;
-	uint32_t i;
+	struct soft_shm_cast *c;
+	uint32_t lost, k;
 
 	soft_mcast_mac(net->dst, group_mac);
 	if (len > SOFT_RING_MAX || net->hop_limit == 0 || memcmp(mac, group_mac, 6) != 0 ||
 	    __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED) ||
 	    !soft_shm_source(e->dev, net->src, &sgid))
 		return SOFT_LINK_LOST;
-	/* The lock protects the connections from their reuse for other groups. */
-	if (pthread_mutex_trylock(&shm->lock) != 0)
-		return SOFT_LINK_FULL;
-	c = members(shm, net->dst);
-	for (i = 0; i < c->n; i++) {
-		tx = shm->tx[c->tx[i]];
-		if (memcmp(tx->group, net->dst, sizeof(tx->group)) == 0 &&
-		    !put(tx, net, sgid, bytes, len))
+	rte_ticketlock_lock(&shm->casts.lock);
+	c = record_of(&shm->casts, net->dst, now);
+	if (c == NULL) {
+		__atomic_store_n(&shm->casts.full, true, __ATOMIC_RELAXED);
+		soft_wire_lost(e->dev, SOFT_LOST_NO_ROOM);
+		sent = SOFT_LINK_SENT;
+	} else if (refresh(shm, c, now)) {
+		lost = c->missed;
+		for (k = 0; k < SOFT_SHM_MEMBERS; k++)
+			if (c->entry[k] != 0)
+				lost += !put(shm->tx[c->entry[k] - 1], net, sgid, bytes, len);
+		for (; lost != 0; lost--)
 			soft_wire_lost(e->dev, SOFT_LOST_NO_ROOM);
+		sent = SOFT_LINK_SENT;
 	}
-	pthread_mutex_unlock(&shm->lock);
-	return SOFT_LINK_SENT;
+	rte_ticketlock_unlock(&shm->casts.lock);
+	return sent;
 }
 
 enum soft_link_sent

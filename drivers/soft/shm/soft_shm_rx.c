@@ -21,17 +21,25 @@
 
 /*
  * Returns the index of an unused entry for a connection from a peer. If there is none, adds one.
- * Returns -1 if the table or the memory is full.
+ * Returns -1 if the table or the memory is full, or if multicast groups have their share of the
+ * table.
  */
 static int
-free_slot(struct soft_shm *shm)
+free_slot(struct soft_shm *shm, bool group)
 {
+	uint32_t i, unused = UINT32_MAX, groups = 0;
 	struct soft_shm_rx *rx;
-	uint32_t i;
 
-	for (i = 0; i < shm->n_rx; i++)
+	for (i = 0; i < shm->n_rx; i++) {
 		if (shm->rx[i]->state == SOFT_SHM_IDLE)
-			return (int)i;
+			unused = RTE_MIN(unused, i);
+		else
+			groups += shm->rx[i]->n_group_gids != 0;
+	}
+	if (group && groups >= SOFT_SHM_GROUP_PEERS)
+		return -1;
+	if (unused != UINT32_MAX)
+		return (int)unused;
 	if (shm->n_rx == SOFT_SHM_PEERS)
 		return -1;
 	rx = calloc(1, sizeof(*rx));
@@ -70,7 +78,9 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 	rte_ticketlock_unlock(&rx->lock);
 	soft_shm_unmap(sizeof(*rx->dir), rx->dir);
 	close(rx->sock);
-	soft_shm_log_end(shm, rx->pid, why);
+	/* A process that sends no more to a group does not close its device. */
+	soft_shm_log_end(shm, rx->pid,
+			 rx->n_group_gids != 0 && why == soft_shm_closed ? NULL : why);
 }
 
 /*
@@ -125,12 +135,16 @@ accept_caller(struct soft_shm *shm, int sock, const uint8_t gid[16], bool group,
 		refuse(sock, SOFT_SHM_REFUSED_USER);
 		return false;
 	}
-	slot = free_slot(shm);
+	slot = free_slot(shm, group);
 	if (slot < 0) {
-		SOFT_LOG(ERR,
-			 "%s: rejected the connection of process %d: the device already has %d "
-			 "peers",
-			 shm->dev->name, (int)pid, SOFT_SHM_PEERS);
+		if (!group || soft_shm_group_log_due(shm, now))
+			SOFT_LOG(
+				ERR,
+				"%s: rejected the connection of process %d: the device already has "
+				"%u %s",
+				shm->dev->name, (int)pid,
+				group ? SOFT_SHM_GROUP_PEERS : (unsigned int)SOFT_SHM_PEERS,
+				group ? "senders to its multicast groups" : "peers");
 		refuse(sock, SOFT_SHM_REFUSED_FULL);
 		return true;
 	}

@@ -40,7 +40,7 @@ soft_shm_tx_create(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, b
 {
 	struct soft_shm_tx *tx;
 
-	if (shm->n_tx == SOFT_SHM_PEERS) {
+	if (!to_group && shm->n_tx - shm->casts.n_tx == SOFT_SHM_PEERS) {
 		SOFT_LOG(ERR,
 			 "%s: cannot connect to a new peer: the device has connected to %d "
 			 "addresses since it was opened, which is its limit: close and open the "

@@ -7,6 +7,10 @@
  */
 #include "soft_ctl_env.h"
 
+#include <unistd.h>
+
+#include "soft_shm_group.h"
+
 #define MORE (SOFT_MAX_QP_MCG + 1)
 
 static struct env env;
@@ -209,6 +213,52 @@ MCG_TEST(test_macs_of_groups)
 		soft_mcast_mac(rows[i].gid, mac);
 		assert_memory_equal(mac, rows[i].mac, sizeof(mac));
 	}
+}
+
+/* ---- Groups of a fabric */
+
+static uint32_t waits;
+
+int
+usleep(useconds_t us)
+{
+	assert_true(us <= SOFT_SHM_CAST_NS / 1000);
+	waits++;
+	return 0;
+}
+
+/*
+ * An attach waits until each sender of the fabric knows the device, even if another QP attached to
+ * the group shortly before.
+ */
+TEST(test_each_attach_waits_until_senders_know_the_device)
+{
+	struct mlx5_obj *qp[3], *at[3];
+	uint8_t out[BB_PRM_SZ_SHORT];
+	struct soft_mcg *g;
+	char args[64];
+	uint32_t i, qpn;
+
+	snprintf(args, sizeof(args), "shm=mcg%d,ip=192.0.2.1/24", (int)getpid());
+	env_open(&env, args);
+	waits = 0;
+	for (i = 0; i < 3; i++) {
+		qp[i] = ud_qp(&qpn);
+		OK(attach(qpn, group, out, &at[i]));
+		g = (struct soft_mcg *)(uintptr_t)soft_mcg_find(env.dev, group);
+		assert_int_equal(g->n, i + 1);
+		if (i == 0)
+			assert_true(g->known_at != 0);
+		assert_int_equal(waits, i < 2);
+		/* The second attach comes before the time, the third one after it. */
+		g->known_at = i == 0 ? UINT64_MAX : 0;
+		waits = 0;
+	}
+	while (i-- != 0) {
+		OK(soft_cmd_if.obj_destroy(at[i]));
+		OK(soft_cmd_if.obj_destroy(qp[i]));
+	}
+	env_close(&env);
 }
 
 TEST_MAIN(0)

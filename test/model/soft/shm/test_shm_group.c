@@ -6,6 +6,7 @@
  * share an address; the test sends by the link, and reads the members' rings.
  */
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "shm_host.h"
 
@@ -13,6 +14,31 @@
 
 static const uint8_t group[16] = {[10] = 0xff, [11] = 0xff, 239, 200, 1, 2};
 static struct mlx5_ctx *ctx[DEVS];
+
+/* ---- System calls of the device */
+
+static uint32_t calls;
+static bool no_descriptors; /* socket() fails. */
+
+int
+socket(int domain, int type, int protocol)
+{
+	calls++;
+	if (no_descriptors) {
+		errno = EMFILE;
+		return -1;
+	}
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+int
+connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	calls++;
+	return (int)syscall(SYS_connect, fd, addr, len);
+}
+
+/* ---- Devices */
 
 static struct soft_shm *
 shm_of(unsigned int i)
@@ -199,20 +225,217 @@ T(test_join_and_group_connections_disturb_no_member)
 	assert_int_equal(shm_of(0)->changes, changes);
 }
 
+/* The sender's connection to number 2 has ended when member 1 joins. */
+T(test_member_with_the_number_of_another_one_gets_one_copy)
+{
+	join(1, group);
+	join(2, group);
+	leave(1, group);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(2, group), 1);
+	leave(2, group);
+	settle();
+	join(1, group);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
+	assert_int_equal(copies(2, group), 0);
+}
+
+/* Another group gets the connections of a group without members, which then has members again. */
+T(test_group_whose_connections_another_group_has_reaches_its_members)
+{
+	uint8_t other[16];
+
+	memcpy(other, group, sizeof(other));
+	other[15] ^= 0x10;
+	join(1, group);
+	join(2, group);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group) + copies(2, group), 2);
+	leave(1, group);
+	leave(2, group);
+	settle();
+	join(1, other);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(cast(0, other, 8), SOFT_LINK_SENT);
+	join(1, group);
+	join(2, group);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
+	assert_int_equal(copies(2, group), 1);
+	assert_int_equal(copies(1, other), 1);
+}
+
+T(test_datagrams_to_groups_of_one_bucket_do_not_call_the_kernel)
+{
+	const uint64_t began = rte_rdtsc();
+	uint8_t other[16];
+	uint64_t searches;
+
+	memcpy(other, group, sizeof(other));
+	other[15] ^= 0x40;
+	assert_int_equal(soft_mcg_bucket(group), soft_mcg_bucket(other));
+	calls = 0;
+	for (unsigned int n = 0; n < 1000; n++) {
+		assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+		assert_int_equal(cast(0, other, 8), SOFT_LINK_SENT);
+	}
+	searches = 1 + (rte_rdtsc() - began) / soft_time_cycles(SOFT_SHM_CAST_NS);
+	assert_true(calls <= 2 * searches * (1 + SOFT_SHM_MEMBERS));
+}
+
+/* A search that fails is repeated soon, and its datagrams are counted. */
+T(test_search_without_descriptors_is_counted_and_repeated)
+{
+	const uint64_t *lost = dev_of(ctx[0])->lost;
+
+	join(1, group);
+	no_descriptors = true;
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	no_descriptors = false;
+	assert_int_equal(lost[SOFT_LOST_NO_ROOM], 1);
+	usleep(SOFT_SHM_FULL_NS / 1000);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(lost[SOFT_LOST_NO_ROOM], 1);
+	assert_int_equal(copies(1, group), 1);
+	/* Known members get datagrams while a search fails. */
+	wait_for_senders();
+	no_descriptors = true;
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	no_descriptors = false;
+	assert_int_equal(copies(1, group), 1);
+	assert_int_equal(lost[SOFT_LOST_NO_ROOM], 2);
+}
+
+/* The test is a member that refuses. Another group may have the entry of its connection then. */
+T(test_member_that_refuses_is_asked_again_after_a_pause)
+{
+	const uint64_t pause = soft_time_cycles(SOFT_SHM_GROUP_RETRY_NS);
+	const uint64_t began = rte_rdtsc();
+	const struct soft_shm_cast *c = shm_of(0)->casts.cast;
+	int listener, mark, sock, again;
+	struct soft_shm_msg m;
+	uint8_t other[16];
+	char fabric[32];
+
+	snprintf(fabric, sizeof(fabric), "slot%d", (int)getpid());
+	assert_int_equal(soft_shm_listen(fabric, group, 1, &listener, NULL), 0);
+	mark = soft_shm_slot_mark(shm_of(0), group, 1);
+	assert_true(mark >= 0);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(soft_shm_accept(listener, &sock), 0);
+	soft_shm_msg_init(&m, SOFT_SHM_REFUSED);
+	m.u.refused.why = SOFT_SHM_REFUSED_FULL;
+	assert_int_equal(soft_shm_send(sock, &m, NULL, 0), 0);
+	close(sock);
+	settle();
+	memcpy(other, group, sizeof(other));
+	other[15] ^= 0x10;
+	join(1, other);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(cast(0, other, 8), SOFT_LINK_SENT);
+	wait_for_senders();
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	while (memcmp(c->gid, group, 16) != 0)
+		c++;
+	assert_true(c->retry[0] >= began + pause);
+	again = soft_shm_accept(listener, &sock);
+	if (again == 0)
+		close(sock);
+	assert_true(again != 0 || rte_rdtsc() >= began + pause);
+	assert_int_equal(copies(1, other), 1);
+	close(mark);
+	close(listener);
+}
+
+/* ---- Limits */
+
+static void
+nth_group(uint8_t gid[16], unsigned int n)
+{
+	memcpy(gid, group, 16);
+	gid[14] = (uint8_t)(n >> 8);
+	gid[15] = (uint8_t)n;
+}
+
+/* A device sends to a bounded number of groups at a time. */
+T(test_group_beyond_the_limit_waits_until_another_one_is_idle)
+{
+	const uint64_t *lost = dev_of(ctx[0])->lost;
+	uint8_t gid[16];
+
+	for (unsigned int n = 0; n <= SOFT_SHM_CASTS; n++) {
+		nth_group(gid, n);
+		join(1, gid);
+		assert_int_equal(lost[SOFT_LOST_NO_ROOM], 0);
+		assert_int_equal(cast(0, gid, 8), SOFT_LINK_SENT);
+	}
+	assert_int_equal(lost[SOFT_LOST_NO_ROOM], 1);
+	assert_int_equal(copies(1, gid), 0);
+	for (unsigned int n = 0; n < SOFT_SHM_CASTS; n++) {
+		nth_group(gid, n);
+		assert_int_equal(copies(1, gid), 1);
+	}
+	for (unsigned int n = 0; n < SOFT_SHM_CASTS; n++)
+		soft_shm_chores(shm_of(0), rte_rdtsc() + soft_time_cycles(SOFT_SHM_CAST_IDLE_NS));
+	settle();
+	for (uint32_t i = 0; i < shm_of(0)->n_tx; i++)
+		assert_int_equal(shm_of(0)->tx[i]->state, SOFT_SHM_IDLE);
+	for (uint32_t i = 0; i < shm_of(1)->n_rx; i++)
+		assert_int_equal(shm_of(1)->rx[i]->state, SOFT_SHM_IDLE);
+	nth_group(gid, SOFT_SHM_CASTS);
+	assert_int_equal(cast(0, gid, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, gid), 1);
+	assert_int_equal(lost[SOFT_LOST_NO_ROOM], 1);
+}
+
+/* Connections to groups leave room for those to addresses, at both ends. */
+T(test_connections_of_groups_are_bounded)
+{
+	const uint32_t groups = SOFT_SHM_GROUP_PEERS / DEVS + 1;
+	const uint64_t *lost = dev_of(ctx[0])->lost;
+	uint8_t gid[16];
+
+	for (unsigned int n = 0; n < groups; n++) {
+		nth_group(gid, n);
+		for (unsigned int i = 0; i < DEVS; i++)
+			join(i, gid);
+		assert_int_equal(cast(0, gid, 8), SOFT_LINK_SENT);
+	}
+	assert_int_equal(lost[SOFT_LOST_NO_ROOM], DEVS * groups - SOFT_SHM_GROUP_PEERS);
+	assert_int_equal(shm_of(0)->casts.n_tx, SOFT_SHM_GROUP_PEERS);
+	assert_int_equal(shm_of(0)->n_tx, SOFT_SHM_GROUP_PEERS);
+	settle();
+	for (unsigned int from = 1; from < DEVS; from++)
+		for (unsigned int n = 0; n < SOFT_SHM_CASTS; n++) {
+			nth_group(gid, 100 * from + n);
+			join(0, gid);
+			assert_int_equal(cast(from, gid, 8), SOFT_LINK_SENT);
+			settle();
+		}
+	assert_int_equal(shm_of(0)->n_rx, SOFT_SHM_GROUP_PEERS);
+	assert_int_equal(soft_shm_reach(dev_of(ctx[1]), address, 1, false), 0);
+	settle();
+	assert_int_equal(soft_shm_find(shm_of(1), address, 1)->state, SOFT_SHM_UP);
+}
+
 /* A sender has a bounded table of connections. Those of groups without members are used again. */
 T(test_sender_uses_the_connections_of_old_groups_again)
 {
 	uint8_t gid[16];
 
-	memcpy(gid, group, sizeof(gid));
 	for (unsigned int n = 0; n < SOFT_SHM_PEERS + 20; n++) {
-		gid[14] = (uint8_t)(n >> 8);
-		gid[15] = (uint8_t)n;
+		nth_group(gid, n);
 		join(1, gid);
 		assert_int_equal(cast(0, gid, 8), SOFT_LINK_SENT);
 		assert_int_equal(copies(1, gid), 1);
 		leave(1, gid);
 		settle();
+		soft_shm_chores(shm_of(0), rte_rdtsc() + soft_time_cycles(SOFT_SHM_CAST_IDLE_NS));
 	}
 	assert_true(shm_of(0)->n_tx < 4);
 }
@@ -287,13 +510,24 @@ T(test_datagram_with_a_wrong_mac_or_without_hops_is_lost)
 	assert_int_equal(copies(1, group), 1);
 }
 
-/* A chore holds the lock: the engine sends the packet again, and does not wait. */
+/*
+ * Another thread holds the lock when a search is due: the engine sends the datagram again, and does
+ * not wait. If that lasts, the datagram goes to the members that are known.
+ */
 T(test_send_does_not_wait_for_the_lock)
 {
+	join(1, group);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
+	wait_for_senders();
 	pthread_mutex_lock(&shm_of(0)->lock);
 	assert_int_equal(cast(0, group, 8), SOFT_LINK_FULL);
-	pthread_mutex_unlock(&shm_of(0)->lock);
+	wait_for_senders();
 	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	pthread_mutex_unlock(&shm_of(0)->lock);
+	assert_int_equal(copies(1, group), 1);
+	assert_int_equal(cast(0, group, 8), SOFT_LINK_SENT);
+	assert_int_equal(copies(1, group), 1);
 }
 
 /* The test stands for a process that writes any packets into a connection to a group. */
