@@ -44,15 +44,15 @@ class Card(machine.Machine):
     """One guest. @program: bb_hca, with @options after those of EAL; None: a guest without a card. The guest has
     @functions of bb_hca: PCI devices 0000:00:01.0 and on. @processes: a process of bb_hca for each function, each
     given by its further options of EAL and its options; None: one process serves all functions. @telemetry: the one
-    process serves DPDK's telemetry, for counters()."""
+    process serves DPDK's telemetry, for counters(). @number: see Machine."""
     # 10.1 or newer: the first with vfio-user-pci. The card is a PCIe device, so the chipset has PCIe. The
     # server maps the guest's memory, so that is shared.
     CHIPSET = 'q35,memory-backend=mem'
     memory = 1536
 
     def __init__(self, program, options, suite='bookworm', echo=print, functions=1, processes=None,
-                 telemetry=False):
-        super().__init__(2, suite, echo)
+                 telemetry=False, number=2):
+        super().__init__(number, suite, echo)
         self.QEMU = paths.qemu()
         self.program = program
         self.options = options
