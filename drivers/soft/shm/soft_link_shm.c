@@ -78,9 +78,8 @@ link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, uint32_t slot,
 	if (unlikely(tx == NULL))
 		known = soft_shm_find(shm, net->dst, SOFT_SHM_ANY);
 	if (unlikely(known == NULL || net->hop_limit == 0 ||
-		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
-		return SOFT_LINK_LOST;
-	if (unlikely(memcmp(mac, known->mac, sizeof(known->mac)) != 0))
+		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED) ||
+		     memcmp(mac, known->mac, sizeof(known->mac)) != 0))
 		return SOFT_LINK_LOST;
 	*out = tx;
 	if (unlikely(tx == NULL))
@@ -478,10 +477,7 @@ link_shm_find_again(struct soft_shm *shm, struct soft_wire *w)
 		return;
 	w->shm_tx = tx;
 	sw->deaths = __atomic_load_n(&tx->deaths, __ATOMIC_RELAXED);
-	/*
-	 * The values differ from those of the connection, so the peer's QP is looked up before its
-	 * next use.
-	 */
+	/* The peer's QP is looked up before its next use, because the revisions differ. */
 	sw->direct.qp_seq = 0;
 	sw->direct.rev = __atomic_load_n(&tx->rev, __ATOMIC_RELAXED) - 1;
 }

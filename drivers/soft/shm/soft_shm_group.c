@@ -202,7 +202,6 @@ find_members(struct soft_shm *shm, struct soft_shm_cast *c, uint64_t now)
 	rte_ticketlock_lock(&shm->casts.lock);
 	memcpy(c->entry, entry, sizeof(c->entry));
 	c->missed = missed;
-	c->wait_until = 0;
 	c->expires = now + soft_time_cycles(missed != 0 ? SOFT_SHM_FULL_NS : SOFT_SHM_CAST_NS);
 	rte_ticketlock_unlock(&shm->casts.lock);
 }
@@ -232,13 +231,15 @@ record_of(struct soft_shm_casts *casts, const uint8_t gid[16], uint64_t now)
 
 /*
  * Searches for the members of a group, if the last search is too old. Returns false if the datagram
- * must wait, because another thread holds soft_shm.lock. The wait ends after SOFT_SHM_CAST_NS: then
- * the datagram goes to the members that are known. Under soft_shm_casts.lock, which this function
- * releases during the search. Then soft_shm.lock retains the record.
+ * must wait, because another thread holds soft_shm.lock. After SOFT_SHM_CAST_NS of waiting,
+ * datagrams go to the members that are known, for as long. Under soft_shm_casts.lock, which this
+ * function releases during the search. Then soft_shm.lock retains the record.
  */
 static bool
 refresh(struct soft_shm *shm, struct soft_shm_cast *c, uint64_t now)
 {
+	uint64_t wait;
+
 	if (now < c->expires)
 		return true;
 	if (pthread_mutex_trylock(&shm->lock) == 0) {
@@ -248,8 +249,10 @@ refresh(struct soft_shm *shm, struct soft_shm_cast *c, uint64_t now)
 		pthread_mutex_unlock(&shm->lock);
 		return true;
 	}
-	if (c->wait_until == 0)
-		c->wait_until = now + soft_time_cycles(SOFT_SHM_CAST_NS);
+	wait = soft_time_cycles(SOFT_SHM_CAST_NS);
+	/* An old time belongs to an earlier wait. */
+	if (now >= c->wait_until + wait)
+		c->wait_until = now + wait;
 	return now >= c->wait_until;
 }
 

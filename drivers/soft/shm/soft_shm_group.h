@@ -47,7 +47,7 @@ struct soft_shm_cast {
 	uint8_t gid[16];
 	uint64_t used;       /* Time of the last datagram, TSC; 0 if the record is free. */
 	uint64_t expires;    /* Time of the next search for members, TSC. */
-	uint64_t wait_until; /* End of the wait for a search, TSC; 0 if no datagram waits. */
+	uint64_t wait_until; /* End of the last wait for a search, TSC. */
 	uint32_t missed;     /* Members that the last search could not connect, for lack of room. */
 	/* Index of the connection to each member in soft_shm.tx, plus 1; 0 if there is none. */
 	uint16_t entry[SOFT_SHM_MEMBERS];
