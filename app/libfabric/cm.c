@@ -8,12 +8,6 @@
 
 #include "fab.h"
 
-/*
- * Number of polls that run a software device before a connection ends. An ACK needs one, and many
- * more if the devices of both processes are not connected by shared memory yet.
- */
-#define LAST_POLLS 256
-
 static struct fab_ep *
 ep_of(struct fid_ep *fid)
 {
@@ -96,15 +90,6 @@ unlock:
 	return ret;
 }
 
-void
-fab_ep_acknowledge(struct fab_ep *ep)
-{
-	unsigned int i;
-
-	for (i = 0; i < LAST_POLLS && ep->qp != NULL; i++)
-		bb_cq_poll(ep->dev->idle, NULL, 0);
-}
-
 static int
 ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
@@ -114,10 +99,8 @@ ep_shutdown(struct fid_ep *fid, uint64_t flags)
 	if (flags != 0)
 		return -FI_EBADFLAGS;
 	fab_lock(ep->dev);
-	if (ep->conn != NULL) {
-		fab_ep_acknowledge(ep);
+	if (ep->conn != NULL)
 		ret = bb_conn_disconnect(ep->conn, NULL, 0);
-	}
 	fab_unlock(ep->dev);
 	return ret;
 }

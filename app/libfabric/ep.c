@@ -268,7 +268,6 @@ ep_close(struct fid *fid)
 	unsigned int i;
 
 	fab_lock(dev);
-	fab_ep_acknowledge(ep);
 	if (ep->conn != NULL) {
 		if (ep->state == FAB_CONNECTED)
 			bb_conn_disconnect(ep->conn, NULL, 0);

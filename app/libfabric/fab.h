@@ -348,11 +348,6 @@ void fab_ep_event(struct fab_ep *ep, const struct bb_cm_event *event);
  * event.
  */
 void fab_ep_broken(struct fab_ep *ep);
-/*
- * Runs a software device before the connection ends, so that it sends the ACKs of messages that the
- * application has read: the sends of the peer would fail without them.
- */
-void fab_ep_acknowledge(struct fab_ep *ep);
 
 /* Makes room for the completions of a queue in a CQ. Returns 0 or a negative errno. */
 int fab_cq_reserve(struct fab_cq *cq, uint32_t entries);

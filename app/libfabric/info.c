@@ -150,6 +150,11 @@ check_domain(const struct fi_domain_attr *a, uint64_t caps)
 	if (a->cq_data_size > sizeof(uint32_t) || a->mr_iov_limit > 1)
 		REFUSE("cq_data_size %zu (at most 4), mr_iov_limit %zu (1)\n", a->cq_data_size,
 		       a->mr_iov_limit);
+	if ((uint32_t)a->control_progress > FI_PROGRESS_MANUAL ||
+	    (uint32_t)a->data_progress > FI_PROGRESS_MANUAL)
+		REFUSE("control_progress %d, data_progress %d: FI_PROGRESS_AUTO or "
+		       "FI_PROGRESS_MANUAL\n",
+		       (int)a->control_progress, (int)a->data_progress);
 	if ((a->caps & ~FAB_OTHER_CAPS) != 0)
 		REFUSE("domain_attr caps %#lx are not supported\n",
 		       (unsigned long)(a->caps & ~FAB_OTHER_CAPS));
@@ -211,8 +216,7 @@ make(uint32_t version, const struct fi_info *h)
 	const struct fi_ep_attr *ep = h != NULL && h->ep_attr != NULL ? h->ep_attr : &no_ep;
 	const struct fi_domain_attr *domain =
 		h != NULL && h->domain_attr != NULL ? h->domain_attr : &no_domain;
-	uint64_t caps, mode;
-	bool data;
+	uint64_t caps, mode, rx_mode;
 
 	if (i == NULL)
 		return NULL;
@@ -224,9 +228,10 @@ make(uint32_t version, const struct fi_info *h)
 	    (caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)) == 0)
 		caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	mode = mode_of(caps);
-	data = has_mode(h, mode);
+	rx_mode = has_mode(h, mode) ? mode : 0;
 	i->caps = caps;
-	i->mode = data ? mode : 0;
+	/* Has no bit that the hints lack, even if the mode of their rx_attr has the bit. */
+	i->mode = h == NULL || (h->mode & mode) == mode ? mode : 0;
 	*i->tx_attr = (struct fi_tx_attr){
 		.caps = caps & (FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE),
 		.op_flags = tx->op_flags,
@@ -239,7 +244,7 @@ make(uint32_t version, const struct fi_info *h)
 	*i->rx_attr = (struct fi_rx_attr){
 		.caps = caps &
 			(FI_MSG | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE),
-		.mode = data ? mode : 0,
+		.mode = rx_mode,
 		.op_flags = rx->op_flags,
 		.msg_order = ORDER,
 		.size = or_default(rx->size, FAB_DEPTH),
@@ -267,7 +272,7 @@ make(uint32_t version, const struct fi_info *h)
 		.resource_mgmt = FI_RM_ENABLED,
 		.mr_mode = domain->mr_mode == MR_BASIC ? MR_BASIC : mr_mode_of(caps),
 		.mr_key_size = sizeof(uint32_t),
-		.cq_data_size = data ? sizeof(uint32_t) : 0,
+		.cq_data_size = rx_mode == mode ? sizeof(uint32_t) : 0,
 		.cq_cnt = 1024,
 		.ep_cnt = 16384,
 		.tx_ctx_cnt = 16384,

@@ -36,8 +36,8 @@ LISTENERS = {'fi_cm_data': 2}
 # Tests that are not run, by a pattern, and why.
 NOT_RUN = (
     (r'dgram', 'datagrams, which neither the provider nor ``ofi_rxm`` has'),
-    (r'fi_rdm_atomic', 'fabtests exclude atomics of ``ofi_rxm``, in their file ofi_rxm.exclude. One run of three crashed '
-                       'inside libfabric, and the cause is not known'),
+    (r'fi_rdm_atomic', 'fabtests exclude atomics of ``ofi_rxm``, in their file ofi_rxm.exclude. Without ``-U`` the test passed '
+                       'once. With ``-U`` it crashed inside libfabric in one run of two, and the cause is not known'),
 )
 # Failures by provider and test, and their causes.
 FAILURES = {

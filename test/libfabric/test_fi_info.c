@@ -104,6 +104,13 @@ TEST(test_data_of_a_write_needs_a_mode_of_the_application)
 	assert_non_null(i);
 	assert_fields(*i, mode, 0, rx_attr->mode, 0, domain_attr->cq_data_size, 0);
 	fi_freeinfo(i);
+	/* The application may support the mode for its receives only. */
+	h->rx_attr->mode = FI_RX_CQ_DATA;
+	i = ask(h, NULL, NULL, 0);
+	assert_non_null(i);
+	assert_fields(*i, mode, 0, rx_attr->mode, FI_RX_CQ_DATA, domain_attr->cq_data_size, 4);
+	fi_freeinfo(i);
+	h->rx_attr->mode = 0;
 	h->domain_attr->cq_data_size = 4;
 	assert_null(ask(h, NULL, NULL, 0));
 	/* A message consumes a receive in any case. */
@@ -244,6 +251,8 @@ TEST(test_refuses_what_it_does_not_have)
 	REFUSED(h->domain_attr->caps = FI_SHARED_AV);
 	REFUSED(h->domain_attr->cq_data_size = 8);
 	REFUSED(h->domain_attr->mr_iov_limit = 2);
+	REFUSED(h->domain_attr->control_progress = FI_PROGRESS_MANUAL + 1);
+	REFUSED(h->domain_attr->data_progress = FI_PROGRESS_MANUAL + 1);
 	REFUSED(h->domain_attr->name = strdup("mlx5_0"));
 	REFUSED(h->fabric_attr->name = strdup("other"));
 	REFUSED(h->addr_format = FI_SOCKADDR_IB);

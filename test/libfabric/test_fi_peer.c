@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Two processes: this program is also the peer, with the argument "peer" or "late". The peer
- * accepts one connection, and prints its address and key before that.
+ * Two processes: this program is also the peer, with the argument "peer", "late" or "once". The
+ * peer accepts one connection, and prints its address and key before that.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -32,12 +32,13 @@ struct peer {
 /* ---- The peer */
 
 /*
- * @late: posts a short receive, and reads no events before it has failed. The connection is then
- * broken before its first event.
+ * "late" posts a short receive, and reads no events before it has failed. The connection is then
+ * broken before its first event. "once" ends right after the first message.
  */
 static int
-serve(bool late)
+serve(const char *role)
 {
+	const bool late = strcmp(role, "late") == 0, once = strcmp(role, "once") == 0;
 	struct fi_eq_cm_entry e;
 	struct peer line = {.pid = getpid()};
 	size_t len = sizeof(line.addr);
@@ -54,7 +55,15 @@ serve(bool late)
 	pair_endpoint(&p, &p.b, e.info, &plain);
 	if (late)
 		OK(fi_recv(p.b.ep, p.b.mem, 8, p.b.desc, 0, NULL));
+	if (once)
+		OK(fi_recv(p.b.ep, p.b.mem, 64, p.b.desc, 0, NULL));
 	OK(fi_accept(p.b.ep, NULL, 0));
+	if (once) {
+		done(&p.b);
+		OK(fi_shutdown(p.b.ep, 0));
+		pair_close(&p);
+		return 0;
+	}
 	if (late)
 		assert_int_equal(failed(&p.b).err, FI_ETRUNC);
 	event_wait(&p, FI_CONNECTED, &e, sizeof(e));
@@ -163,6 +172,25 @@ TEST(test_a_connection_that_breaks_before_its_first_event_is_shut_down)
 	pair_close(&p);
 }
 
+TEST(test_a_message_completes_if_its_receiver_ends_at_once)
+{
+	struct fi_eq_cm_entry e;
+	struct peer peer;
+	struct pair p;
+	int i, status;
+
+	for (i = 0; i < 8; i++) {
+		start(&p, &peer, "once");
+		OK(fi_send(p.a.ep, p.a.mem, 64, p.a.desc, 0, NULL));
+		done(&p.a);
+		event_wait(&p, FI_SHUTDOWN, &e, sizeof(e));
+		assert_int_equal(waitpid(peer.pid, &status, 0), peer.pid);
+		assert_int_equal(status, 0);
+		close(peer.out);
+		pair_close(&p);
+	}
+}
+
 /* ---- fork() */
 
 /* Runs @child in a child process, and checks that it ends with status 0. */
@@ -263,6 +291,6 @@ int
 main(int argc, char **argv)
 {
 	if (argc > 1)
-		return serve(strcmp(argv[1], "late") == 0);
+		return serve(argv[1]);
 	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -441,7 +441,14 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 	 * The engine may move the QP to ERR at any time, so the state is checked under the engine's
 	 * lock.
 	 */
+	/* Connects to peers that have sent their last packets and closed. */
+	if (t->op == BB_PRM_OP_2ERR_QP && cmd->dev->shm != NULL)
+		soft_shm_chores(cmd->dev->shm, rte_rdtsc());
 	soft_engine_lock(qp->engine);
+	if (t->op == BB_PRM_OP_2ERR_QP) {
+		soft_shm_last_packets(qp->engine);
+		soft_failures_run(qp->engine);
+	}
 	if (t->op == BB_PRM_OP_2RST_QP || t->op == BB_PRM_OP_2ERR_QP)
 		soft_wire_last_ack(qp);
 	state = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);

@@ -587,6 +587,20 @@ link_shm_turn_unless_full(struct soft_engine *e)
 		link_shm_take(e, shm);
 }
 
+void
+soft_shm_last_packets(struct soft_engine *e)
+{
+	struct soft_shm *shm = e->dev->shm;
+
+	if (shm == NULL)
+		return;
+	e->timed = false;
+	e->stamped = false;
+	link_shm_take(e, shm);
+	/* The next poll runs the QPs that the packets have queued. */
+	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
+}
+
 #define LINK_SHM_OPS(receive_)                                                                     \
 	{                                                                                          \
 		.send = link_shm_send, .send_bytes = link_shm_send_bytes, .receive = receive_,     \

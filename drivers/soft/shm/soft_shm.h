@@ -368,6 +368,13 @@ struct soft_wire *soft_shm_input(struct soft_engine *e, const struct soft_shm_rx
 				 const struct soft_ring_rec *rec, const uint8_t *p);
 
 /*
+ * Receives the packets that wait for an engine, without a turn. Their ACKs may complete requests of
+ * a QP that moves to ERR. Does nothing without option shm. QPs may fail: call soft_failures_run()
+ * afterwards. Under the engine's lock.
+ */
+void soft_shm_last_packets(struct soft_engine *e);
+
+/*
  * Announces to peers whether the device is asleep. If it is asleep, a peer sends WAKE after its
  * next packet. Returns false if peers could miss the announcement, because membarrier(2) does not
  * work.

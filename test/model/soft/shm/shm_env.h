@@ -88,6 +88,29 @@ connect_two(struct actor *s, struct actor *t, enum bb_qp_type type)
 	(void)addr_t;
 }
 
+/*
+ * Starts another process, and creates a QP in each, which it does not connect. @ip_b: the other
+ * process has the address 192.0.2.@ip_b. Clears m.
+ */
+static inline void
+open_two(enum bb_qp_type type, const char *more, unsigned int ip_b, struct bb_qp_addr *addr_a,
+	 struct bb_qp_addr *addr_b)
+{
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&b, EAL);
+	assert_int_equal(open_dev(&a, 1, more), 0);
+	assert_int_equal(open_dev(&b, ip_b, more), 0);
+	reg(&a, &mr_a.raddr, &mr_a.rkey);
+	reg(&b, &mr_b.raddr, &mr_b.rkey);
+	m.a = (uint32_t)type;
+	do_ok(&a, ACTOR_QP);
+	*addr_a = m.addr;
+	m.a = (uint32_t)type;
+	do_ok(&b, ACTOR_QP);
+	*addr_b = m.addr;
+	memset(&m, 0, sizeof(m));
+}
+
 /* Starts another process and connects it with this one. */
 static inline void
 start(enum bb_qp_type type, const char *more)

@@ -167,19 +167,7 @@ TEST(test_datagram_arrives_from_a_device_that_closes_at_once)
 	struct bb_qp_addr addr_a, addr_b;
 	int status;
 
-	memset(&a, 0, sizeof(a));
-	actor_spawn(&b, EAL);
-	assert_int_equal(open_dev(&a, 1, ""), 0);
-	assert_int_equal(open_dev(&b, 2, ""), 0);
-	reg(&a, &mr_a.raddr, &mr_a.rkey);
-	reg(&b, &mr_b.raddr, &mr_b.rkey);
-	m.a = BB_QPT_UD;
-	do_ok(&a, ACTOR_QP);
-	addr_a = m.addr;
-	m.a = BB_QPT_UD;
-	do_ok(&b, ACTOR_QP);
-	addr_b = m.addr;
-	memset(&m, 0, sizeof(m));
+	open_two(BB_QPT_UD, "", 2, &addr_a, &addr_b);
 	m.addr = addr_a;
 	do_ok(&b, ACTOR_CONNECT);
 	m.x = 0;
@@ -207,12 +195,12 @@ TEST(test_datagram_arrives_from_a_device_that_closes_at_once)
 
 /* ---- ACKs of a device that closes at once */
 
+static const uint8_t our_gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+
 static const struct soft_shm *
 our_port(void)
 {
-	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
-
-	return soft_dev_peek_gid(ours)->shm;
+	return soft_dev_peek_gid(our_gid)->shm;
 }
 
 /*
@@ -226,19 +214,7 @@ acknowledged(enum actor_op end, const char *more, unsigned int ip_b)
 	const struct soft_shm_rx *rx;
 	int status;
 
-	memset(&a, 0, sizeof(a));
-	actor_spawn(&b, EAL);
-	assert_int_equal(open_dev(&a, 1, more), 0);
-	assert_int_equal(open_dev(&b, ip_b, more), 0);
-	reg(&a, &mr_a.raddr, &mr_a.rkey);
-	reg(&b, &mr_b.raddr, &mr_b.rkey);
-	m.a = BB_QPT_RC;
-	do_ok(&a, ACTOR_QP);
-	addr_a = m.addr;
-	m.a = BB_QPT_RC;
-	do_ok(&b, ACTOR_QP);
-	addr_b = m.addr;
-	memset(&m, 0, sizeof(m));
+	open_two(BB_QPT_RC, more, ip_b, &addr_a, &addr_b);
 	m.y = 100;
 	do_ok(&a, ACTOR_RECV);
 	memset(&m, 0, sizeof(m));
@@ -278,6 +254,40 @@ TEST(test_ack_arrives_from_a_device_that_closes_at_once)
 	acknowledged(ACTOR_RESET, "", 2);
 	acknowledged(ACTOR_CLOSE, ",host=h", 1);
 	acknowledged(ACTOR_CLOSE, ",shm_packets", 2);
+}
+
+/*
+ * A message completes before its QP moves to ERR, if its receiver has it: the ACK may wait in the
+ * ring of a connection that this device has not yet accepted.
+ */
+TEST(test_move_to_err_first_receives_the_acks)
+{
+	const struct bb_qp_attr attr = {.size = sizeof(attr), .state = BB_QP_ERR};
+	struct bb_qp_addr addr_a, addr_b;
+	struct soft_shm *shm;
+
+	open_two(BB_QPT_RC, "", 2, &addr_a, &addr_b);
+	m.y = 100;
+	do_ok(&b, ACTOR_RECV);
+	memset(&m, 0, sizeof(m));
+	m.addr = addr_b;
+	do_ok(&a, ACTOR_CONNECT);
+	shm = soft_dev_peek_gid(our_gid)->shm;
+	while (shm->tx[0]->state != SOFT_SHM_UP)
+		actor_run(&a);
+	/* From here the polls of this device do not accept connections. */
+	__atomic_store_n(&shm->chores_at, UINT64_MAX, __ATOMIC_RELAXED);
+	memset(&m, 0, sizeof(m));
+	m.addr = addr_a;
+	do_ok(&b, ACTOR_CONNECT);
+	post(&a, ACTOR_SEND, 0, 60, 0, 0);
+	completes(&b, BB_WC_SUCCESS);
+	do_ok(&b, ACTOR_CLOSE);
+	assert_int_equal(shm->n_rx, 0);
+	OK(bb_qp_modify(a.qp, &attr, BB_QP_STATE));
+	completes(&a, BB_WC_SUCCESS);
+	do_ok(&a, ACTOR_CLOSE);
+	actor_kill(&b);
 }
 
 /* ---- Counters of direct accesses by peers that are gone */
