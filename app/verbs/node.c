@@ -30,8 +30,6 @@
  */
 #define LAST_TURNS  100
 #define LAST_NAP_US 20
-/* Turns of the device that a command waits for, to execute requests that were posted before. */
-#define POSTED_TURNS 32
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char name[BB_DEV_NAME_MAX], args[1024];
@@ -263,11 +261,8 @@ node_assist_posted(void)
 void
 node_catch_up(void)
 {
-	bool more = node_assist_posted();
-	unsigned int i;
-
-	for (i = 0; i < POSTED_TURNS && more; i++)
-		more = node_assist();
+	if (base != NULL)
+		soft_catch_up(base);
 }
 
 int

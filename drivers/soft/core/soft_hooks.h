@@ -94,6 +94,11 @@ bool soft_run(struct mlx5_ctx *ctx);
 void soft_posted(struct mlx5_ctx *ctx);
 /* Runs the device as soft_assist() does, if soft_posted() was called since. Returns true then. */
 bool soft_assist_posted(struct mlx5_ctx *ctx);
+/*
+ * Executes requests whose doorbells were rung before, by up to 32 turns. Waits for a thread that
+ * runs the device or executes a command, as a command does. Any thread.
+ */
+void soft_catch_up(struct mlx5_ctx *ctx);
 
 /* The part of a region of memory that peers may map: @len bytes from byte @skip of the region on.
  */

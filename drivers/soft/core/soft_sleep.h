@@ -6,6 +6,7 @@
 #define SOFT_SLEEP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * After this number of posts that the device's thread executed late, soft_posted() itself runs the
@@ -21,6 +22,11 @@ struct soft_engine;
  * to sleep, wakes it.
  */
 bool soft_engine_try(struct soft_engine *e);
+/*
+ * Waits for the engine's lock and runs turns while there is work, at most @n. All requests whose
+ * doorbells were rung before the call have been in a turn on return.
+ */
+void soft_engine_catch_up(struct soft_engine *e, uint32_t n);
 /* Runs one turn. Returns false if another thread has the engine's lock. */
 bool soft_engine_look(struct soft_engine *e);
 /*

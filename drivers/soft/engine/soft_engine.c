@@ -383,6 +383,22 @@ soft_engine_try(struct soft_engine *e)
 	return due;
 }
 
+void
+soft_engine_catch_up(struct soft_engine *e, uint32_t n)
+{
+	uint64_t rung;
+
+	soft_engine_lock(e);
+	while (n-- != 0) {
+		rung = soft_engine_rung(e);
+		if (!soft_engine_due(e, rung))
+			break;
+		soft_engine_turn(e, rung, 0);
+		__atomic_store_n(&e->tried, e->work, __ATOMIC_RELAXED);
+	}
+	soft_engine_unlock(e);
+}
+
 /*
  * Reads the clock for a turn that follows a doorbell of this thread. Returns 0 if there is no such
  * doorbell, or no clock. An engine that sends no packets needs no clock for other turns. The TSC is

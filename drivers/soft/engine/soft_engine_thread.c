@@ -30,6 +30,7 @@
 /* Time without work after which the thread sleeps until there is work, ns: soft_engine_sleep(). */
 #define SOFT_SLEEP_NS 1000000
 #define SOFT_RETRY_NS 10000000 /* time until the next attempt to sleep after a failed one, ns */
+#define SOFT_CATCH_UP 32       /* limit of the turns of soft_catch_up() */
 
 static int
 soft_engine_lcore(void *arg)
@@ -170,6 +171,15 @@ soft_assist_posted(struct mlx5_ctx *ctx)
 		return false;
 	(void)soft_assist(ctx);
 	return true;
+}
+
+void
+soft_catch_up(struct mlx5_ctx *ctx)
+{
+	struct soft_engine *e = engine_of(ctx);
+
+	__atomic_store_n(&e->posted, 0, __ATOMIC_RELAXED);
+	soft_engine_catch_up(e, SOFT_CATCH_UP);
 }
 
 static void *

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The device in its own thread or on its own lcore: the test does not poll the device. */
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -135,6 +136,43 @@ TEST(test_posts_run_with_the_next_poll_unless_none_comes)
 	assert_int_equal(e->assisted, turns + 1);
 	assert_false(soft_assist_posted(p.d.ctx));
 	completes_alone(&p);
+	rig_pair_close(&p);
+}
+
+static bool called, returned;
+
+static void *
+catch_up(void *ctx)
+{
+	__atomic_store_n(&called, true, __ATOMIC_RELEASE);
+	soft_catch_up(ctx);
+	__atomic_store_n(&returned, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Another poll has cleared e->posted, but not run the device, whose lock this thread has. */
+TEST(test_catch_up_waits_for_a_busy_device_and_executes_posts)
+{
+	static struct rig_pair p;
+	struct soft_engine *e;
+	struct rig_cqe c;
+	pthread_t thread;
+
+	rig_pair_open(&p, "progress=thread", true, NULL);
+	e = soft_ctx(p.d.ctx)->dev->engine;
+	soft_engine_lock(e);
+	posted(&p);
+	assert_true(soft_assist_posted(p.d.ctx));
+	OK(pthread_create(&thread, NULL, catch_up, p.d.ctx));
+	while (!__atomic_load_n(&called, __ATOMIC_ACQUIRE))
+		usleep(100);
+	usleep(20000);
+	assert_false(rig_cqe(&p.ca, &c));
+	assert_false(__atomic_load_n(&returned, __ATOMIC_ACQUIRE));
+	soft_engine_unlock(e);
+	OK(pthread_join(thread, NULL));
+	assert_true(rig_cqe(&p.ca, &c));
+	assert_int_equal(c.opcode, MLX5_CQE_REQ);
 	rig_pair_close(&p);
 }
 
