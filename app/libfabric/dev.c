@@ -44,10 +44,11 @@ static void *
 start_eal(void *arg)
 {
 	static char cpu[16];
-	static char prog[] = "bluebell-fi", l[] = "-l", no_huge[] = "--no-huge", m[] = "-m",
-		    mb[] = "256", no_shconf[] = "--no-shconf", no_telemetry[] = "--no-telemetry",
+	static char l[] = "-l", no_huge[] = "--no-huge", m[] = "-m", mb[] = "256",
+		    no_shconf[] = "--no-shconf", no_telemetry[] = "--no-telemetry",
 		    no_pci[] = "--no-pci", level[] = "--log-level=lib.eal:warning";
-	char *argv[EAL_WORDS] = {prog, l, cpu, level, no_telemetry};
+	/* EAL also passes the first argument to openlog(), as the name of the program. */
+	char *argv[EAL_WORDS] = {program_invocation_short_name, l, cpu, level, no_telemetry};
 	const char *more = fab_param("eal");
 	char *words = NULL, *word, *save = NULL;
 	int argc = 5, *ret = arg;

@@ -155,7 +155,7 @@ duplicated(int fd, int to)
 {
 	REAL(int, close, int);
 	if (fds_dup(fd, to))
-		return to;
+		return port_own(to);
 	(void)real(to);
 	return (int)result(EMFILE, 0);
 }
@@ -163,8 +163,8 @@ duplicated(int fd, int to)
 PUBLIC int
 dup(int fd)
 {
-	REAL(int, dup, int);
-	return duplicated(fd, real(fd));
+	REAL(int, fcntl, int, int, ...);
+	return duplicated(fd, real(fd, port_flags(F_DUPFD, F_DUPFD_CLOEXEC), 0));
 }
 
 PUBLIC int

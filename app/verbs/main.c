@@ -17,9 +17,9 @@
 #include <rte_log.h>
 
 #include "address.h"
+#include "port/vdev.h"
 #include "preload.h"
 #include "tree.h"
-#include "vdev.h"
 
 #define DEFAULT_DEVICE "soft0,shm=verbs"
 #define NAP            ",nap=2000"
@@ -55,8 +55,8 @@ help(FILE *out)
 	      "                    the network, in the shared memory of this host. With port=VDEV the\n"
 	      "                    network is that of --vdev, and may have other hosts\n"
 	      "  --vdev VDEV       the DPDK port of port=, NAME[,OPTION...] as in other DPDK programs:\n"
-	      "                    net_memif, net_tap, net_af_packet or net_af_xdp. One process can use\n"
-	      "                    it. Needs --address\n"
+	      "                    net_memif, net_af_packet or net_af_xdp. One process can use it.\n"
+	      "                    Needs --address\n"
 	      "  --address IP      address of the process, IP[/BITS], default auto: a free address of\n"
 	      "                    " ADDRESS_NET
 	      ".0.0/16. BITS is the length of the network's prefix\n"

@@ -79,6 +79,52 @@ in_child(void)
 	node_guid = 0;
 }
 
+/* Reads @len bytes in hexadecimal, which may contain colons, from a file that stands for /sys. */
+static bool
+read_hex(const char *file, uint8_t *to, size_t len)
+{
+	char path[PATH_MAX], text[64] = "";
+	size_t n = 0;
+	const char *s;
+	FILE *f = fopen(node_path(file, path), "re");
+
+	if (f == NULL)
+		return false;
+	if (fgets(text, sizeof(text), f) == NULL)
+		text[0] = '\0';
+	fclose(f);
+	memset(to, 0, len);
+	for (s = text; *s != '\0' && n < 2 * len; s++) {
+		if (!isxdigit((unsigned char)*s))
+			continue;
+		to[n / 2] =
+			(uint8_t)(to[n / 2] << 4 |
+				  (isdigit((unsigned char)*s) ? *s - '0' : tolower(*s) - 'a' + 10));
+		n++;
+	}
+	return n == 2 * len;
+}
+
+/*
+ * Checks that the port has the MAC that bb_verbs has read before it started the program: the files
+ * for /sys have the link-local address of this MAC as GID 0.
+ */
+static int
+check_mac(struct mlx5_ctx *ctx)
+{
+	struct bb_gid gid;
+	uint8_t raw[16];
+
+	if (getenv(VERBS_ENV_VDEV) == NULL || !read_hex(VERBS_GID_0, raw, sizeof(raw)) ||
+	    (ctx->cmd->gid_query(ctx, 1, 0, &gid) == 0 && memcmp(gid.raw, raw, 16) == 0))
+		return 0;
+	fprintf(stderr,
+		"bb_verbs: %s: the MAC of the port is not the one that bb_verbs found: let bb_verbs "
+		"run in the network namespace of the program, and do not change the MAC meanwhile\n",
+		name);
+	return -EADDRNOTAVAIL;
+}
+
 /* Opens the device with the options of the environment. Returns 0 or a negative errno. */
 static int
 open_base(void)
@@ -97,12 +143,22 @@ open_base(void)
 	if (ret != 0)
 		return ret;
 	rte_log_set_global_level(RTE_LOG_WARNING);
+	/* Some PMDs open their sockets only now. */
+	port_mark(getenv(VERBS_ENV_VDEV) != NULL);
 	ret = address_open(spec, next, "progress=thread,mmap", name, args, sizeof(args), &base);
+	port_mark(false);
 	if (ret == -EADDRINUSE)
 		fprintf(stderr,
 			"bb_verbs: another process has the address of this device: give each "
 			"process an address, or leave out --address\n");
 	owner = getpid();
+	if (ret == 0) {
+		ret = check_mac(base);
+		if (ret != 0) {
+			(void)base->cmd->close(base);
+			base = NULL;
+		}
+	}
 	if (ret == 0) {
 		soft_share_by(base, share_memory);
 		doorbell_file(soft_node_fd(base));
@@ -164,21 +220,12 @@ open_locked(int *fd)
 static uint64_t
 read_guid(void)
 {
-	char path[PATH_MAX], text[64] = "";
+	uint8_t raw[8];
 	uint64_t guid = 0;
-	const char *s;
-	FILE *f = fopen(node_path(VERBS_GUID, path), "re");
+	unsigned int i;
 
-	if (f == NULL)
-		return 0;
-	if (fgets(text, sizeof(text), f) == NULL)
-		text[0] = '\0';
-	fclose(f);
-	for (s = text; *s != '\0'; s++)
-		if (isxdigit((unsigned char)*s))
-			guid = guid << 4 |
-			       (uint64_t)(isdigit((unsigned char)*s) ? *s - '0'
-								     : tolower(*s) - 'a' + 10);
+	for (i = 0; read_hex(VERBS_GUID, raw, sizeof(raw)) && i < sizeof(raw); i++)
+		guid = guid << 8 | raw[i];
 	return guid;
 }
 

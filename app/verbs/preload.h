@@ -34,6 +34,8 @@
 #define VERBS_CM_MINOR 58
 /* File with the GUID of the device. */
 #define VERBS_GUID "/sys/class/infiniband/mlx5_0/node_guid"
+/* File with the link-local GID of the port. */
+#define VERBS_GID_0 "/sys/class/infiniband/mlx5_0/ports/1/gids/0"
 
 /* ---- fds.c: the program's descriptors that are files of the device */
 enum fd_kind {
@@ -72,27 +74,46 @@ void fds_close_range(unsigned int first, unsigned int last);
 /* Returns true if a descriptor of the device node is open. */
 bool fds_any_node(void);
 
-/* ---- port_driver.c */
+/* ---- port/port_driver.c */
 /*
  * Returns the name of the PMD of a vdev, given as NAME[,OPTIONS]. Returns NULL if bb_verbs does not
  * support the PMD.
  */
 const char *port_driver(const char *vdev);
 
-/* ---- Defined by port.c. A test of the descriptors defines its own versions. */
-/* Returns @flags, with @cloexec in threads of EAL. */
+/* ---- Defined by port/port_fds.c. A test of the descriptors defines its own versions. */
+/* Returns @flags, with @cloexec in threads of the PMD. */
 int port_flags(int flags, int cloexec);
-/* Records that a thread of EAL has opened @fd. Ignores other threads. Returns @fd. */
+/* Records that a thread of the PMD has opened @fd. Ignores other threads. Returns @fd. */
 int port_own(int fd);
-/* Records that a thread of EAL closes @fd. Ignores other threads. */
+/* Records that a thread of the PMD closes @fd. Ignores other threads. */
 void port_disown(int fd);
 /* Returns true if the calling thread must not find the folder @path. */
 bool port_hides(const char *path);
 
-/* ---- port.c */
+/* ---- port/port_fds.c */
+/*
+ * Sets whether descriptors that the calling thread opens from now on are those of the PMD. They are
+ * closed in children of fork() and in programs that are executed.
+ */
+void port_mark(bool pmd);
+/* Closes the descriptors of the PMD. Runs in a child of fork(). */
+void port_close_all(void);
+
+/* ---- port/port_lock.c */
+/*
+ * Locks the port for this process. The lock is that of a file beside those for /sys, which all
+ * processes of a launcher share. It ends with the process or with close() of @fd, and fork() does
+ * not pass it on. Returns 0; -EBUSY if another process has the lock; or another negative errno.
+ * Errors are printed on stderr.
+ */
+int port_lock(const char *vdev, int *fd);
+
+/* ---- port/port.c */
 /*
  * Creates the ethdev of a device with port=, unless this process has it. Returns 0, also if the
- * device has no port=, or a negative errno after a message on stderr. Call it with a lock held.
+ * device has no port=, or a negative errno after a message on stderr. If EAL cannot start, further
+ * calls return the error of the first call. Call it with a lock held.
  */
 int port_open(void);
 /*
@@ -120,7 +141,8 @@ void node_posted(void);
 bool node_assist_posted(void);
 /*
  * Executes requests that the program has posted, before a command that may destroy their queue
- * pair: a card needs no further call of the program for them.
+ * pair: a card needs no further call of the program for them. Waits if another thread runs the
+ * device.
  */
 void node_catch_up(void);
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,28 +180,33 @@ sockets(void)
 	return n;
 }
 
-/* Returns the exit status of a program that has a socket among its descriptors; 0: it has none. */
+/* Returns the number of sockets of a program that this process executes. */
 static int
 executed(void)
 {
-	return system("ls -l /proc/self/fd | grep -q socket: && exit 1; exit 0");
+	FILE *f = popen("ls -l /proc/self/fd | grep socket: | wc -l", "r");
+	int n = -1;
+
+	CHECK(f != NULL && fscanf(f, "%d", &n) == 1 && pclose(f) == 0);
+	return n;
 }
 
 /*
  * With a DPDK port: a child of fork() cannot open the device, has none of the port's sockets, and
- * its end does not disturb the parent. The same holds for a program that is executed.
+ * its end does not disturb the parent. A program that is executed gets no sockets, too.
  */
 static void
 forked_port(void)
 {
 	const unsigned int before = sockets();
+	const int inherited = executed();
 	struct ibv_context *ctx = open_device();
 	struct ibv_pd *pd;
 	int status;
 	pid_t pid;
 
 	CHECK(ctx != NULL && sockets() > before);
-	CHECK(before != 0 || executed() == 0);
+	CHECK(executed() == inherited);
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
@@ -214,6 +220,54 @@ forked_port(void)
 	pd = ibv_alloc_pd(ctx);
 	CHECK(pd != NULL && ibv_dealloc_pd(pd) == 0);
 	CHECK(ibv_close_device(ctx) == 0);
+}
+
+/* A child of fork() cannot open the device. It ends, also if it does not get an answer. */
+static void
+refused_child(void)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		alarm(60);
+		CHECK(open_device() == NULL);
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* With a DPDK port that cannot be created: each open fails, also in a child. */
+static void
+failed_port(void)
+{
+	CHECK(open_device() == NULL);
+	CHECK(open_device() == NULL);
+	refused_child();
+}
+
+/*
+ * With a DPDK port: EAL gets no memory and does not start. Further opens fail, too, also when
+ * there is memory.
+ */
+static void
+failed_eal(void)
+{
+	struct rlimit limit, small;
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	CHECK(f != NULL && fscanf(f, "%lu", &pages) == 1 && fclose(f) == 0);
+	CHECK(getrlimit(RLIMIT_AS, &limit) == 0);
+	small = limit;
+	small.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) + (64 << 20);
+	CHECK(setrlimit(RLIMIT_AS, &small) == 0);
+	CHECK(open_device() == NULL);
+	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+	CHECK(open_device() == NULL);
+	refused_child();
 }
 
 /* A child of vfork() closes the node in its parent's memory, but not in its table. */
@@ -382,6 +436,8 @@ main(int argc, char **argv)
 		     {"duplicated", duplicated},
 		     {"rdma_cm", rdma_cm},
 		     {"forked_port", forked_port},
+		     {"failed_port", failed_port},
+		     {"failed_eal", failed_eal},
 		     {"hold", hold}};
 	unsigned int i;
 

@@ -27,9 +27,9 @@ class Launcher(VerbsTest):
         self.refused(2, r'no program to start')
         self.refused(2, r'unrecognized option', '--no-such-option')
         self.refused(2, r'invalid --link fc \(eth or ib\)', '--link', 'fc', 'true')
-        self.refused(2, r'give the port of port=, too', '--device', 'soft0,port=net_tap0', 'true')
-        self.refused(2, r'--vdev net_tap0,mac=fixed needs --device soft0,port=net_tap0',
-                     '--vdev', 'net_tap0,mac=fixed', 'true')
+        self.refused(2, r'give the port of port=, too', '--device', 'soft0,port=net_memif0', 'true')
+        self.refused(2, r'--vdev net_memif0,mac=fixed needs --device soft0,port=net_memif0',
+                     '--vdev', 'net_memif0,mac=fixed', 'true')
         self.refused(2, r'leave out ip=', '--device', 'soft0,shm=x,ip=10.0.0.1/8', 'true')
         self.refused(2, r'needs a network', '--device', 'soft0', '--address', '10.0.0.1', 'true')
         self.refused(1, r'invalid ip=10\.0\.0\.300', '--address', '10.0.0.300', 'true')

@@ -13,6 +13,7 @@ from verbstest import NOBODY, WAIT, VerbsTest, free_port, main
 
 UTILS, PERFTEST = 'ibverbs-utils', 'perftest'
 SERVER, CLIENT = ('server', '192.0.2.1'), ('client', '192.0.2.2')
+FORKED = r'process \d+ was forked after process \d+ had started DPDK: such a child of fork\(\) cannot use net_'
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
 
 
@@ -96,7 +97,7 @@ class Programs:
 
 
 class Port(Programs, Base):
-    bb_perf = None
+    bb_perf = own_eal = None
 
     def held(self, end=SERVER, case='hold'):
         """Starts a program that holds the device until a signal."""
@@ -164,8 +165,27 @@ class Port(Programs, Base):
                 rc, out = self.run_one(self.at(SERVER, self.hostile, case))
                 self.assertEqual(rc, 0, out)
                 self.assertIn('%s: right' % case, out)
-        self.assertRegex(out, r'was forked by process \d+, which has net_memif0: a child of fork\(\) cannot use')
+        self.assertRegex(out, FORKED)
         self.until_removed()
+
+    def test_eal_that_does_not_start_returns_its_error_again(self):
+        rc, out = self.run_one(self.at(SERVER, self.hostile, 'failed_eal'))
+        self.assertEqual(rc, 0, out)
+        self.assertEqual(out.count('EAL cannot start'), 1, out)
+        self.assertRegex(out, FORKED)
+
+    def test_child_of_a_program_with_a_failed_port_is_refused(self):
+        self.network += ',role=none'
+        rc, out = self.run_one(self.at(SERVER, self.hostile, 'failed_port'))
+        self.assertEqual(rc, 0, out)
+        self.assertEqual(out.count('cannot be created'), 2, out)
+        self.assertRegex(out, FORKED)
+
+    def test_child_of_a_program_with_its_own_eal_is_refused(self):
+        rc, out = self.run_one(self.at(SERVER, self.own_eal))
+        self.assertEqual(rc, 0, out)
+        self.assertIn('own_eal: right', out)
+        self.assertRegex(out, FORKED)
 
     def test_second_process_of_one_launcher_is_refused(self):
         first = self.held()
@@ -223,5 +243,5 @@ class Port(Programs, Base):
 
 
 if __name__ == '__main__':
-    Port.bb_perf = os.path.abspath(sys.argv.pop(3))
+    Port.bb_perf, Port.own_eal = (os.path.abspath(sys.argv.pop(3)) for _ in range(2))
     main(sys.argv)

@@ -5,7 +5,7 @@
 import subprocess
 import sys
 
-from test_port import SERVER, Base, Programs
+from test_port import FORKED, SERVER, Base, Programs
 from verbstest import WAIT, main
 
 
@@ -70,6 +70,30 @@ class Hosts(Programs, Base):
                              stdout=subprocess.PIPE).stdout.split('link/ether ')[1].split()[0]
         b = [int(x, 16) for x in mac.split(':')]
         self.assertIn('%02x%02x:%02xff:fe%02x:%02x%02x' % (b[0] ^ 2, *b[1:]), out)
+
+    def refuses_children(self):
+        rc, out = self.run_one(self.at(SERVER, self.hostile, 'forked_port'))
+        self.assertEqual(rc, 0, out)
+        self.assertRegex(out, FORKED)
+
+    def test_children_get_no_sockets(self):
+        self.refuses_children()
+
+    def test_children_get_no_sockets_of_af_xdp(self):
+        """Its PMD opens the socket when the device sets up the queues."""
+        self.port = 'net_af_xdp0'
+        self.vdev = lambda role: 'net_af_xdp0,iface=roce'
+        self.addCleanup(self.ip, 0, 'link', 'set', 'roce', 'xdp', 'off')    # the PMD leaves its XDP program there
+        rc, out = self.run_one(self.at(SERVER, self.hostile, 'closed'))
+        if rc != 0:
+            self.skipTest('no AF_XDP: ' + out)
+        self.refuses_children()
+
+    def test_mac_that_has_changed_is_reported(self):
+        rc, out = self.run_one(self.at(SERVER, 'sh', '-c', 'ip link set roce address 02:00:00:00:00:77 && exec "$0" closed',
+                                       self.hostile))
+        self.assertEqual(rc, 1, out)
+        self.assertIn('the MAC of the port is not the one that bb_verbs found', out)
 
 
 if __name__ == '__main__':

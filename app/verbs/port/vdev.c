@@ -106,7 +106,7 @@ vdev_port(const char *given, const struct soft_plan *plan, char *vdev, size_t si
 
 	if (driver == NULL) {
 		fprintf(stderr,
-			"bb_verbs: --vdev %s: the PMD is not supported: give net_memif, net_tap, "
+			"bb_verbs: --vdev %s: the PMD is not supported: give net_memif, "
 			"net_af_packet or net_af_xdp\n",
 			given);
 		return -EINVAL;

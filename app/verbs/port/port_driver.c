@@ -9,8 +9,7 @@
 const char *
 port_driver(const char *vdev)
 {
-	static const char *const drivers[] = {"net_memif", "net_tap", "net_af_packet",
-					      "net_af_xdp"};
+	static const char *const drivers[] = {"net_memif", "net_af_packet", "net_af_xdp"};
 	unsigned int i;
 
 	/* The name of a vdev is that of its driver with any ending, such as a number. */

@@ -6,8 +6,7 @@
  * the vdev that the launcher was given.
  *
  * The program knows nothing of DPDK. So its threads keep their CPUs and their signal masks, and no
- * signal handler runs on a thread of EAL. Programs that it executes and children of fork() get no
- * sockets of the PMD, or a peer would not notice the end of this process.
+ * signal handler runs on a thread of EAL.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_alarm.h>
@@ -32,126 +30,19 @@
 #include "preload.h"
 
 #define MEMORY_MB "128" /* for the mbufs; only used pages take memory */
-#define MAX_OWN   64
-
-/* True in threads of EAL, and in the thread that starts EAL. */
-static __thread bool of_eal;
-static pid_t opened_by; /* process that has started EAL; 0: none */
+/* EAL's interrupt thread must run within MARK_NAPS pauses of MARK_NAP_US microseconds: 10 s. */
+#define MARK_NAPS   100000u
+#define MARK_NAP_US 100
 
 /*
- * Descriptors that threads of EAL have opened. A number may be in use for another file by now, so
- * an entry also has the file's identity.
+ * Process that has started EAL, recorded before EAL starts; 0: none. A child of fork() has the
+ * value of its parent, also if the program has started EAL itself.
  */
-static struct own_fd {
-	int fd; /* 1 + the descriptor; 0: free entry; atomic */
-	dev_t dev;
-	ino_t ino;
-} own[MAX_OWN];
-
-int
-port_flags(int flags, int cloexec)
-{
-	return of_eal ? flags | cloexec : flags;
-}
-
-int
-port_own(int fd)
-{
-	struct stat st;
-	unsigned int i;
-	int none;
-
-	if (!of_eal || fd < 0 || fstat(fd, &st) != 0)
-		return fd;
-	for (i = 0; i < MAX_OWN; i++) {
-		none = 0;
-		if (!__atomic_compare_exchange_n(&own[i].fd, &none, fd + 1, false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_RELAXED))
-			continue;
-		own[i].dev = st.st_dev;
-		own[i].ino = st.st_ino;
-		break;
-	}
-	return fd;
-}
-
-void
-port_disown(int fd)
-{
-	unsigned int i;
-
-	for (i = 0; of_eal && i < MAX_OWN; i++)
-		if (__atomic_load_n(&own[i].fd, __ATOMIC_RELAXED) == fd + 1)
-			__atomic_store_n(&own[i].fd, 0, __ATOMIC_RELEASE);
-}
-
-/* Closes the PMD's descriptors in a child of fork(). */
-static void
-in_child(void)
-{
-	struct stat st;
-	unsigned int i;
-	int fd;
-
-	for (i = 0; i < MAX_OWN; i++) {
-		fd = own[i].fd - 1;
-		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == own[i].dev &&
-		    st.st_ino == own[i].ino)
-			close(fd);
-		own[i].fd = 0;
-	}
-}
-
-/* ---- One process has the port */
-
-/*
- * Locks the port for this process. The lock is that of a file beside those for /sys, which all
- * processes of a launcher share. It ends with the process, and fork() does not pass it on.
- */
-static int
-lock_port(const char *vdev, int *fd)
-{
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	const char *tree = getenv(VERBS_ENV_TREE);
-	char path[PATH_MAX];
-	int ret;
-
-	if (tree == NULL || snprintf(path, sizeof(path), "%s/port", tree) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (*fd < 0) {
-		ret = -errno;
-		fprintf(stderr, "bb_verbs: %s: %s\n", path, strerror(-ret));
-		return ret;
-	}
-	if (fcntl(*fd, F_SETLK, &l) == 0)
-		return 0;
-	(void)fcntl(*fd, F_GETLK, &l);
-	fprintf(stderr,
-		"bb_verbs: process %d of this bb_verbs command has %.*s: one process can use a port; "
-		"start each process by its own bb_verbs, with a port and an address of its own\n",
-		(int)l.l_pid, (int)strcspn(vdev, ","), vdev);
-	close(*fd);
-	return -EBUSY;
-}
+static pid_t eal_pid;
+static pid_t opened_by; /* process that has the port; 0: none */
+static bool marked;     /* EAL's interrupt thread is marked; atomic */
 
 /* ---- EAL */
-
-/*
- * Returns true for the folder of all PMDs. EAL would load each file in it: that takes time, and the
- * PMD of mlx5 calls ibv_fork_init(), which changes what fork() does with the program's memory
- * (mlx5_glue_constructor() in drivers/common/mlx5/linux/mlx5_common_os.c of DPDK).
- */
-bool
-port_hides(const char *path)
-{
-#ifdef RTE_EAL_PMD_PATH
-	return of_eal && strcmp(path, RTE_EAL_PMD_PATH) == 0;
-#else
-	(void)path;
-	return false;
-#endif
-}
 
 #define MAX_ARGS 32
 
@@ -219,8 +110,7 @@ static int
 start_eal(const char *vdev)
 {
 	/* net_memif would warn that --no-shconf leaves no room for secondary processes. */
-	static const char *const fixed[] = {"bb_verbs",
-					    "--no-huge",
+	static const char *const fixed[] = {"--no-huge",
 					    "-m",
 					    MEMORY_MB,
 					    "--no-pci",
@@ -232,12 +122,15 @@ start_eal(const char *vdev)
 	const char *driver = port_driver(vdev);
 	unsigned int i;
 
+	/* EAL also passes the first argument to openlog(), as the name of the program. */
+	add(&a, program_invocation_short_name);
 	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		add(&a, fixed[i]);
 	add_cpus(&a);
 	add_library(&a, "bus_vdev");
 	add_library(&a, "mempool_ring");
 	add_library(&a, driver != NULL ? driver : "net_memif");
+	eal_pid = getpid();
 	if (rte_eal_init(a.n, a.v) >= 0)
 		return 0;
 	/* EAL does not set rte_errno for every failure. */
@@ -247,10 +140,31 @@ start_eal(const char *vdev)
 }
 
 static void
-mark_thread(void *done)
+mark_thread(void *arg)
 {
-	of_eal = true;
-	__atomic_store_n((bool *)done, true, __ATOMIC_RELEASE);
+	(void)arg;
+	port_mark(true);
+	__atomic_store_n(&marked, true, __ATOMIC_RELEASE);
+}
+
+/* Marks EAL's interrupt thread, which opens the sockets of some PMDs. */
+static int
+mark_eal(const char *vdev)
+{
+	int ret = rte_eal_alarm_set(1, mark_thread, NULL);
+	unsigned int i;
+
+	for (i = 0; ret == 0 && !__atomic_load_n(&marked, __ATOMIC_ACQUIRE); i++) {
+		if (i == MARK_NAPS)
+			ret = -ETIMEDOUT;
+		usleep(MARK_NAP_US);
+	}
+	if (ret != 0)
+		fprintf(stderr,
+			"bb_verbs: --vdev %s: DPDK's interrupt thread executes no alarm: %s; open "
+			"the device in the process that has started DPDK\n",
+			vdev, strerror(-ret));
+	return ret;
 }
 
 struct start {
@@ -262,20 +176,18 @@ struct start {
 static void *
 start(void *arg)
 {
+	static int eal_error; /* negative errno: EAL cannot be started twice */
 	struct start *s = arg;
-	bool done = false;
 	char name[64];
 	size_t len = strcspn(s->vdev, ",");
 
-	of_eal = true;
+	port_mark(true);
 	/* A program that uses DPDK has started EAL itself. */
-	s->ret = rte_lcore_count() == 0 ? start_eal(s->vdev) : 0;
+	if (eal_error == 0 && rte_lcore_count() == 0)
+		eal_error = start_eal(s->vdev);
+	s->ret = eal_error != 0 ? eal_error : mark_eal(s->vdev);
 	if (s->ret != 0)
 		return NULL;
-	/* Marks EAL's interrupt thread, which opens the sockets of some PMDs. */
-	if (rte_eal_alarm_set(1, mark_thread, &done) == 0)
-		while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
-			usleep(20);
 	snprintf(name, sizeof(name), "%.*s", (int)len, s->vdev);
 	s->ret = rte_eal_hotplug_add("vdev", name, s->vdev + len + (s->vdev[len] == ','));
 	if (s->ret != 0)
@@ -316,14 +228,14 @@ port_open(void)
 
 	if (s.vdev == NULL || opened_by == getpid())
 		return 0;
-	if (opened_by != 0) {
+	if (eal_pid != 0 && eal_pid != getpid()) {
 		fprintf(stderr,
-			"bb_verbs: process %d was forked by process %d, which has %.*s: a child of "
-			"fork() cannot use a device with port=; start a program with exec()\n",
-			(int)getpid(), (int)opened_by, (int)strcspn(s.vdev, ","), s.vdev);
+			"bb_verbs: process %d was forked after process %d had started DPDK: such a "
+			"child of fork() cannot use %.*s; start a program with exec()\n",
+			(int)getpid(), (int)eal_pid, (int)strcspn(s.vdev, ","), s.vdev);
 		return -ENODEV;
 	}
-	ret = lock_port(s.vdev, &fd);
+	ret = port_lock(s.vdev, &fd);
 	if (ret != 0)
 		return ret;
 	ret = run_start(&s);
@@ -332,8 +244,21 @@ port_open(void)
 		return ret;
 	}
 	opened_by = getpid();
-	(void)pthread_atfork(NULL, NULL, in_child);
 	return 0;
+}
+
+/* Notes that the program has started EAL, of which the child gets a copy without threads. */
+static void
+before_fork(void)
+{
+	if (eal_pid == 0 && rte_lcore_count() != 0)
+		eal_pid = getpid();
+}
+
+static void __attribute__((constructor)) watch_forks(void)
+{
+	if (getenv(VERBS_ENV_VDEV) != NULL)
+		(void)pthread_atfork(before_fork, NULL, port_close_all);
 }
 
 bool
