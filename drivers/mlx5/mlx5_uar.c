@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_pause.h>
 

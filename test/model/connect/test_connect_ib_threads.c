@@ -7,6 +7,8 @@
  */
 #include <pthread.h>
 
+#include <rte_lcore.h>
+
 #include "connect_env.h"
 
 #define CYCLES 200u

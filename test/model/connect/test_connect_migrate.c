@@ -4,6 +4,8 @@
 /* Requests that move from the CM of the listener to another CM, also to one of another thread. */
 #include <pthread.h>
 
+#include <rte_lcore.h>
+
 #include "connect_env.h"
 
 #define CYCLES 100u

@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <rte_lcore.h>
+
 #include "mlx5_fixture.h"
 
 #define MANY 700 /* more than the records of a page */
