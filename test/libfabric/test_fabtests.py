@@ -5,9 +5,8 @@
 usage: test_fabtests.py DIR [--page PAGE] [WORD...]. devtools/fabtests builds the programs in DIR. WORDs select the
 tests with such a word. The environment has FI_PROVIDER_PATH, the folder of the provider.
 
-Each failure must be in FAILURES or UNSTABLE with its cause, and each skip in SKIPS. A test of FAILURES that passes fails
-this test. With
---page PAGE the result is written as a page of the guides; without it, the page must be the result.
+Each failure must be in FAILURES with its cause, and each skip in SKIPS. A test of FAILURES that passes fails this
+test. With --page PAGE the result is written as a page of the guides; without it, the page must be the result.
 """
 
 import errno
@@ -42,10 +41,6 @@ NOT_RUN = (
 # Failures by provider and test, and their causes.
 FAILURES = {
     (MSG, 'fi_msg_sockets'): 'an endpoint cannot take the address of a passive endpoint (``handle`` in the hints)',
-}
-# Tests that pass or fail by chance, and their causes.
-UNSTABLE = {
-    (MSG, 'fi_msg_epoll'): 'the server shuts down at once, and its ACK may be late if shared memory is not connected yet',
 }
 # Kinds of skips: provider, pattern of the test, and what is missing.
 SKIPS = (
@@ -180,19 +175,17 @@ def why_skipped(provider, test):
 
 def page(results):
     """Returns the page of the guides. @results: {(provider, test): outcome}."""
-    results = {key: 'unstable' if key in UNSTABLE else result for key, result in results.items()}
-    total = {o: list(results.values()).count(o) for o in ('passed', 'failed', 'skipped', 'unstable')}
+    total = {o: list(results.values()).count(o) for o in ('passed', 'failed', 'skipped')}
     title = 'libfabric\'s tests on the provider'
     text = ['.. Written by test/libfabric/test_fabtests.py --page. Do not edit.', '', title, '=' * len(title), '',
             'libfabric %s has tests of its own, fabtests. On the provider ``bluebell``, and on ``bluebell;ofi_rxm``'
             % VERSION,
-            'for endpoints of type ``FI_EP_RDM``: **%(passed)d passed, %(failed)d failed, %(skipped)d skipped**,' % total,
-            'and %(unstable)d passes or fails by chance.' % total,
+            'for endpoints of type ``FI_EP_RDM``: **%(passed)d passed, %(failed)d failed, %(skipped)d skipped**.' % total,
             '', '``meson test -C build libfabric_fabtests`` builds and runs fabtests. Their sources come from libfabric\'s git '
             'repository.', '']
     rows = []
     for (provider, test), result in results.items():
-        why = UNSTABLE.get((provider, test)) or FAILURES.get((provider, test)) if result == 'failed' else why_skipped(provider, test) if result == 'skipped' else ''
+        why = FAILURES.get((provider, test)) if result == 'failed' else why_skipped(provider, test) if result == 'skipped' else ''
         rows.append(('``%s``' % test, '``%s``' % provider, result, why or ''))
     text += [cell_table(('test', 'provider', 'result', 'cause'), rows), '', 'Not run: ' +
              '; '.join('tests with ``%s`` in their name (%s)' % (pattern, why) for pattern, why in NOT_RUN) + '.', '']
@@ -204,8 +197,6 @@ def judge(results, logs, version):
     bad = []
     for (provider, test), result in results.items():
         where = '%s on %s' % (test, provider)
-        if (provider, test) in UNSTABLE:
-            continue
         if result == 'failed' and (provider, test) not in FAILURES:
             bad.append('%s failed:\n%s' % (where, logs[provider, test]))
         if result == 'skipped' and why_skipped(provider, test) is None:
