@@ -27,8 +27,8 @@ SECONDS = 240
 DISK, OWN = 'nqn.2026-01.org.example:disk', 'nqn.2026-01.org.example:own'
 HOST, OTHER = 'nqn.2026-01.org.example:host', 'nqn.2026-01.org.example:other'
 DEVICE = 'soft0,port=net_af_packet0,ip=192.0.2.9/24'
-STEPS = ['connected: 33554432 bytes', 'WRITE, WRITE with FUA, READ: 15 ranges', '16 outstanding requests', 'COMPARE: ', 'ZEROES: half',
-         'DISCARD: ', 'FLUSH', 'disconnected']
+STEPS = ['connected: 33554432 bytes', 'WRITE, WRITE with FUA, READ: 15 ranges', '16 outstanding requests', 'COMPARE: the target has none',
+         'ZEROES: half', 'DISCARD: the range beside', 'FLUSH', 'disconnected']
 
 
 class Both:
