@@ -268,7 +268,8 @@ link_shm_parse(const struct soft_engine *e, const struct soft_shm_rx *rx, uint32
 	/* The payload is not parsed, only copied. */
 	memcpy(in->hdr, p, RTE_MIN(rec->len, (uint32_t)sizeof(in->hdr)));
 	drop = bb_roce_parse(&in->pkt, in->hdr, rec->len);
-	in->pkt.payload = p + (in->pkt.payload - in->hdr);
+	if (likely(drop == BB_ROCE_OK))
+		in->pkt.payload = p + (in->pkt.payload - in->hdr);
 	return drop;
 }
 
