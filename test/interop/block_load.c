@@ -140,7 +140,7 @@ main(int argc, char **argv)
 {
 	static struct load l = {.random = 0x9e3779b97f4a7c15ull};
 	uint32_t depth = argc == 5 ? (uint32_t)atoi(argv[3]) : 0;
-	uint64_t size;
+	uint64_t size = 0;
 
 	if (depth == 0 || depth > MAX_DEPTH) {
 		fprintf(stderr, "usage: block_load DEVICE fill|read|check|write DEPTH SECONDS\n");

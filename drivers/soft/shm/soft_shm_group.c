@@ -12,6 +12,7 @@
  * end of a join, so that no later datagram misses it. A group to which nothing was sent for
  * SOFT_SHM_CAST_IDLE_NS loses its record and its connections.
  */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "soft_shm.h"
