@@ -185,10 +185,7 @@ def by_kernel(args):
     for pmd in pmds:
         if ctypes.util.find_library('rte_net_' + pmd) is None:
             namespace.skip('DPDK has no net_' + pmd)
-    try:
-        namespace.enter()
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    namespace.enter_or_skip()
     why = without()
     if why is not None:
         namespace.skip(why)

@@ -84,10 +84,7 @@ def main():
     reason = guest.missing(args.suite)
     if reason:
         namespace.skip(reason)
-    try:
-        namespace.enter()
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    namespace.enter_or_skip()
     with guest.Guest(mtu=4200, suite=args.suite) as there:
         found = hold_all(there, args, runs.RXE_SHORT if args.short else runs.RXE)
     if args.short:

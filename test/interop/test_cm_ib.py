@@ -162,7 +162,7 @@ def main():
     reason = guest.missing()
     if reason:
         namespace.skip(reason)
-    namespace.enter()
+    namespace.enter_or_skip()
     cases = [case for case in CASES if re.search(args.only, case.__name__)]
     assert cases, 'no such case'
     with guest.Guest() as there:

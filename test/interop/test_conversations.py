@@ -22,10 +22,7 @@ def main():
     reason = guest.missing(args.suite)
     if reason:
         namespace.skip(reason)
-    try:
-        namespace.enter()
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    namespace.enter_or_skip()
     with guest.Guest(mtu=4200, suite=args.suite) as there:
         both = pair.Pair(verbs.Verbs(there, args.program), verbs.Verbs(there, args.program))
         for run in runs.PATHS:

@@ -121,10 +121,7 @@ def main():
     reason = guest.missing(args.suite)
     if reason:
         namespace.skip(reason)
-    try:
-        namespace.enter()
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    namespace.enter_or_skip()
     with guest.Guest(suite=args.suite) as there:
         guest.host_address(there.tap)
         assert there.begin('echo one; echo two >&2; exit 3').wait() == 3

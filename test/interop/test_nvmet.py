@@ -147,7 +147,7 @@ def main():
     reason = nvmet.missing()
     if reason:
         namespace.skip(reason)
-    namespace.enter()
+    namespace.enter_or_skip()
     cases = [case for case in CASES if re.search(args.only, case.__name__)]
     assert cases, 'no such case'
     with guest.Guest() as there:

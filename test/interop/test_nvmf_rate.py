@@ -151,7 +151,7 @@ def main():
     reason = nvmet.missing()
     if reason:
         namespace.skip(reason)
-    namespace.enter()
+    namespace.enter_or_skip()
     guest.make_bridge()
     here, there = guest.Guest(2, bridge='br0'), guest.Guest(3, bridge='br0')
     there.memory = 768

@@ -321,10 +321,7 @@ def main():
     reason = guest.missing(args.suite)
     if reason:
         namespace.skip(reason)
-    try:
-        namespace.enter()
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    namespace.enter_or_skip()
     done = 0
     with guest.Guest(suite=args.suite) as there:
         guest.host_address(there.tap)

@@ -207,7 +207,7 @@ def main():
     reason = guest.missing(args.suite)
     if reason:
         namespace.skip(reason)
-    namespace.enter()
+    namespace.enter_or_skip()
     cases = [case for case in CASES if re.search(args.only, case.__doc__)]
     assert cases, 'no such case'
     with guest.Guest(suite=args.suite) as there:

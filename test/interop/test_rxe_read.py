@@ -198,10 +198,7 @@ def main():
     reason = guest.missing(args.suite)
     if reason:
         namespace.skip(reason)
-    try:
-        namespace.enter()
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    namespace.enter_or_skip()
     with guest.Guest(mtu=4200, suite=args.suite) as there:
         without_bluebell(there, args.rxe_read)
         bluebell_answers(there, args)

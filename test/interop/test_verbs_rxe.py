@@ -226,7 +226,7 @@ def main():
     reason = guest.missing(args.suite)
     if reason:
         namespace.skip(reason)
-    namespace.enter()
+    namespace.enter_or_skip()
     with guest.Guest(suite=args.suite) as there:
         held = conform(there, args)
         talk(there, args.bb_peer)

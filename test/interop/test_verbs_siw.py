@@ -129,7 +129,7 @@ def main():
     reason = guest.missing_siw(args.suite)
     if reason:
         namespace.skip(reason)
-    namespace.enter()
+    namespace.enter_or_skip()
     with guest.Guest(suite=args.suite) as there:
         there.change_to_siw()
         peers = cm.Peers(there, args.cm_peer, args.cycles, 'siw0')

@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'interop'), os.path.join(HERE, '..', 'interop', 'vm')]
 
 import machine  # noqa: E402
+import namespace  # noqa: E402
 import paths  # noqa: E402
 
 # bb_hca has this many seconds to listen, and to end after SIGTERM.
@@ -38,6 +39,14 @@ def missing(program, suite):
     if paths.qemu() is None:
         return 'no QEMU in %s: run test/interop/vm/build --qemu' % os.path.join(paths.CACHE, 'qemu')
     return machine.missing_image(suite)
+
+
+def enter_or_skip(program, suite, tap=False):
+    """Enters a namespace for guests with the card; ends as a skipped test where none can run."""
+    reason = missing(program, suite)
+    if reason:
+        namespace.skip(reason)
+    namespace.enter_or_skip(tap)
 
 
 class Card(machine.Machine):

@@ -331,13 +331,7 @@ def main():
     p.add_argument('--cm-peer', help='program of the interop suite, for the bridge')
     p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
     ARGS = p.parse_args()
-    reason = card.missing(ARGS.bb_hca, ARGS.suite)
-    if reason:
-        namespace.skip(reason)
-    try:
-        namespace.enter(tap=ARGS.port == 'bridge')
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    card.enter_or_skip(ARGS.bb_hca, ARGS.suite, tap=ARGS.port == 'bridge')
     processes = None
     if ARGS.port == 'bridge':
         guest.Guest.QEMU = paths.qemu()

@@ -225,13 +225,7 @@ def main():
     p.add_argument('--vf', action='store_true', help='the card is a virtual function')
     p.add_argument('--link', default='ib', choices=['ib', 'eth'], help='of its port')
     ARGS = p.parse_args()
-    reason = card.missing(ARGS.bb_hca, ARGS.suite)
-    if reason:
-        namespace.skip(reason)
-    try:
-        namespace.enter(tap=False)
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    card.enter_or_skip(ARGS.bb_hca, ARGS.suite)
     options = ['--device', ARGS.device, '--link', ARGS.link] + ['--vf'] * ARGS.vf
     THERE = card.Card(ARGS.bb_hca, options, ARGS.suite)
     boot()

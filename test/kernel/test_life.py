@@ -18,7 +18,6 @@ sys.dont_write_bytecode = True
 
 import card  # noqa: E402
 import carry  # noqa: E402
-import namespace  # noqa: E402
 
 PINGPONG = 'ibv_rc_pingpong -d mlx5_0 '
 # Iterations of a pingpong that only the test ends.
@@ -162,13 +161,7 @@ def main():
     p.add_argument('--vf', action='store_true', help='the card is a virtual function')
     p.add_argument('--only', default='', help='tests with this in the name')
     ARGS = p.parse_args()
-    reason = card.missing(ARGS.bb_hca, ARGS.suite)
-    if reason:
-        namespace.skip(reason)
-    try:
-        namespace.enter(tap=False)
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    card.enter_or_skip(ARGS.bb_hca, ARGS.suite)
     names = [name for name in vars(Life) if name.startswith('test_') and ARGS.only in name]
     done = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(unittest.TestSuite(map(Life, names)))
     return 0 if done.wasSuccessful() else 1

@@ -15,7 +15,6 @@ import unittest
 sys.dont_write_bytecode = True
 
 import card  # noqa: E402
-import namespace  # noqa: E402
 import test_eth  # noqa: E402
 
 ADDRESSES = test_eth.ADDRESSES
@@ -183,13 +182,7 @@ def main():
     p.add_argument('--doorbell', default='trap', choices=['trap', 'shared'], help='of both functions')
     p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
     ARGS = p.parse_args()
-    reason = card.missing(ARGS.bb_hca, ARGS.suite)
-    if reason:
-        namespace.skip(reason)
-    try:
-        namespace.enter(tap=False)
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    card.enter_or_skip(ARGS.bb_hca, ARGS.suite)
     options = ['--link', 'eth', '--doorbell', ARGS.doorbell] + ['--vf'] * ARGS.vf
     names = [name for name in vars(Pair) if name.startswith('test_') and (ARGS.only in name or name == 'test_probe')]
     try:

@@ -19,7 +19,6 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '
 
 import card  # noqa: E402
 import carry  # noqa: E402
-import namespace  # noqa: E402
 import test_life  # noqa: E402
 
 TIMES = 200
@@ -129,13 +128,7 @@ def main():
     p.add_argument('--link', default='ib', choices=['ib', 'eth'], help='of its port')
     p.add_argument('--only', default='', help='tests with this in the name')
     ARGS = p.parse_args()
-    reason = card.missing(ARGS.bb_hca, ARGS.suite)
-    if reason:
-        namespace.skip(reason)
-    try:
-        namespace.enter(tap=False)
-    except namespace.NamespaceError as err:
-        namespace.skip(str(err))
+    card.enter_or_skip(ARGS.bb_hca, ARGS.suite)
     names = [name for name in vars(Doorbell) if name.startswith('test_') and ARGS.only in name]
     done = unittest.TextTestRunner(verbosity=2, resultclass=test_life.Result).run(
         unittest.TestSuite(map(Doorbell, names)))
