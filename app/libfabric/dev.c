@@ -72,18 +72,24 @@ start_eal(void *arg)
 		     word != NULL && argc < EAL_WORDS - 1; word = strtok_r(NULL, " ", &save))
 			argv[argc++] = word;
 	}
-	*ret = rte_eal_init(argc, argv) < 0 ? -rte_errno : 0;
+	/* EAL does not set rte_errno for every failure. */
+	if (rte_eal_init(argc, argv) < 0)
+		*ret = rte_errno != 0 ? -rte_errno : -EIO;
+	else
+		*ret = 0;
 	return NULL;
 }
 
 static int
 eal(void)
 {
+	static int started; /* negative errno: EAL cannot be started twice in a process */
 	pthread_t thread;
-	int ret, started;
+	int ret;
 
-	if (rte_lcore_count() != 0)
-		return 0;
+	/* A start that fails may leave lcores behind. */
+	if (started != 0 || rte_lcore_count() != 0)
+		return started;
 	ret = -pthread_create(&thread, NULL, start_eal, &started);
 	if (ret != 0)
 		return ret;
