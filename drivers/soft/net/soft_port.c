@@ -4,11 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_ethdev.h>
 
 #include "soft.h"
 #include "soft_port_priv.h"
+
+/* Time for the peer to read the last frames, in naps of LINGER_US microseconds: 100 ms in total. */
+#define LINGER_NAPS 100
+#define LINGER_US   1000
 
 static bool
 link_up(const struct soft_port *p)
@@ -61,9 +66,28 @@ drop_queue(struct soft_port *p)
 	return n;
 }
 
+/*
+ * Waits until the peer has probably read what this port has sent. The last frame is often the ACK
+ * of a peer's last message. If the stop discarded it, that message would fail at the peer, although
+ * it has arrived.
+ */
+static void
+linger(struct soft_port *p)
+{
+	uint32_t i;
+
+	if (!p->eth.unread_lost || p->stats.tx_frames + p->txq_n == 0)
+		return;
+	for (i = 0; i < LINGER_NAPS && link_up(p); i++) {
+		soft_port_flush(p);
+		usleep(LINGER_US);
+	}
+}
+
 void
 soft_port_close(struct soft_port *p)
 {
+	linger(p);
 	drop_queue(p);
 	rte_mempool_put_bulk(p->eth.pool, (void **)p->spare, p->spares);
 	soft_port_eth_stop(&p->eth);

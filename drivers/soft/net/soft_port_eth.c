@@ -51,6 +51,9 @@
  * So the port starts and stops the PMD on the interrupt thread. During polls soft_netif_gate.c
  * makes the interrupt thread wait.
  *
+ * unread_lost: a stop discards the frames that the peer has not read yet. So the port waits before a
+ * stop: see soft_port_close().
+ *
  * no_restart: a stop closes the PMD's sockets for ever (eth_dev_stop() of net_af_packet). So the
  * PMD stays started for the next open in this process.
  *
@@ -66,7 +69,7 @@
  */
 static const struct pmd {
 	const char *driver;
-	bool zero_copy, retains_mbufs, any_frame, no_restart, once, on_interrupts;
+	bool zero_copy, retains_mbufs, any_frame, no_restart, once, on_interrupts, unread_lost;
 	/*
 	 * The vdev has the options framesz and blocksz. framesz is a power of two and counts the
 	 * kernel's header of each packet, too.
@@ -82,6 +85,7 @@ static const struct pmd {
 	 .zero_copy = MEMIF_CHAINS,
 	 .any_frame = true,
 	 .on_interrupts = true,
+	 .unread_lost = true,
 	 .frame_hint = "and bsize= of the vdev, at both ends",
 	 .start_hint = "; a port with role=client needs its role=server to run first",
 	 .buffer_key = "bsize",
@@ -389,6 +393,7 @@ look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
 	eth->zero_copy = eth->multi_segs && (*pmd)->zero_copy;
 	eth->retains_mbufs = (*pmd)->retains_mbufs;
 	eth->on_interrupts = (*pmd)->on_interrupts;
+	eth->unread_lost = (*pmd)->unread_lost;
 	ret = choose_mtu(dev, o, *pmd, info, eth);
 	return ret != 0 ? ret : check_buffers(dev, o, *pmd, info, eth);
 }

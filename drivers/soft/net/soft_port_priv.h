@@ -23,7 +23,7 @@ struct soft_port_eth {
 	uint32_t frame; /* Bytes of the longest frame, without CRC. */
 	uint32_t mtu;   /* RoCE MTU, bytes. */
 	bool ip_csum;   /* The PMD writes IPv4 header checksums. */
-	bool multi_segs, zero_copy, retains_mbufs, on_interrupts;
+	bool multi_segs, zero_copy, retains_mbufs, on_interrupts, unread_lost;
 	struct rte_mempool *pool; /* Mbufs for headers, copies and received frames. */
 	struct rte_mempool *ext;  /* Mbufs without data room; zero_copy only. */
 };

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rte_version.h>
 
@@ -22,6 +23,22 @@ now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * SEC + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * Replaces the function of libc. While an end pauses, the other end polls if the test has set
+ * polled_by_pause, as the process of the other end would.
+ */
+static struct rig *polled_by_pause;
+
+int
+usleep(useconds_t us)
+{
+	const struct timespec t = {.tv_nsec = (long)us * 1000};
+
+	if (polled_by_pause != NULL)
+		soft_port_poll(polled_by_pause->p, now_ns());
+	return nanosleep(&t, NULL);
 }
 
 static void
@@ -105,6 +122,7 @@ TEST(test_memif_carries_frames)
 	static const uint32_t sizes[] = {0, 8, 257, 2000, 4096};
 	struct soft_port_hold hold;
 	struct soft_port_info info;
+	enum soft_port_sent why;
 	uint32_t i, v6, n = 0;
 	struct out o;
 
@@ -139,8 +157,16 @@ TEST(test_memif_carries_frames)
 	assert_int_equal(info.zero_copy, RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0) ||
 						 RTE_VERSION >= RTE_VERSION_NUM(26, 3, 0, 0));
 	assert_int_equal(stats().tx_zero_copy, info.zero_copy ? 6 : 0);
-	soft_port_close(ends[1].p);
+	/* More frames than the queue of the port, or a ring of the PMD, takes at once. */
+	out_init(&o, US4, PEER4, 8, &hold);
+	while (rig_send(ends[0].p, &o.tx, 1, now_ns(), &why) == 1)
+		n++;
+	assert_true(n - ends[1].roce > 1024);
+	polled_by_pause = &ends[1];
 	soft_port_close(ends[0].p);
+	polled_by_pause = NULL;
+	assert_int_equal(ends[1].roce, n);
+	soft_port_close(ends[1].p);
 }
 
 int
