@@ -4,23 +4,20 @@
 /* Starts EAL in a process that knows nothing of DPDK, and opens the device of the provider. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
 
+#include "eal_foreign.h"
 #include "fab.h"
 
-#define EAL_WORDS 32
-#define TRIES     4096u
-#define HOSTS     65534u
-#define MAX_SPEC  1024
+#define TRIES    4096u
+#define HOSTS    65534u
+#define MAX_SPEC 1024
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_dev *the_dev;
@@ -36,70 +33,46 @@ fab_param(const char *name)
 		       : NULL;
 }
 
-/*
- * Starts EAL. EAL binds its calling thread to a CPU and makes it an lcore. So a temporary thread
- * runs this function, and the threads of the application stay as they are.
- */
-static void *
-start_eal(void *arg)
+static void
+add_args(struct eal_argv *a, const char *given)
 {
-	static char cpu[16];
-	static char l[] = "-l", no_huge[] = "--no-huge", m[] = "-m", mb[] = "256",
-		    no_shconf[] = "--no-shconf", no_telemetry[] = "--no-telemetry",
-		    no_pci[] = "--no-pci", level[] = "--log-level=lib.eal:warning";
-	/* EAL also passes the first argument to openlog(), as the name of the program. */
-	char *argv[EAL_WORDS] = {program_invocation_short_name, l, cpu, level, no_telemetry};
-	const char *more = fab_param("eal");
-	char *words = NULL, *word, *save = NULL;
-	int argc = 5, *ret = arg;
-	cpu_set_t set;
-	unsigned int c = 0;
+	char *words = strdup(given != NULL ? given : "--no-huge -m 256 --no-shconf --no-pci");
+	char *word, *save = NULL;
 
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		while (c < CPU_SETSIZE - 1 && !CPU_ISSET(c, &set))
-			c++;
-	snprintf(cpu, sizeof(cpu), "%u", c);
-	if (more == NULL) {
-		argv[argc++] = no_huge;
-		argv[argc++] = m;
-		argv[argc++] = mb;
-		argv[argc++] = no_shconf;
-		argv[argc++] = no_pci;
-	} else {
-		/* EAL keeps pointers to its arguments, so the copy is never freed. */
-		words = strdup(more);
-		for (word = words != NULL ? strtok_r(words, " ", &save) : NULL;
-		     word != NULL && argc < EAL_WORDS - 1; word = strtok_r(NULL, " ", &save))
-			argv[argc++] = word;
-	}
-	/* EAL does not set rte_errno for every failure. */
-	if (rte_eal_init(argc, argv) < 0)
-		*ret = rte_errno != 0 ? -rte_errno : -EIO;
+	eal_argv_add(a, "--log-level=lib.eal:warning");
+	eal_argv_add(a, "--no-telemetry");
+	if (words == NULL)
+		a->error = -ENOMEM;
 	else
-		*ret = 0;
+		for (word = strtok_r(words, " ", &save); word != NULL;
+		     word = strtok_r(NULL, " ", &save))
+			eal_argv_add(a, word);
+	free(words);
+}
+
+static void *
+start_eal(void *ret)
+{
+	*(int *)ret = eal_foreign_start(add_args, fab_param("eal"));
 	return NULL;
 }
 
 static int
 eal(void)
 {
-	static int started; /* negative errno: EAL cannot be started twice in a process */
 	pthread_t thread;
-	int ret;
+	int started, ret = eal_foreign_thread(&thread, start_eal, &started);
 
-	/* A start that fails may leave lcores behind. */
-	if (started != 0 || rte_lcore_count() != 0)
-		return started;
-	ret = -pthread_create(&thread, NULL, start_eal, &started);
+	if (ret == 0) {
+		pthread_join(thread, NULL);
+		ret = started;
+	}
 	if (ret != 0)
-		return ret;
-	pthread_join(thread, NULL);
-	if (started != 0)
 		FAB_WARN(FABRIC,
 			 "EAL cannot start: %s; FI_BLUEBELL_EAL sets EAL's arguments, for example "
 			 "\"--no-huge -m 256 --no-shconf\"\n",
-			 strerror(-started));
-	return started;
+			 strerror(-ret));
+	return ret;
 }
 
 /*

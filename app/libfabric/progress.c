@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "eal_foreign.h"
 #include "fab.h"
 
 #define IDLE_MS 50 /* how long the thread sleeps while there is no endpoint */
@@ -46,10 +47,10 @@ fab_progress_start(struct fab_dev *d)
 	d->stop = eventfd(0, EFD_CLOEXEC);
 	if (d->stop < 0)
 		return -errno;
-	ret = pthread_create(&d->thread, NULL, run, d);
+	ret = eal_foreign_thread(&d->thread, run, d);
 	if (ret != 0) {
 		close(d->stop);
-		return -ret;
+		return ret;
 	}
 	d->has_thread = true;
 	return 0;

@@ -113,7 +113,7 @@ int port_lock(const char *vdev, int *fd);
 /*
  * Creates the ethdev of a device with port=, unless this process has it. Returns 0, also if the
  * device has no port=, or a negative errno after a message on stderr. If EAL cannot start, further
- * calls return the error of the first call. Call it with a lock held.
+ * calls report and return the error of the first call. Call it with a lock held.
  */
 int port_open(void);
 /*

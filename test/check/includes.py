@@ -56,7 +56,7 @@ RULES = [
                    'drivers/front/uverbs/uverbs_wait.h',
                    'drivers/front/ucma/ucma.h', 'drivers/soft/core/soft_hooks.h', 'drivers/soft/core/soft_host.h',
                    'drivers/mlx5/mlx5_cmd.h', 'lib/format/*', 'lib/ibcm/*']),
-    ('app/libfabric', [PUBLIC, 'app/libfabric/*']),
+    ('app/libfabric', [PUBLIC, 'app/libfabric/*', 'app/common/eal_foreign.h']),
     ('app', [PUBLIC, 'app/common/*']),
     ('examples/nvmf/target', [PUBLIC, 'examples/nvmf/*', 'app/common/*', 'examples/common/*', 'lib/tel/bb_tel.h']),
     ('examples/nvmf/host', [PUBLIC, 'app/common/*', 'examples/nvmf/nvmf_spec.h']),

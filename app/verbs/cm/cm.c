@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "cm.h"
+#include "eal_foreign.h"
 #include "preload.h"
 #include "qp1.h"
 #include "soft_hooks.h"
@@ -267,20 +267,6 @@ serve(void *arg)
 	return NULL;
 }
 
-/* Starts the thread with all signals blocked, so that only the program's threads handle them. */
-static int
-start_thread(void)
-{
-	sigset_t all, old;
-	int ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&thread, NULL, serve, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -ret;
-}
-
 /* ---- Open files of the node */
 
 static int
@@ -324,7 +310,7 @@ start_node(struct mlx5_ctx *ctx, uint64_t node_guid)
 	ret = qp1_open(ctx, &qp1);
 	if (ret != 0)
 		goto destroy_node;
-	ret = start_thread();
+	ret = eal_foreign_thread(&thread, serve, NULL);
 	if (ret == 0)
 		return 0;
 	qp1_close(qp1);

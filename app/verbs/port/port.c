@@ -4,9 +4,6 @@
 /*
  * The ethdev of a device with the option port=: starts EAL in the program's process, and creates
  * the vdev that the launcher was given.
- *
- * The program knows nothing of DPDK. So its threads keep their CPUs and their signal masks, and no
- * signal handler runs on a thread of EAL.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,8 +11,6 @@
 #include <glob.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +18,9 @@
 
 #include <rte_alarm.h>
 #include <rte_dev.h>
-#include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_lcore.h>
 
+#include "eal_foreign.h"
 #include "preload.h"
 
 #define MEMORY_MB "128" /* for the mbufs; only used pages take memory */
@@ -42,28 +36,9 @@ static pid_t eal_pid;
 static pid_t opened_by; /* process that has the port; 0: none */
 static bool marked;     /* EAL's interrupt thread is marked; atomic */
 
-/* ---- EAL */
-
-#define MAX_ARGS 32
-
-struct args {
-	char *v[MAX_ARGS];
-	int n;
-};
-
-/* Adds a copy of an argument. EAL refers to its arguments until the process ends. */
-static void
-add(struct args *a, const char *arg)
-{
-	char *copy = strdup(arg);
-
-	if (copy != NULL && a->n < MAX_ARGS - 1)
-		a->v[a->n++] = copy;
-}
-
 /* Adds the options that make EAL load the library librte_@name. */
 static void
-add_library(struct args *a, const char *name)
+add_library(struct eal_argv *a, const char *name)
 {
 #ifdef RTE_EAL_PMD_PATH
 	char pattern[PATH_MAX];
@@ -71,8 +46,8 @@ add_library(struct args *a, const char *name)
 
 	snprintf(pattern, sizeof(pattern), "%s/librte_%s.so*", RTE_EAL_PMD_PATH, name);
 	if (glob(pattern, 0, NULL, &found) == 0) {
-		add(a, "-d");
-		add(a, found.gl_pathv[0]);
+		eal_argv_add(a, "-d");
+		eal_argv_add(a, found.gl_pathv[0]);
 	}
 	globfree(&found);
 #else
@@ -81,33 +56,8 @@ add_library(struct args *a, const char *name)
 #endif
 }
 
-/* Adds the options for one lcore, which may run on each CPU of this process. */
 static void
-add_cpus(struct args *a)
-{
-	char list[8 * CPU_SETSIZE] = "0@(";
-	size_t at = strlen(list);
-	unsigned int c, end;
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) != 0)
-		CPU_ZERO(&set);
-	for (c = 0; c < CPU_SETSIZE; c = end) {
-		end = c + 1;
-		if (!CPU_ISSET(c, &set))
-			continue;
-		while (end < CPU_SETSIZE && CPU_ISSET(end, &set))
-			end++;
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%u-%u",
-				       list[at - 1] == '(' ? "" : ",", c, end - 1);
-	}
-	snprintf(list + at, sizeof(list) - at, ")");
-	add(a, "--lcores");
-	add(a, list);
-}
-
-static int
-start_eal(const char *vdev)
+add_args(struct eal_argv *a, const char *vdev)
 {
 	/* net_memif would warn that --no-shconf leaves no room for secondary processes. */
 	static const char *const fixed[] = {"--no-huge",
@@ -118,25 +68,14 @@ start_eal(const char *vdev)
 					    "--no-telemetry",
 					    "--log-level=warning",
 					    "--log-level=pmd.net.memif:error"};
-	struct args a = {.n = 0};
 	const char *driver = port_driver(vdev);
 	unsigned int i;
 
-	/* EAL also passes the first argument to openlog(), as the name of the program. */
-	add(&a, program_invocation_short_name);
 	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-		add(&a, fixed[i]);
-	add_cpus(&a);
-	add_library(&a, "bus_vdev");
-	add_library(&a, "mempool_ring");
-	add_library(&a, driver != NULL ? driver : "net_memif");
-	eal_pid = getpid();
-	if (rte_eal_init(a.n, a.v) >= 0)
-		return 0;
-	/* EAL does not set rte_errno for every failure. */
-	fprintf(stderr, "bb_verbs: EAL cannot start%s%s; see the lines of EAL above\n",
-		rte_errno != 0 ? ": " : "", rte_errno != 0 ? strerror(rte_errno) : "");
-	return rte_errno != 0 ? -rte_errno : -EIO;
+		eal_argv_add(a, fixed[i]);
+	add_library(a, "bus_vdev");
+	add_library(a, "mempool_ring");
+	add_library(a, driver != NULL ? driver : "net_memif");
 }
 
 static void
@@ -172,20 +111,22 @@ struct start {
 	int ret;
 };
 
-/* Starts EAL and creates the vdev. EAL binds its calling thread, so this is a temporary thread. */
+/* Starts EAL and creates the vdev. */
 static void *
 start(void *arg)
 {
-	static int eal_error; /* negative errno: EAL cannot be started twice */
 	struct start *s = arg;
 	char name[64];
 	size_t len = strcspn(s->vdev, ",");
 
 	port_mark(true);
-	/* A program that uses DPDK has started EAL itself. */
-	if (eal_error == 0 && rte_lcore_count() == 0)
-		eal_error = start_eal(s->vdev);
-	s->ret = eal_error != 0 ? eal_error : mark_eal(s->vdev);
+	eal_pid = getpid();
+	s->ret = eal_foreign_start(add_args, s->vdev);
+	if (s->ret != 0)
+		fprintf(stderr, "bb_verbs: EAL cannot start: %s; see the lines of EAL above\n",
+			strerror(-s->ret));
+	else
+		s->ret = mark_eal(s->vdev);
 	if (s->ret != 0)
 		return NULL;
 	snprintf(name, sizeof(name), "%.*s", (int)len, s->vdev);
@@ -198,32 +139,11 @@ start(void *arg)
 	return NULL;
 }
 
-/* Runs start() with signals blocked, so that EAL's threads block them, too. */
-static int
-run_start(struct start *s)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-	sigset_t mask, before;
-	pthread_t thread;
-	unsigned int i;
-	int ret;
-
-	sigfillset(&mask);
-	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(&mask, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &mask, &before);
-	ret = -pthread_create(&thread, NULL, start, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (ret != 0)
-		return ret;
-	pthread_join(thread, NULL);
-	return s->ret;
-}
-
 int
 port_open(void)
 {
 	struct start s = {.vdev = getenv(VERBS_ENV_VDEV)};
+	pthread_t thread;
 	int ret, fd;
 
 	if (s.vdev == NULL || opened_by == getpid())
@@ -238,7 +158,11 @@ port_open(void)
 	ret = port_lock(s.vdev, &fd);
 	if (ret != 0)
 		return ret;
-	ret = run_start(&s);
+	ret = eal_foreign_thread(&thread, start, &s);
+	if (ret == 0) {
+		pthread_join(thread, NULL);
+		ret = s.ret;
+	}
 	if (ret != 0) {
 		close(fd);
 		return ret;
