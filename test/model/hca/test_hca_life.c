@@ -6,7 +6,6 @@
  * that goes down. Queues run on the software device, and there is traffic in each test.
  */
 #include <errno.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "front_guest.h"
@@ -110,14 +109,7 @@ start(struct life *l, const char *device)
 static void
 connect_again(struct life *l)
 {
-	int pair[2];
-
-	close(l->rig.fd);
-	assert_int_equal(vfu_receive(&l->rig.h.vfu), -EPIPE);
-	vfu_detach(&l->rig.h.vfu);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	l->rig.fd = pair[0];
-	vfu_attach(&l->rig.h.vfu, pair[1]);
+	rig_next_client(&l->rig);
 	assert_int_equal(rig_version(&l->rig), 0);
 	assert_int_equal(rig_map(&l->rig, RAM_ADDR, RAM_SIZE, 0), 0);
 }

@@ -4,6 +4,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create() */
 #endif
+#include <errno.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -24,6 +25,18 @@ enum {
 #define SIG_BYTE    61
 #define STATUS_BYTE 63
 
+/* Connects a client to the device. Returns 0 or -1. */
+static int
+attach(struct rig *r)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
+		return -1;
+	r->fd = pair[0];
+	return hca_attach(&r->h, pair[1]) == 0 ? 0 : -1;
+}
+
 int
 rig_open(struct rig *r, const char *device)
 {
@@ -33,11 +46,10 @@ rig_open(struct rig *r, const char *device)
 		.shared = strstr(device, ",shared") != NULL,
 		.guid = 0x1122334455667788,
 	};
-	int pair[2];
 	unsigned int i;
 
 	memset(r, 0, sizeof(*r));
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || hca_open(&r->h, &o) != 0)
+	if (hca_open(&r->h, &o) != 0)
 		return -1;
 	r->ram_fd = memfd_create("ram", MFD_CLOEXEC);
 	if (r->ram_fd < 0 || ftruncate(r->ram_fd, RAM_SIZE) != 0)
@@ -45,10 +57,16 @@ rig_open(struct rig *r, const char *device)
 	r->ram = mmap(NULL, RAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, r->ram_fd, 0);
 	for (i = 0; i < 4; i++)
 		r->event_fd[i] = -1;
-	r->fd = pair[0];
-	if (hca_attach(&r->h, pair[1]) != 0)
-		return -1;
-	return r->ram == MAP_FAILED ? -1 : 0;
+	return r->ram == MAP_FAILED ? -1 : attach(r);
+}
+
+void
+rig_next_client(struct rig *r)
+{
+	close(r->fd);
+	assert_int_equal(vfu_receive(&r->h.vfu), -EPIPE);
+	vfu_detach(&r->h.vfu);
+	assert_int_equal(attach(r), 0);
 }
 
 int

@@ -71,6 +71,8 @@ int rig_teardown(void **state);
 /* The same as rig_setup_bare(), with a device of the caller's. Returns 0 or -1. */
 int rig_open(struct rig *r, const char *device);
 void rig_close(struct rig *r);
+/* Closes the client's connection, and connects another client. */
+void rig_next_client(struct rig *r);
 
 /*
  * Sends a message and lets the server execute it. Returns the error of the reply, 0 if it has none,

@@ -182,6 +182,29 @@ TEST_AS(setup_shared, rig_teardown, NULL, struct rig, r,
 	close(fd);
 }
 
+/* A client that has left may still have its file mapped. */
+TEST_AS(setup_shared, rig_teardown, NULL, struct rig, r,
+	test_each_client_gets_a_new_file_of_register_pages)
+{
+	struct stat st[2];
+	struct map_info i;
+	uint64_t word = 1;
+	int fd[2];
+
+	fd[0] = ask_bar(r, sizeof(i), &i);
+	rig_next_client(r);
+	assert_int_equal(rig_version(r), 0);
+	fd[1] = ask_bar(r, sizeof(i), &i);
+	assert_int_equal(fstat(fd[0], &st[0]), 0);
+	assert_int_equal(fstat(fd[1], &st[1]), 0);
+	assert_int_not_equal(st[0].st_ino, st[1].st_ino);
+	assert_int_equal(pwrite(fd[0], &word, sizeof(word), (off_t)i.off), sizeof(word));
+	assert_int_equal(pread(fd[1], &word, sizeof(word), (off_t)i.off), sizeof(word));
+	assert_int_equal(word, 0);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 /* A client that does not map the pages, such as QEMU with x-no-mmap=on. */
 TEST_AS(setup_shared, rig_teardown, NULL, struct rig, r,
 	test_message_to_a_shared_page_is_a_doorbell)
@@ -438,26 +461,16 @@ LIVE(test_client_that_reads_no_reply_loses_the_connection)
 LIVE(test_after_a_client_left_another_finds_a_reset_device)
 {
 	unsigned int before, resets = fake_front.resets;
-	int pair[2];
 
 	rig_irqs(r);
 	rig_start(r);
 	before = open_fds();
-	close(r->fd);
-	assert_int_equal(vfu_receive(&r->h.vfu), -EPIPE);
-	vfu_detach(&r->h.vfu);
+	rig_next_client(r);
 	assert_true(fake_front.resets > resets);
 	assert_null(guest_at(&r->h.guest, RAM_ADDR, 1, false));
 	assert_false(vfu_irq(&r->h.vfu, 0));
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	r->fd = pair[0];
-	vfu_attach(&r->h.vfu, pair[1]);
 	assert_int_equal(rig_call(r, GET_INFO, "", 0, NULL, 0), -2); /* VERSION comes first again */
-	vfu_detach(&r->h.vfu);
-	close(r->fd);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	r->fd = pair[0];
-	vfu_attach(&r->h.vfu, pair[1]);
+	rig_next_client(r);
 	assert_int_equal(rig_version(r), 0);
 	assert_int_equal(rig_reg(r, 0x14) & 0xfffff000, 0);
 	assert_true(open_fds() < before);
