@@ -102,6 +102,7 @@ reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, co
 	};
 	struct msghdr mh = {.msg_iov = iov, .msg_iovlen = 3};
 	struct cmsghdr *c;
+	ssize_t sent;
 
 	if (fd >= 0) {
 		mh.msg_control = control.buf;
@@ -114,10 +115,20 @@ reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, co
 	}
 	if (req->flags & VFU_NO_REPLY)
 		return 0;
-	if (sendmsg(v->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)h.size)
+	sent = sendmsg(v->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent == (ssize_t)h.size)
 		return 0;
-	if (errno == EPIPE || errno == ECONNRESET)
+	if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
 		return -EPIPE;
+	/*
+	 * The kernel limits the descriptors in flight (ETOOMANYREFS), those to other clients
+	 * included.
+	 */
+	if (sent < 0 && fd >= 0 && errno != EAGAIN) {
+		err = errno;
+		HCA_LOG(ERR, "vfio-user: cannot send a file descriptor: %s", strerror(err));
+		return reply(v, req, NULL, 0, NULL, 0, err, -1);
+	}
 	HCA_LOG(ERR, "vfio-user: the client does not read its replies: connection closed");
 	return -ENOBUFS;
 }

@@ -108,7 +108,10 @@ int vfu_message(struct vfu *v, const struct vfu_hdr *h);
  */
 int vfu_reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, const void *b,
 	      uint32_t blen, int err);
-/* Replies with the data @a and with the descriptor @fd, which stays open. */
+/*
+ * Replies with the data @a and with the descriptor @fd, which stays open. Replies with an error if
+ * @fd cannot be sent.
+ */
 int vfu_reply_fd(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, int fd);
 
 #endif

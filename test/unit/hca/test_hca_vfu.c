@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -203,6 +204,25 @@ TEST_AS(setup_shared, rig_teardown, NULL, struct rig, r,
 	assert_int_equal(word, 0);
 	close(fd[0]);
 	close(fd[1]);
+}
+
+/* As by ETOOMANYREFS, which a privileged test cannot cause. */
+TEST_AS(setup_shared, rig_teardown, NULL, struct rig, r,
+	test_descriptor_that_cannot_be_sent_is_an_error_reply)
+{
+	struct region_info q = {.argsz = sizeof(struct map_info)};
+	const int good = r->h.vfu.dev.map_fd;
+	struct map_info i;
+	int fd;
+
+	r->h.vfu.dev.map_fd = INT_MAX;
+	assert_int_equal(rig_call(r, REGION_INFO, &q, sizeof(q), NULL, 0), EBADF);
+	assert_int_equal(r->reply_len, 0);
+	assert_int_equal(rig_call(r, GET_INFO, "", 0, NULL, 0), 0);
+	r->h.vfu.dev.map_fd = good;
+	fd = ask_bar(r, sizeof(i), &i);
+	assert_true(fd >= 0);
+	close(fd);
 }
 
 /* A client that does not map the pages, such as QEMU with x-no-mmap=on. */
