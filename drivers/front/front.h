@@ -134,8 +134,8 @@ void front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *dat
  * copies: it reads each WQE from memory. Call it after front_open() or front_reset(), before the
  * next command. Each call makes a new file, so that a monitor that has mapped the last file cannot
  * access the pages of the next guest. Returns the descriptor of the file, which stays valid until
- * the next call or front_close(), or a negative errno (logged). Register page N begins at byte N *
- * 4096 of the file, which no process can resize.
+ * the next call or front_close(), or a negative errno (logged); -EBUSY: a register page is
+ * allocated. Register page N begins at byte N * 4096 of the file, which no process can resize.
  */
 int front_share_doorbells(struct front *f);
 /*

@@ -6,8 +6,8 @@
  * pages of users are shared. Pages of the kernel are not: the doorbells of event queues and of the
  * netdev's queues have no register that the device polls.
  *
- * A page is mapped in this process while it is allocated, and is zeroed when it is allocated. So
- * stores to other pages of the file have no effect, and a new user finds no stores of the last one.
+ * A page is polled while it is allocated, and is zeroed when it is allocated. So stores to other
+ * pages of the file have no effect, and a new user finds no stores of the last one.
  */
 #define _GNU_SOURCE /* memfd_create(), F_ADD_SEALS */
 #include <errno.h>
@@ -21,7 +21,8 @@
 
 #include "front_priv.h"
 
-#define PAGE 4096u
+#define PAGE   4096u
+#define SHARED ((size_t)(FRONT_UAR_END - FRONT_UAR_SHARED) * PAGE)
 
 /*
  * Registers that the device polls: the arm register of CQs, and two doorbell registers with two
@@ -32,22 +33,34 @@ static const uint16_t registers[] = {0x20, 0x800, 0x900, 0xa00, 0xb00};
 void
 front_shared_close(struct front *f)
 {
-	if (f->shared_fd >= 0)
-		close(f->shared_fd);
+	if (f->shared_fd < 0)
+		return;
+	(void)munmap(f->memory.uar_pages, SHARED);
+	close(f->shared_fd);
 	f->shared_fd = -1;
 }
 
 int
 front_share_doorbells(struct front *f)
 {
-	int ret, fd = memfd_create("bluebell-doorbells", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *pages = MAP_FAILED;
+	int ret, fd;
 
+	if (f->n_of_kind[FRONT_UAR] != 0) {
+		FRONT_LOG(ERR, "%s: register pages are allocated: reset the device first\n",
+			  f->device);
+		return -EBUSY;
+	}
+	fd = memfd_create("bluebell-doorbells", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* Without the seals, a client that truncates the file would end this process by SIGBUS. */
 	if (fd >= 0 && ftruncate(fd, (off_t)FRONT_UAR_END * PAGE) == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		pages = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			     (off_t)FRONT_UAR_SHARED * PAGE);
+	if (pages != MAP_FAILED) {
 		front_shared_close(f);
 		f->shared_fd = fd;
-		f->memory.uar_fd = fd;
+		f->memory.uar_pages = pages;
 		f->memory.uar_first = FRONT_UAR_SHARED;
 		return fd;
 	}

@@ -38,13 +38,13 @@ struct soft_host {
 	void *(*window)(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz);
 	void (*unwindow)(void *arg, void *window, uint32_t n, unsigned int log_sz);
 	/*
-	 * File of the register pages of contexts with SOFT_ROLE_USER, so that the guest stores to
-	 * them without a call of this process. Page number N begins at byte N * 4096. The numbers
-	 * of these pages are uar_first and above; those of all other pages are below. If uar_first
-	 * is 0, there is no such file. The file must never shrink.
+	 * Register pages of contexts with SOFT_ROLE_USER, which the guest shares, so that it stores
+	 * to them without a call of this process. Their numbers are uar_first and above, from the
+	 * start of uar_pages on. The numbers of all other pages are below. If uar_first is 0, no
+	 * page is shared. uar_pages must not change while a page is allocated.
 	 */
 	uint32_t uar_first;
-	int uar_fd;
+	uint8_t *uar_pages;
 };
 
 /* Objects of other contexts with the same host that a context may use, beside its own objects. */

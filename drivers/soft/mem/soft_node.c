@@ -5,7 +5,7 @@
  * Pages that programs map: UAR pages and device memory. With the option mmap they are in one file.
  * drivers/front gives the descriptor of this file to a program as its device node, so mmap() works
  * as on a node of the kernel. Without the option they are memory of this process. Register pages of
- * a guest's users may be in a file of the guest's host instead (soft_host.h).
+ * a guest's users may be in memory of the guest's host instead (soft_host.h).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -63,15 +63,17 @@ soft_node_stop(struct soft_dev *dev)
 bool
 soft_node_uar(struct soft_dev *dev, struct soft_uar_page *page)
 {
-	const uint64_t at = (uint64_t)page->id * SOFT_UAR_PAGE;
-	const int fd = page->shared ? page->ctx->host->uar_fd : dev->ctl->node_fd;
+	const struct soft_host *host = page->ctx->host;
+	const int fd = dev->ctl->node_fd;
 	uint8_t *base;
 
-	if (fd < 0) {
+	if (page->shared) {
+		base = host->uar_pages + (size_t)(page->id - host->uar_first) * SOFT_UAR_PAGE;
+	} else if (fd < 0) {
 		base = aligned_alloc(SOFT_UAR_PAGE, SOFT_UAR_PAGE);
 	} else {
 		base = mmap(NULL, SOFT_UAR_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			    (off_t)(page->shared ? at : UAR_OFFSET + at));
+			    (off_t)(UAR_OFFSET + (uint64_t)page->id * SOFT_UAR_PAGE));
 		if (base == MAP_FAILED)
 			base = NULL;
 	}
@@ -84,7 +86,9 @@ soft_node_uar(struct soft_dev *dev, struct soft_uar_page *page)
 void
 soft_node_uar_free(struct soft_dev *dev, struct soft_uar_page *page)
 {
-	if (!page->shared && dev->ctl->node_fd < 0)
+	if (page->shared)
+		return;
+	if (dev->ctl->node_fd < 0)
 		free(page->base);
 	else
 		(void)munmap(page->base, SOFT_UAR_PAGE);

@@ -135,15 +135,32 @@ T(test_kernel_keeps_pages_that_are_not_shared)
 		assert_int_equal(run_on(g, BB_PRM_OP_DEALLOC_UAR, 0, uar[i]), BB_PRM_STAT_OK);
 }
 
+/* Returns the number of mappings of doorbell files. */
+static uint32_t
+mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[1024];
+	uint32_t n = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps) != NULL)
+		n += strstr(line, "bluebell-doorbells") != NULL;
+	fclose(maps);
+	return n;
+}
+
+/* A process may have 65,530 mappings (vm.max_map_count), for all its functions. */
 T(test_pages_of_users_run_out_and_leave_the_kernel_its_own)
 {
 	const uint16_t uid = g_user(f);
-	uint32_t n = 0;
+	uint32_t n = 0, before = mappings();
 
 	do {
 		box(f, BB_PRM_OP_ALLOC_UAR, uid, 16);
 	} while (run(f) == BB_PRM_STAT_OK && ++n <= FRONT_UAR_END);
 	assert_int_equal(n, FRONT_UAR_END - FRONT_UAR_SHARED);
+	assert_int_equal(mappings(), before);
 	assert_true(g_alloc(f, BB_PRM_OP_ALLOC_UAR, 0) < FRONT_UAR_SHARED);
 	front_reset(f->f);
 }
@@ -311,6 +328,16 @@ T(test_file_cannot_be_resized)
 	assert_int_equal(errno, EPERM);
 	assert_int_equal(ftruncate(fd, (off_t)FILE_BYTES + PAGE), -1);
 	assert_int_equal(errno, EPERM);
+}
+
+T(test_file_stays_while_a_page_is_allocated)
+{
+	struct g_owner u;
+
+	g_owner_open(f, &u);
+	assert_int_equal(front_share_doorbells(f->f), -EBUSY);
+	check_write(f, &u);
+	g_owner_close(f, &u);
 }
 
 struct hammer {
