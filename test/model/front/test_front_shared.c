@@ -375,6 +375,92 @@ T(test_stores_during_polls_lose_no_request)
 	g_owner_close(f, &u);
 }
 
+struct ringer {
+	struct g_guest *g;
+	uint32_t qpn, cqn; /* of the present owner */
+	bool stop;
+};
+
+#define REUSED (FRONT_UAR_SHARED + 100) /* page of each owner */
+
+/* Rings doorbells of the present owner's queues in REUSED and its neighbours until stop is set. */
+static void *
+ring_pages(void *arg)
+{
+	struct ringer *r = arg;
+	uint32_t uar, reg, n = 0;
+	uint64_t qp, cq;
+
+	while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED)) {
+		uar = REUSED - 1 + n++ % 3;
+		qp = __builtin_bswap32(__atomic_load_n(&r->qpn, __ATOMIC_RELAXED) << 8 | 3);
+		cq = __builtin_bswap32(__atomic_load_n(&r->cqn, __ATOMIC_RELAXED));
+		for (reg = 0x800; reg < 0xc00; reg += 0x100)
+			store(r->g, uar, reg, qp << 32 | __builtin_bswap32((n & 0xffff) << 8));
+		store(r->g, uar, 0x20, cq << 32 | __builtin_bswap32(n));
+	}
+	return NULL;
+}
+
+/* The device gives numbers in turn. Allocates and frees pages until REUSED is next. */
+static void
+pass_other_pages(struct g_guest *g)
+{
+	const uint16_t uid = g_user(g);
+	uint32_t uar;
+
+	do {
+		uar = g_alloc(g, BB_PRM_OP_ALLOC_UAR, uid);
+		assert_int_equal(run_on(g, BB_PRM_OP_DEALLOC_UAR, uid, uar), BB_PRM_STAT_OK);
+	} while (uar != REUSED - 1);
+	assert_int_equal(run_on(g, BB_PRM_OP_DESTROY_UCTX, 0, uid), BB_PRM_STAT_OK);
+}
+
+/*
+ * The program of the last owner still has the page mapped. The next owner gets the same page, and
+ * the same memory for its queues.
+ */
+T(test_freed_pages_that_are_rung_reach_no_queue_of_the_next_owner)
+{
+	const uint32_t first = f->next;
+	struct ringer r = {.g = f};
+	uint8_t *to, kept[64];
+	struct g_owner u;
+	uint32_t i, j;
+	pthread_t t;
+
+	OK(pthread_create(&t, NULL, ring_pages, &r));
+	for (i = 0; i < 10; i++) {
+		f->next = first;
+		memset(g_ram(f, 0), 0, (RAM_PAGES - first) * PAGE);
+		pass_other_pages(f);
+		g_owner_open(f, &u);
+		assert_int_equal(u.uar, REUSED);
+		__atomic_store_n(&r.qpn, u.qp.qpn, __ATOMIC_RELAXED);
+		__atomic_store_n(&r.cqn, u.cq.cqn, __ATOMIC_RELAXED);
+		for (j = 0; j < 20; j++)
+			(void)front_poll(f->f);
+		assert_int_equal(*(g_at(f, &u.cq.ring, u.cq.offset) + 63) >> 4, 0xf);
+		check_write(f, &u);
+		g_post_write(f, &u);
+		if (i % 2 == 0)
+			front_reset(f->f);
+		else
+			g_owner_close(f, &u);
+		/* The WQE that was posted last is not executed any more. */
+		to = g_at(f, &u.to, G_VA_TO % PAGE);
+		memset(to, 0xee, sizeof(kept));
+		memset(kept, 0xee, sizeof(kept));
+		for (j = 0; j < 20; j++)
+			(void)front_poll(f->f);
+		assert_memory_equal(to, kept, sizeof(kept));
+	}
+	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
+	OK(pthread_join(t, NULL));
+	assert_int_equal(f->events, 0);
+	assert_int_equal(f->fatals, 0);
+}
+
 struct waiter {
 	struct g_guest *g;
 	struct g_owner *u;
