@@ -25,15 +25,26 @@ struct fuzz_hca {
 	uint8_t *ram; /* the client's mapping */
 };
 
-/* Opens a device with a client and RAM at FUZZ_ADDR. Aborts on an error. */
 static inline void
-fuzz_hca_open(struct fuzz_hca *f)
+fuzz_hca_attach(struct fuzz_hca *f)
 {
-	static const struct hca_opts o = {.device = "soft0", .guid = 1};
 	int pair[2];
 
-	memset(f, 0, sizeof(*f));
 	fuzz_check(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	f->client = pair[0];
+	fuzz_check(hca_attach(&f->h, pair[1]) == 0);
+}
+
+/*
+ * Opens a device with a client and RAM at FUZZ_ADDR. @shared: it shares register pages. Aborts on
+ * an error.
+ */
+static inline void
+fuzz_hca_open(struct fuzz_hca *f, bool shared)
+{
+	const struct hca_opts o = {.device = "soft0", .shared = shared, .guid = 1};
+
+	memset(f, 0, sizeof(*f));
 	fuzz_check(hca_open(&f->h, &o) == 0);
 	f->ram_fd = memfd_create("ram", MFD_CLOEXEC);
 	fuzz_check(f->ram_fd >= 0 && ftruncate(f->ram_fd, FUZZ_RAM) == 0);
@@ -41,8 +52,7 @@ fuzz_hca_open(struct fuzz_hca *f)
 	fuzz_check(f->ram != MAP_FAILED);
 	fuzz_check(guest_map(&f->h.guest, FUZZ_ADDR, FUZZ_RAM, f->ram_fd, 0, true) == 0);
 	hca_config_write(&f->h, 4, (const uint8_t[2]){6, 0}, 2); /* bus master */
-	f->client = pair[0];
-	vfu_attach(&f->h.vfu, pair[1]);
+	fuzz_hca_attach(f);
 }
 
 static inline void

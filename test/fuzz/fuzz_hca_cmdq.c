@@ -384,7 +384,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct fuzz_in in = {data, len};
 	static struct fuzz_hca f;
 
-	fuzz_hca_open(&f);
+	fuzz_hca_open(&f, false);
 	rte_log_set_global_level(RTE_LOG_CRIT);
 	while (in.left > 0)
 		step(&f, &in);

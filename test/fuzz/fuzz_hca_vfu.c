@@ -4,12 +4,16 @@
 /*
  * A hostile client of vfio-user. An input is a list of messages: command, flags, a body, and how
  * many file descriptors come with it. Some bodies follow the form of their message, so that they
- * get further; some messages are cut or have a wrong size. The answers are read and dropped.
+ * get further; some messages are cut or have a wrong size. The answers are read and dropped, after
+ * a check of the file that comes with the answer about shared register pages.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create() */
 #endif
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
 
 #include <rte_log.h>
 
@@ -17,7 +21,15 @@
 
 #define MAX_BODY 4200u
 
+/*
+ * Bits of the first byte. The lowest three bits 0: the client has not sent VERSION. With both bits
+ * the file of shared pages cannot be sent to the first client.
+ */
+#define SHARED     8u
+#define UNSENDABLE 16u
+
 static unsigned int objects;
+static int doorbells = -1; /* file of shared register pages */
 
 int
 front_open(const char *device_and_opts, const struct front_host *host, struct front **f)
@@ -40,7 +52,11 @@ int
 front_share_doorbells(struct front *f)
 {
 	(void)f;
-	return -1;
+	if (doorbells >= 0)
+		close(doorbells);
+	doorbells = memfd_create("doorbells", MFD_CLOEXEC);
+	fuzz_check(doorbells >= 0);
+	return doorbells;
 }
 
 uint64_t
@@ -54,6 +70,9 @@ void
 front_close(struct front *f)
 {
 	(void)f;
+	if (doorbells >= 0)
+		close(doorbells);
+	doorbells = -1;
 }
 
 void
@@ -152,17 +171,51 @@ put32(uint8_t *p, uint32_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* Takes the answers, so that the connection does not fill. */
+/* Checks that @fd is the file of shared register pages, and closes it. */
 static void
-drain(int fd)
+check_file(int fd)
 {
-	uint8_t buf[8192];
+	struct stat got, own;
 
-	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0)
-		;
+	fuzz_check(fstat(fd, &got) == 0 && fstat(doorbells, &own) == 0);
+	fuzz_check(got.st_ino == own.st_ino);
+	close(fd);
 }
 
-/* Sends a message. Returns vfu_receive()'s value. */
+/* Takes the answers, so that the connection does not fill. */
+static void
+drain(int client)
+{
+	uint8_t buf[8192];
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {buf, sizeof(buf)};
+	struct cmsghdr *c;
+	int fd;
+
+	for (;;) {
+		struct msghdr mh = {.msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = control.buf,
+				    .msg_controllen = sizeof(control.buf)};
+
+		if (recvmsg(client, &mh, MSG_DONTWAIT) <= 0)
+			return;
+		c = CMSG_FIRSTHDR(&mh);
+		if (c == NULL)
+			continue;
+		fuzz_check(c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)));
+		memcpy(&fd, CMSG_DATA(c), sizeof(int));
+		check_file(fd);
+	}
+}
+
+/*
+ * Sends a message. Returns vfu_receive()'s value. It is never -ENOBUFS, as the client reads its
+ * replies.
+ */
 static int
 message(struct fuzz_hca *f, struct fuzz_in *in)
 {
@@ -177,6 +230,7 @@ message(struct fuzz_hca *f, struct fuzz_in *in)
 	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 	int fds[4] = {f->ram_fd, f->ram_fd, f->ram_fd, f->ram_fd};
 	struct cmsghdr *c;
+	int rc;
 
 	h.size = (uint32_t)sizeof(h) + len;
 	if (how & 0x40)
@@ -201,31 +255,30 @@ message(struct fuzz_hca *f, struct fuzz_in *in)
 	if (how & 0x80)
 		iov.iov_len = 1 + fuzz_u8(in) % iov.iov_len;
 	(void)sendmsg(f->client, &mh, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return vfu_receive(&f->h.vfu);
+	rc = vfu_receive(&f->h.vfu);
+	fuzz_check(rc != -ENOBUFS);
+	return rc;
 }
 
 static void
 connect_again(struct fuzz_hca *f)
 {
-	int pair[2];
-
 	vfu_detach(&f->h.vfu);
 	fuzz_check(f->h.guest.n_maps == 0);
 	close(f->client);
-	fuzz_check(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-	f->client = pair[0];
-	vfu_attach(&f->h.vfu, pair[1]);
+	fuzz_hca_attach(f);
 	f->h.vfu.versioned = true;
 }
 
+/* Returns the number of open descriptors among the lowest 64. */
 static int
-lowest_fd(void)
+open_fds(void)
 {
-	int fd = dup(0);
+	int fd, n = 0;
 
-	if (fd >= 0)
-		close(fd);
-	return fd;
+	for (fd = 0; fd < 64; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
 }
 
 int
@@ -233,11 +286,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct fuzz_in in = {data, len};
 	static struct fuzz_hca f;
-	int fd = lowest_fd();
+	uint8_t how = fuzz_u8(&in);
+	int fds = open_fds();
 
-	fuzz_hca_open(&f);
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	f.h.vfu.versioned = fuzz_u8(&in) % 8 != 0;
+	fuzz_hca_open(&f, (how & SHARED) != 0);
+	f.h.vfu.versioned = how % 8 != 0;
+	if ((how & SHARED) != 0 && (how & UNSENDABLE) != 0)
+		f.h.vfu.dev.map_fd = INT_MAX;
 	while (in.left > 0) {
 		if (message(&f, &in) != 0)
 			connect_again(&f);
@@ -245,6 +301,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		drain(f.client);
 	}
 	fuzz_hca_close(&f);
-	fuzz_check(lowest_fd() == fd); /* no descriptor is left open */
+	fuzz_check(open_fds() == fds); /* no descriptor is left open */
 	return 0;
 }
