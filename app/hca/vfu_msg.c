@@ -308,7 +308,7 @@ access_ok(const struct vfu *v, const struct region_access *a)
 {
 	uint64_t size = region_size(v, a->region);
 
-	return a->count <= VFU_MAX_DATA && a->count <= size && a->offset <= size - a->count;
+	return a->count <= VFU_MAX_DATA && a->offset < size && a->count <= size - a->offset;
 }
 
 static int

@@ -281,6 +281,7 @@ LIVE(test_access_outside_a_region_is_rejected)
 		{4093, VFU_CONFIG, 4},
 		{UINT64_MAX, VFU_CONFIG, 4},
 		{UINT64_MAX - 3, VFU_BAR0, 8},
+		{HCA_BAR0_SIZE, VFU_BAR0, 0},
 		{HCA_BAR0_SIZE, VFU_BAR0, 4},
 		{HCA_BAR0_SIZE - 2, VFU_BAR0, 4},
 		{0, VFU_BAR0, VFU_MAX_DATA + 1},
