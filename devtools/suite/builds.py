@@ -154,6 +154,8 @@ class Builds:
         say('%s: build with %s %s%s' % (stage, cc, ' '.join(options), ', ahead' if nice else ''))
         # As meson finds a compiler by itself: through ccache if it is installed.
         env = {'CC': ('ccache ' if shutil.which('ccache') else '') + cc}
+        if stage == 'asan' and shutil.which('ld.gold'):
+            env.update(CC_LD='gold', CXX_LD='gold')  # 300 programs: half the time of the default linker
         begin = time.time()
         configured = os.path.exists(os.path.join(path, 'build.ninja'))
         setup = ['meson', 'setup', path] + options + (['--reconfigure'] if configured else [])
