@@ -93,12 +93,11 @@ def quick_tests(_, suites):
 
 
 def plain_tests(_, suites):
-    """In --all: PLAIN, and each program once as users get it; the asan stage runs the other tests."""
-    if suites & {'interop', 'kernel', 'devices', 'slow'}:
-        return False  # suite "table" runs all devices; only --long runs "slow"
-    if suites & PLAIN:
-        return 'short' not in suites
-    return 'app' in suites and 'long' not in suites
+    """In --all: PLAIN, which runs each program as the documents do, and tests of programs in one form; the asan stage
+    runs the other tests."""
+    if suites & {'interop', 'kernel', 'devices', 'slow', 'short', 'sanitizer'}:
+        return False  # asan and suite "table" run all devices; only --long runs "slow"
+    return bool(suites & PLAIN) or 'app' in suites and 'long' not in suites
 
 
 def asan_tests(_, suites):
