@@ -411,6 +411,7 @@ soft_qp1_claim(struct mlx5_ctx *ctx, uint32_t qpn)
 		ret = -EBUSY;
 	} else {
 		qp->sqpn = 1;
+		soft_engine_qp1(qp->uar);
 		__atomic_store_n(&dev->qp1, qp, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&dev->lock);

@@ -86,12 +86,12 @@ no_memory:
 
 /*
  * Returns the number of threads that may store to the page. A guest stores to a shared page while
- * this process polls it, which counts as one thread more.
+ * this process polls it, and any user of QP1 to its page; each counts as one thread more.
  */
 static uint32_t
 owners(const struct soft_uar_page *page)
 {
-	return page->allocs + page->shared;
+	return page->allocs + page->shared + page->of_qp1;
 }
 
 int

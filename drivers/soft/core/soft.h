@@ -121,6 +121,7 @@ struct soft_uar_page {
 	bool bf;
 	bool copies; /* the device executes BlueFlame copies; never with packets (soft_bf.h) */
 	bool shared; /* the page is in the file of soft_host: a guest may store to it at any time */
+	bool of_qp1; /* QP1 rings here, in any thread: see soft_engine_qp1() */
 	struct soft_engine *engine;
 	struct soft_ctx *ctx;
 	uint8_t regs;             /* bit 0: register 0x800 is allocated, bit 1: 0xa00 */
@@ -510,6 +511,8 @@ void soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar);
  * allocation, the engine needs no lock for the page.
  */
 void soft_engine_owners(struct soft_engine *e, uint32_t n);
+/* Tells an engine that QP1, which any thread may ring, uses page @uar until the page is freed. */
+void soft_engine_qp1(struct soft_uar_page *uar);
 
 /* Runs @e once; called by the owner's poll with inline progress. */
 void soft_engine_progress(void *engine);

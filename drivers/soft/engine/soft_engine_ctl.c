@@ -179,6 +179,22 @@ soft_engine_owners(struct soft_engine *e, uint32_t n)
 			 __ATOMIC_RELAXED);
 }
 
+/*
+ * Each thread with a CM rings QP1 under the lock of QP1, while the owner of the page rings its own
+ * QPs without that lock. So a register may hold words of two WQEs, and the device executes no copy.
+ */
+void
+soft_engine_qp1(struct soft_uar_page *uar)
+{
+	struct soft_engine *e = uar->engine;
+
+	rte_ticketlock_lock(&e->lock);
+	uar->of_qp1 = true;
+	uar->copies = false;
+	soft_engine_owners(e, uar->allocs + 1);
+	rte_ticketlock_unlock(&e->lock);
+}
+
 /* ---- Creation, destruction and states of QPs */
 
 static int
