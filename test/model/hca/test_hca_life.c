@@ -18,6 +18,7 @@
 #define FLR      0xa810u
 #define EVENTS   8u /* log2 of the entries of the EQ */
 #define EQ_BYTES 64u
+#define EVENT_NS 30000000000u /* maximum wait for an event */
 
 struct life {
 	struct rig rig;
@@ -151,9 +152,9 @@ static const uint8_t *
 next_event(struct life *l)
 {
 	const uint8_t *e = rig_ram(&l->rig, EQ_ADDR + (l->ci % (1u << EVENTS)) * EQ_BYTES);
-	uint32_t i;
+	const uint64_t end = hca_now() + EVENT_NS;
 
-	for (i = 0; i < 1000000 && (e[63] & 1u) != (l->ci >> EVENTS & 1); i++)
+	while ((e[63] & 1u) != (l->ci >> EVENTS & 1) && hca_now() < end)
 		g_poll(&l->g);
 	assert_int_equal(e[63] & 1u, l->ci >> EVENTS & 1);
 	l->ci++;
