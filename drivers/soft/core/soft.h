@@ -120,7 +120,7 @@ struct soft_uar_page {
 	uint32_t refs;   /* number of QPs and CQs that use the page */
 	bool bf;
 	bool copies; /* the device executes BlueFlame copies; never with packets (soft_bf.h) */
-	bool shared; /* the page is in the file of soft_host: a guest may store to it at any time */
+	bool shared; /* in soft_host.uar_pages: a guest may store to it at any time */
 	bool of_qp1; /* QP1 rings here, in any thread: see soft_engine_qp1() */
 	struct soft_engine *engine;
 	struct soft_ctx *ctx;
