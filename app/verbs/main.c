@@ -61,8 +61,8 @@ help(FILE *out)
 	      "                    " ADDRESS_NET
 	      ".0.0/16. BITS is the length of the network's prefix\n"
 	      "  --host NAME       all processes that are started with this name and network share one\n"
-	      "                    address, as the processes of a host do: each has QP numbers of its own,\n"
-	      "                    and ports of rdma_cm are those of the host. Without --address, the\n"
+	      "                    address, as the processes of a host do: each has 1024 QP numbers of its\n"
+	      "                    own, and ports of rdma_cm are those of the host. Without --address, the\n"
 	      "                    address of " ADDRESS_NET ".0.0/16 follows from the name\n"
 	      "  --link LAYER      link layer, eth or ib, default eth: RoCE. ib has LIDs, but no network:\n"
 	      "                    the program reaches only itself, with --device soft0\n"

@@ -115,6 +115,35 @@ qpn_of(struct ibv_context *ctx)
 	return qpn;
 }
 
+/* Makes all queue pairs that the device has, and one more. A destroyed one makes room again. */
+static void
+all_qps(void)
+{
+	struct ibv_context *ctx = open_device();
+	struct ibv_pd *pd = ctx != NULL ? ibv_alloc_pd(ctx) : NULL;
+	struct ibv_cq *cq = pd != NULL ? ibv_create_cq(ctx, 16, NULL, NULL, 0) : NULL;
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.send_cq = cq,
+		.recv_cq = cq,
+	};
+	struct ibv_device_attr dev;
+	struct ibv_qp *qp, *last = NULL;
+	int i;
+
+	CHECK(cq != NULL && ibv_query_device(ctx, &dev) == 0);
+	printf("%d queue pairs\n", dev.max_qp);
+	for (i = 0; i < dev.max_qp; i++) {
+		qp = ibv_create_qp(pd, &attr);
+		CHECK(qp != NULL);
+		last = qp;
+	}
+	CHECK(ibv_create_qp(pd, &attr) == NULL);
+	CHECK(ibv_destroy_qp(last) == 0);
+	CHECK(ibv_create_qp(pd, &attr) != NULL);
+}
+
 /*
  * The parent of a daemon has opened the device and ends. Its child opens the device, and prints the
  * number of a queue pair.
@@ -426,19 +455,13 @@ main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} cases[] = {{"closed", closed},
-		     {"lengths", lengths},
-		     {"replaced", replaced},
-		     {"forked", forked},
-		     {"vforked", vforked},
-		     {"range", range},
-		     {"daemonized", daemonized},
-		     {"duplicated", duplicated},
-		     {"rdma_cm", rdma_cm},
-		     {"forked_port", forked_port},
-		     {"failed_port", failed_port},
-		     {"failed_eal", failed_eal},
-		     {"hold", hold}};
+	} cases[] = {{"closed", closed},           {"lengths", lengths},
+		     {"replaced", replaced},       {"forked", forked},
+		     {"vforked", vforked},         {"range", range},
+		     {"all_qps", all_qps},         {"daemonized", daemonized},
+		     {"duplicated", duplicated},   {"rdma_cm", rdma_cm},
+		     {"forked_port", forked_port}, {"failed_port", failed_port},
+		     {"failed_eal", failed_eal},   {"hold", hold}};
 	unsigned int i;
 
 	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++) {

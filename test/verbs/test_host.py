@@ -129,6 +129,14 @@ class Qps(Host):
             qpns.append(int(re.search(r'local address.*QPN 0x(\w+)', out)[1], 16))
         self.assertEqual(len({q >> LOG_QPNS for q in qpns}), 4, qpns)
 
+    def test_process_with_all_qpns_gets_no_further_qp(self):
+        rc, out = self.run_one(self.at('a', self.hostile, 'all_qps'))
+        self.assertEqual(rc, 0, out)
+        self.assertIn('%d queue pairs' % (1 << LOG_QPNS), out)
+        refused = 'all %d QP numbers that a process has with host= are in use' % (1 << LOG_QPNS)
+        self.assertEqual(out.count(refused), 1, out)
+        self.assertIn('all_qps: right', out)
+
     def test_data_of_processes_of_one_host(self):
         self.need('ib_write_bw', 'perftest')
         for args in (('ib_write_bw', '-x', '1', '-n', '100'), ('ib_send_lat', '-x', '1', '-n', '100'),

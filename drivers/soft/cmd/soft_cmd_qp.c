@@ -7,6 +7,7 @@
 
 #include "bb_prm_kernel.h"
 #include "soft_ctl.h"
+#include "soft_hooks.h"
 #include "soft_shm.h"
 
 #define SOFT_SYNDROME 0xbb030000u
@@ -353,7 +354,14 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 	if (soft_draw_take(&dev->ctl->qp_draw, &dev->ctl->random, &qp->qpn) != 0) {
 		soft_queue_mem_drop(&parts.mem);
 		free(qp);
-		return SOFT_REFUSE(cmd, NO_RES, "all QP numbers are in use: destroy some QPs");
+		return dev->opts.port.host[0] == '\0'
+			       ? SOFT_REFUSE(cmd, NO_RES,
+					     "all QP numbers are in use: destroy some QPs")
+			       : SOFT_REFUSE(cmd, NO_RES,
+					     "all %u QP numbers that a process has with host= are "
+					     "in use: destroy some QPs, use several processes, or "
+					     "leave out host=",
+					     1u << SOFT_LOG_QPNS);
 	}
 	fill_qp(cmd, qpc, &parts, qp);
 	if (soft_qp_attach(qp) != 0) {
