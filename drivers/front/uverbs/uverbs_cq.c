@@ -67,7 +67,7 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct request *
 	ret = f->soft->cmd->obj_create(f->soft, in, sizeof(in), out, sizeof(out), &cq->obj);
 	if (ret != 0) {
 		(void)uverbs_queue_end(f, cq);
-		return EINVAL;
+		return uverbs_queue_errno(ret, out);
 	}
 	cq->num = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
 	cq->ring_at = ring_at;
@@ -189,6 +189,6 @@ uverbs_modify_cq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_UMEM_VALID, 1);
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, cq->ring->id);
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, cq->ring_at);
-	return f->soft->cmd->obj_modify(cq->obj, in, sizeof(in), out, sizeof(out)) != 0 ? EINVAL
-											: 0;
+	return uverbs_queue_errno(
+		f->soft->cmd->obj_modify(cq->obj, in, sizeof(in), out, sizeof(out)), out);
 }

@@ -53,6 +53,7 @@ uverbs_attach_mcast(struct uverbs_file *f, const struct uverbs_cmd *c)
 	struct ib_uverbs_attach_mcast q;
 	const struct uverbs_queue *qp;
 	struct uverbs_group *g;
+	int ret;
 
 	memcpy(&q, c->in, sizeof(q));
 	qp = uverbs_find(f, UV_QP, q.qp_handle);
@@ -66,9 +67,10 @@ uverbs_attach_mcast(struct uverbs_file *f, const struct uverbs_cmd *c)
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_ATTACH_TO_MCG);
 	bb_prm_set(in, BB_PRM_ATTACH_TO_MCG_QPN, qp->num);
 	memcpy(bb_prm_sub(in, BB_PRM_ATTACH_TO_MCG_GID), q.gid, sizeof(q.gid));
-	if (f->soft->cmd->obj_create(f->soft, in, sizeof(in), out, sizeof(out), &g->obj) != 0) {
+	ret = f->soft->cmd->obj_create(f->soft, in, sizeof(in), out, sizeof(out), &g->obj);
+	if (ret != 0) {
 		free(g);
-		return EINVAL;
+		return uverbs_queue_errno(ret, out);
 	}
 	g->q = q;
 	g->next = f->groups;

@@ -126,7 +126,7 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct ib_uverbs
 	ret = f->soft->cmd->obj_create(f->soft, in, sizeof(in), out, sizeof(out), &qp->obj);
 	if (ret != 0) {
 		(void)uverbs_queue_end(f, qp);
-		return EINVAL;
+		return uverbs_queue_errno(ret, out);
 	}
 	qp->num = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 	qp->type = a->qp_type;
@@ -393,7 +393,7 @@ modify(struct uverbs_file *f, const struct ib_uverbs_modify_qp *m)
 	size_t len = sizeof(in);
 	uint32_t opt = 0;
 	uint8_t to;
-	int op;
+	int op, ret;
 
 	if (qp == NULL)
 		return EINVAL;
@@ -415,10 +415,10 @@ modify(struct uverbs_file *f, const struct ib_uverbs_modify_qp *m)
 	}
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, (uint32_t)op);
 	bb_prm_set(in, BB_PRM_MODIFY_QP_QPN, qp->num);
-	if (f->soft->cmd->obj_modify(qp->obj, in, len, out, sizeof(out)) != 0)
-		return EINVAL;
-	qp->state = to;
-	return 0;
+	ret = f->soft->cmd->obj_modify(qp->obj, in, len, out, sizeof(out));
+	if (ret == 0)
+		qp->state = to;
+	return uverbs_queue_errno(ret, out);
 }
 
 int
@@ -465,6 +465,7 @@ uverbs_query_qp(struct uverbs_file *f, const struct uverbs_cmd *c)
 	struct ib_uverbs_query_qp_resp r = {0};
 	struct ib_uverbs_query_qp q;
 	struct uverbs_queue *qp;
+	int ret;
 
 	memcpy(&q, c->in, sizeof(q));
 	qp = uverbs_find(f, UV_QP, q.qp_handle);
@@ -472,8 +473,9 @@ uverbs_query_qp(struct uverbs_file *f, const struct uverbs_cmd *c)
 		return EINVAL;
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_QP);
 	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, qp->num);
-	if (f->soft->cmd->obj_query(qp->obj, in, sizeof(in), out, sizeof(out)) != 0)
-		return EINVAL;
+	ret = f->soft->cmd->obj_query(qp->obj, in, sizeof(in), out, sizeof(out));
+	if (ret != 0)
+		return uverbs_queue_errno(ret, out);
 	qp->state = state_of(bb_prm_get(qpc, BB_PRM_QPC_STATE));
 	r.max_send_wr = qp->made.max_send_wr;
 	r.max_recv_wr = qp->made.max_recv_wr;

@@ -14,6 +14,7 @@
 #include <infiniband/verbs.h>
 
 #include "bb_prm.h"
+#include "soft_hooks.h"
 #include "uverbs_queue.h"
 
 int
@@ -28,6 +29,14 @@ uverbs_queue_umem(struct uverbs_file *f, uint64_t addr, uint64_t len, struct mlx
 	return f->soft->cmd->umem_reg(f->soft, (void *)(uintptr_t)from,
 				      (addr + len - from + page - 1) & ~(page - 1),
 				      MLX5_ACCESS_LOCAL_WRITE, UINT64_MAX, u);
+}
+
+int
+uverbs_queue_errno(int ret, const void *out)
+{
+	if (ret == -EREMOTEIO)
+		ret = soft_kernel_status_errno((uint8_t)bb_prm_get(out, BB_PRM_CMD_STATUS));
+	return -ret;
 }
 
 int

@@ -35,6 +35,11 @@ int uverbs_queue_umem(struct uverbs_file *f, uint64_t addr, uint64_t len, struct
  */
 struct uverbs_queue *uverbs_queue_begin(struct uverbs_file *f, uint64_t ring, uint64_t bytes,
 					uint64_t rec, uint64_t *ring_at, uint64_t *rec_at);
+/*
+ * Returns the errno for the result @ret of a command: 0, or as the kernel does, that of the status
+ * in @out if the device rejected the command.
+ */
+int uverbs_queue_errno(int ret, const void *out);
 /* Destroys a queue. Returns 0, or an errno if other objects still refer to the queue. */
 int uverbs_queue_end(struct uverbs_file *f, struct uverbs_queue *q);
 /* Subscribes to events of @types and stores the queue. Returns its handle, 0 on failure. */

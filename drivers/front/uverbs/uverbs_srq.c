@@ -32,6 +32,7 @@ uverbs_create_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	struct uverbs_queue *srq;
 	uint32_t wqes, log_stride;
 	struct mlx5_pd *pd;
+	int ret;
 
 	memcpy(&q, c->in, sizeof(q));
 	memcpy(&d, c->drv_in, c->drv_len < sizeof(d) ? c->drv_len : sizeof(d));
@@ -64,9 +65,10 @@ uverbs_create_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	bb_prm_set(wq, BB_PRM_WQ_UMEM_VALID, 1);
 	bb_prm_set(wq, BB_PRM_WQ_UMEM_ID, srq->ring->id);
 	bb_prm_set64(wq, BB_PRM_WQ_UMEM_OFFSET, ring_at);
-	if (f->soft->cmd->obj_create(f->soft, in, sizeof(in), out, sizeof(out), &srq->obj) != 0) {
+	ret = f->soft->cmd->obj_create(f->soft, in, sizeof(in), out, sizeof(out), &srq->obj);
+	if (ret != 0) {
 		(void)uverbs_queue_end(f, srq);
-		return EINVAL;
+		return uverbs_queue_errno(ret, out);
 	}
 	srq->num = bb_prm_get(out, BB_PRM_CREATE_RMP_OUT_RMPN);
 	srq->element = q.user_handle;
@@ -107,8 +109,8 @@ uverbs_modify_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	bb_prm_set(bb_prm_sub(in, BB_PRM_MODIFY_RMP_BITMASK), BB_PRM_RMP_BITMASK_LWM, 1);
 	bb_prm_set(ctx, BB_PRM_RMPC_STATE, BB_PRM_RMPC_RDY);
 	bb_prm_set(bb_prm_sub(ctx, BB_PRM_RMPC_WQ), BB_PRM_WQ_LWM, q.srq_limit);
-	return f->soft->cmd->obj_modify(srq->obj, in, sizeof(in), out, sizeof(out)) != 0 ? EINVAL
-											 : 0;
+	return uverbs_queue_errno(
+		f->soft->cmd->obj_modify(srq->obj, in, sizeof(in), out, sizeof(out)), out);
 }
 
 int

@@ -18,6 +18,7 @@
 
 #include "bb_prm_kernel.h"
 #include "soft_ctl.h"
+#include "soft_hooks.h"
 #include "soft_kernel.h"
 
 /*

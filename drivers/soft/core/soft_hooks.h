@@ -75,6 +75,9 @@ void soft_flush(struct mlx5_ctx *ctx);
 /* Returns the length of an MR in bytes. */
 uint64_t soft_mr_length(const struct mlx5_mr *mr);
 
+/* Converts the firmware status of a command to the kernel's errno: 0 or a negative errno. */
+int soft_kernel_status_errno(uint8_t status);
+
 /*
  * Runs the device in the calling thread, with progress=thread. The device's own thread sleeps while
  * these calls are frequent. Never waits. Any thread. Returns false if the device had no work.

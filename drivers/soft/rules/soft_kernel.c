@@ -7,6 +7,7 @@
 
 #include "bb_prm_kernel.h"
 #include "soft_ctl.h"
+#include "soft_hooks.h"
 #include "soft_kernel.h"
 
 /* Opcodes that bb_prm.h does not define, because the software device does not execute them. */

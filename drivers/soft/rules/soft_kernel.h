@@ -57,12 +57,6 @@ uint64_t soft_kernel_obj_id(const void *in, const void *out);
 uint32_t soft_kernel_destroy_cmd(const void *create, uint64_t obj_id, void *in);
 
 /*
- * Converts the firmware status of a destroy command to the errno that the caller gets: 0 or a
- * negative errno.
- */
-int soft_kernel_status_errno(uint8_t status);
-
-/*
  * Check the access flags of umems and MRs (IBV_ACCESS_*). Return 0 or a negative errno, logged.
  */
 int soft_kernel_umem_access(uint32_t access);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "ibv_subst_priv.h"
-#include "soft_kernel.h"
+#include "soft_hooks.h"
 
 struct subst subst;
 struct uar_list subst_uars = LIST_HEAD_INITIALIZER(subst_uars);

@@ -3,6 +3,7 @@
  */
 /* Commands that the kernel refuses before the firmware sees them. */
 #include "soft_ctl_env.h"
+#include "soft_hooks.h"
 #include "soft_kernel.h"
 
 T(test_each_method_passes_its_opcodes)
