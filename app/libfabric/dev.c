@@ -230,33 +230,42 @@ watch_forks(void)
 	(void)pthread_atfork(before_fork, in_parent, in_child);
 }
 
-int
-fab_dev_check(const struct fab_dev *d)
+/* Checks that process @pid, which has opened the device or had it open, is the caller. */
+static int
+check_process(pid_t pid)
 {
-	if (d->pid == getpid())
+	if (pid == getpid())
 		return 0;
 	FAB_WARN(
 		FABRIC,
 		"process %d has opened the device before fork(): only that process can use it; open "
 		"the fabric after fork(), or let the child call exec()\n",
-		(int)d->pid);
+		(int)pid);
 	return -FI_EOPNOTSUPP;
+}
+
+int
+fab_dev_check(const struct fab_dev *d)
+{
+	return check_process(d->pid);
 }
 
 int
 fab_dev_get(struct fab_dev **dev)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static pid_t opened_by; /* a child has EAL's memory, but none of its threads */
 
 	struct fab_dev *d;
 	int ret = 0;
 
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&open_lock);
+	if (opened_by != 0)
+		ret = check_process(opened_by);
+	if (ret != 0)
+		goto unlock;
 	if (the_dev != NULL) {
-		ret = fab_dev_check(the_dev);
-		if (ret != 0)
-			goto unlock;
 		the_dev->refs++;
 		*dev = the_dev;
 		goto unlock;
@@ -275,7 +284,7 @@ fab_dev_get(struct fab_dev **dev)
 		goto unlock;
 	}
 	d->refs = 1;
-	d->pid = getpid();
+	d->pid = opened_by = getpid();
 	the_dev = *dev = d;
 unlock:
 	pthread_mutex_unlock(&open_lock);

@@ -61,9 +61,36 @@ all_opens_fail(struct fi_info *info, const char *bad)
 	return true;
 }
 
+/*
+ * Opens and closes a fabric, and forks. Returns true if a child cannot open one, because it has a
+ * copy of EAL without threads.
+ */
+static bool
+child_cannot_open(struct fi_info *info, const char *eal)
+{
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	int status = 1;
+	pid_t pid;
+
+	setenv("FI_BLUEBELL_EAL", eal, 1);
+	if (fi_fabric(info->fabric_attr, &fabric, NULL) != 0 ||
+	    fi_domain(fabric, info, &domain, NULL) != 0 || fi_close(&domain->fid) != 0 ||
+	    fi_close(&fabric->fid) != 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		log_begin();
+		status = fi_fabric(info->fabric_attr, &fabric, NULL) != -FI_EOPNOTSUPP ||
+			 strstr(log_end(), "before fork()") == NULL;
+		_exit(status);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 /* EAL starts at most once in a process, so children of this process open the fabrics. */
 static void
-check_in_child(const char *bad)
+check_in_child(bool (*check)(struct fi_info *info, const char *eal), const char *eal)
 {
 	struct fi_info *hints = hints_of(FI_MSG), *info;
 	int status = 0;
@@ -74,7 +101,7 @@ check_in_child(const char *bad)
 	pid = fork();
 	if (pid == 0) {
 		alarm(60);
-		status = !all_opens_fail(info, bad);
+		status = !check(info, eal);
 		fflush(stdout);
 		_exit(status);
 	}
@@ -86,13 +113,18 @@ check_in_child(const char *bad)
 
 TEST(test_refused_argument_of_eal_fails_each_open_with_the_same_error)
 {
-	check_in_child(PLAIN_PAGES " --no-such-option");
+	check_in_child(all_opens_fail, PLAIN_PAGES " --no-such-option");
 }
 
 /* EAL has its memory and its lcores when it finds that the vdev has no driver. */
 TEST(test_half_started_eal_fails_each_open_with_the_same_error)
 {
-	check_in_child(PLAIN_PAGES " --vdev=net_nothing0");
+	check_in_child(all_opens_fail, PLAIN_PAGES " --vdev=net_nothing0");
+}
+
+TEST(test_child_of_a_program_that_has_closed_the_device_opens_none)
+{
+	check_in_child(child_cannot_open, PLAIN_PAGES);
 }
 
 /* Reads the signals that a thread blocks: bit N - 1 is signal N. Returns false if it has ended. */
