@@ -421,10 +421,11 @@ g_poll(struct g_guest *g)
 const uint8_t *
 g_cqe(struct g_guest *g, struct g_cq *cq)
 {
-	uint32_t slot = cq->ci & ((1u << cq->log) - 1), owner = cq->ci >> cq->log & 1, i;
+	uint32_t slot = cq->ci & ((1u << cq->log) - 1), owner = cq->ci >> cq->log & 1;
+	const uint64_t end = g_now() + G_WAIT_S;
 	const uint8_t *e = g_at(g, &cq->ring, cq->offset + slot * 64);
 
-	for (i = 0; i < 1000000 && (e[63] >> 4 == 0xf || (e[63] & 1u) != owner); i++)
+	while ((e[63] >> 4 == 0xf || (e[63] & 1u) != owner) && g_now() < end)
 		g_poll(g);
 	assert_true(e[63] >> 4 != 0xf && (e[63] & 1u) == owner);
 	cq->ci++;

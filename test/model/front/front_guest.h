@@ -9,6 +9,7 @@
 #define FRONT_GUEST_H
 
 #include <string.h>
+#include <time.h>
 
 #include "bb_prm_kernel.h"
 #include "bb_test_on.h"
@@ -17,6 +18,7 @@
 #define RAM_PAGES 1024u
 #define PAGE      4096u
 #define EQN       5u
+#define G_WAIT_S  30u
 
 #define G_WRITE      0x08
 #define G_CQE_UPDATE 0x08 /* fm_ce_se: MLX5_WQE_CTRL_CQ_UPDATE */
@@ -130,6 +132,15 @@ void g_ring(struct g_guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len
 /* Waits for a CQE. Returns it, valid until the ring wraps. */
 const uint8_t *g_cqe(struct g_guest *g, struct g_cq *cq);
 void g_poll(struct g_guest *g);
+/* Returns the time in seconds. A wait for the device ends after G_WAIT_S. */
+static inline uint64_t
+g_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec;
+}
 /* Makes all of an owner, with its QP in RTS. */
 void g_owner_open(struct g_guest *g, struct g_owner *u);
 void g_owner_close(struct g_guest *g, struct g_owner *u);
