@@ -51,8 +51,8 @@
  * So the port starts and stops the PMD on the interrupt thread. During polls soft_netif_gate.c
  * makes the interrupt thread wait.
  *
- * unread_lost: a stop discards the frames that the peer has not read yet. So the port waits before a
- * stop: see soft_port_close().
+ * unread_lost: a stop discards the frames that the peer has not read yet. So the port waits before
+ * a stop: see soft_port_close().
  *
  * no_restart: a stop closes the PMD's sockets for ever (eth_dev_stop() of net_af_packet). So the
  * PMD stays started for the next open in this process.
