@@ -206,6 +206,9 @@ soft_netif_close(struct soft_dev *dev)
 	soft_netif_gate_leave(nif);
 	log_counts(nif);
 	soft_frames_close(nif);
+	/* A failed device is opened again by a poll loop, which must not wait for a peer. */
+	if (!soft_fault_dead(dev))
+		soft_port_linger(nif->port);
 	soft_port_close(nif->port);
 	free(nif);
 }

@@ -66,13 +66,8 @@ drop_queue(struct soft_port *p)
 	return n;
 }
 
-/*
- * Waits until the peer has probably read what this port has sent. The last frame is often the ACK
- * of a peer's last message. If the stop discarded it, that message would fail at the peer, although
- * it has arrived.
- */
-static void
-linger(struct soft_port *p)
+void
+soft_port_linger(struct soft_port *p)
 {
 	uint32_t i;
 
@@ -87,7 +82,6 @@ linger(struct soft_port *p)
 void
 soft_port_close(struct soft_port *p)
 {
-	linger(p);
 	drop_queue(p);
 	rte_mempool_put_bulk(p->eth.pool, (void **)p->spare, p->spares);
 	soft_port_eth_stop(&p->eth);

@@ -52,7 +52,7 @@
  * makes the interrupt thread wait.
  *
  * unread_lost: a stop discards the frames that the peer has not read yet. So the port waits before
- * a stop: see soft_port_close().
+ * a stop: see soft_port_linger().
  *
  * no_restart: a stop closes the PMD's sockets for ever (eth_dev_stop() of net_af_packet). So the
  * PMD stays started for the next open in this process.

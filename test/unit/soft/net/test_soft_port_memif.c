@@ -163,8 +163,9 @@ TEST(test_memif_carries_frames)
 		n++;
 	assert_true(n - ends[1].roce > 1024);
 	polled_by_pause = &ends[1];
-	soft_port_close(ends[0].p);
+	soft_port_linger(ends[0].p);
 	polled_by_pause = NULL;
+	soft_port_close(ends[0].p);
 	assert_int_equal(ends[1].roce, n);
 	soft_port_close(ends[1].p);
 }
