@@ -35,8 +35,10 @@ LISTENERS = {'fi_cm_data': 2}
 # Tests that are not run, by a pattern, and why.
 NOT_RUN = (
     (r'dgram', 'datagrams, which neither the provider nor ``ofi_rxm`` has'),
-    (r'fi_rdm_atomic', 'fabtests exclude atomics of ``ofi_rxm``, in their file ofi_rxm.exclude. Without ``-U`` the test passed '
-                       'once. With ``-U`` it crashed inside libfabric in one run of two, and the cause is not known'),
+    (r'fi_rdm_atomic', 'fabtests exclude atomics of ``ofi_rxm``, in their file ofi_rxm.exclude. A comment in rxm_cq.c names '
+                       'the defect: ``ofi_rxm`` reuses the buffer of an atomic request when the response arrives, although the '
+                       'completion of the request\'s send may come later. It often comes later on this provider, as RDMA '
+                       'permits; about one run of six with ``-U`` crashes inside ``ofi_rxm``'),
 )
 # Failures by provider and test, and their causes.
 FAILURES = {
