@@ -17,6 +17,19 @@
 #include "hca_log.h"
 #include "options.h"
 
+/* Interval of attempts to accept a client while no file descriptor is free, ns. */
+#define RETRY_NS UINT64_C(500000000)
+
+/* The socket at which the clients of a function connect. */
+struct listener {
+	int fd;
+	/*
+	 * Time of hca_now() from which the socket is watched again after accept4() has failed. 0 if
+	 * the last accept4() succeeded.
+	 */
+	uint64_t retry_at;
+};
+
 /* Returns whether a process listens at @addr. */
 static bool
 in_use(const struct sockaddr_un *addr)
@@ -60,12 +73,23 @@ listen_at(const char *path)
 }
 
 static void
-accept_client(struct hca *h, int listener)
+accept_client(struct hca *h, struct listener *l)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
 		return;
+	if (fd < 0) {
+		/* The client stays in the queue of the socket, which would end each sleep. */
+		if (l->retry_at == 0)
+			HCA_LOG(ERR,
+				"a client waits: accept4() failed: %s; retried every %u ms; "
+				"raise the limit of open files (ulimit -n)",
+				strerror(errno), (unsigned int)(RETRY_NS / 1000000));
+		l->retry_at = hca_now() + RETRY_NS;
+		return;
+	}
+	l->retry_at = 0;
 	if (h->vfu.fd >= 0) {
 		HCA_LOG(ERR, "a second client connected: rejected, as a virtual machine uses the "
 			     "device");
@@ -105,13 +129,14 @@ report_lost_pages(void)
 
 /* Listens at the socket of each function. Returns the number of functions that listen. */
 static unsigned int
-listen_all(const struct hca *h, const struct function *f, unsigned int n, int *listeners)
+listen_all(const struct hca *h, const struct function *f, unsigned int n,
+	   struct listener *listeners)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		listeners[i] = listen_at(f[i].socket);
-		if (listeners[i] < 0)
+		listeners[i] = (struct listener){.fd = listen_at(f[i].socket)};
+		if (listeners[i].fd < 0)
 			break;
 		hca_log_function(n > 1 ? f[i].name : NULL);
 		HCA_LOG(NOTICE, "%s, %s port, listens at %s",
@@ -119,6 +144,24 @@ listen_all(const struct hca *h, const struct function *f, unsigned int n, int *l
 			h[i].o.eth ? "Ethernet" : "InfiniBand", f[i].socket);
 	}
 	return i;
+}
+
+/*
+ * Returns the descriptor to poll for clients, -1 if an attempt to accept one must wait. Then limits
+ * the sleep *@ms, which is negative if it has no limit, to that wait.
+ */
+static int
+watched(const struct listener *l, int *ms)
+{
+	uint64_t now = l->retry_at != 0 ? hca_now() : 0;
+	int wait;
+
+	if (now >= l->retry_at)
+		return l->fd;
+	wait = (int)((l->retry_at - now) / 1000000) + 1;
+	if (*ms < 0 || *ms > wait)
+		*ms = wait;
+	return -1;
 }
 
 /* Runs all devices. Returns the milliseconds until the next call must follow, as hca_poll(). */
@@ -161,9 +204,10 @@ sleep_on(struct pollfd *p, unsigned int n, int ms, const sigset_t *open_mask)
 int
 hca_serve(struct hca *h, const struct function *f, unsigned int n)
 {
-	int listeners[HCA_MAX_FUNCTIONS], rc = -1;
+	struct listener listeners[HCA_MAX_FUNCTIONS];
 	struct pollfd p[2 * HCA_MAX_FUNCTIONS];
 	unsigned int i, listening;
+	int ms, rc = -1;
 	sigset_t open_mask;
 
 	pthread_sigmask(SIG_BLOCK, NULL, &open_mask);
@@ -173,11 +217,12 @@ hca_serve(struct hca *h, const struct function *f, unsigned int n)
 	if (listening < n)
 		goto unlink;
 	while (stop_signal == 0) {
+		ms = poll_all(h, f, n);
 		for (i = 0; i < n; i++) {
-			p[2 * i] = (struct pollfd){listeners[i], POLLIN, 0};
+			p[2 * i] = (struct pollfd){watched(&listeners[i], &ms), POLLIN, 0};
 			p[2 * i + 1] = (struct pollfd){h[i].vfu.fd, POLLIN, 0};
 		}
-		if (!sleep_on(p, 2 * n, poll_all(h, f, n), &open_mask))
+		if (!sleep_on(p, 2 * n, ms, &open_mask))
 			goto unlink;
 		for (i = 0; i < n; i++) {
 			hca_log_function(n > 1 ? f[i].name : NULL);
@@ -188,13 +233,13 @@ hca_serve(struct hca *h, const struct function *f, unsigned int n)
 			if (p[2 * i + 1].fd >= 0 && p[2 * i + 1].revents != 0)
 				receive(&h[i]);
 			if (p[2 * i].revents != 0)
-				accept_client(&h[i], listeners[i]);
+				accept_client(&h[i], &listeners[i]);
 		}
 	}
 	rc = 0;
 unlink:
 	for (i = 0; i < listening; i++) {
-		close(listeners[i]);
+		close(listeners[i].fd);
 		unlink(f[i].socket);
 	}
 	return rc;

@@ -7,6 +7,7 @@ The clients speak vfio-user without a virtual machine.
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -48,6 +49,12 @@ class Client:
     def config(self, offset):
         """Returns a dword of configuration space."""
         return struct.unpack('<QIII', self.call(REGION_READ, struct.pack('<QII', offset, 7, 4)))[3]
+
+
+def state(pid):
+    """Returns the state of a process's main thread: R if it runs, S if it sleeps."""
+    with open('/proc/%d/stat' % pid, encoding='ascii') as stat:
+        return stat.read().rpartition(')')[2].split()[0]
 
 
 class Hca(unittest.TestCase):
@@ -102,6 +109,26 @@ class Hca(unittest.TestCase):
             self.assertIsNone(second.start())
             self.assertIsNotNone(client.call(DEVICE_INFO))
             client.sock.close()
+        self.stop(proc)
+
+    def test_client_waits_asleep_until_a_descriptor_is_free(self):
+        # The telemetry thread of DPDK logs an error and ends if it finds no free descriptor.
+        proc = self.serve(eal=('--no-huge', '-m', '128', '--no-pci', '--no-telemetry'))
+        limit = resource.prlimit(proc.pid, resource.RLIMIT_NOFILE)
+        used = {int(fd) for fd in os.listdir('/proc/%d/fd' % proc.pid)}
+        free = min(set(range(len(used) + 1)) - used)
+        resource.prlimit(proc.pid, resource.RLIMIT_NOFILE, (free, limit[1]))
+        client = self.client()
+        self.assertIn('accept4() failed: Too many open files', proc.stdout.readline())
+        # A loop that cannot sleep is never seen asleep. Later attempts fail, too, and log nothing.
+        until = time.monotonic() + SECONDS
+        for _ in range(20):
+            while state(proc.pid) != 'S':
+                self.assertLess(time.monotonic(), until, 'bb_hca does not sleep')
+            time.sleep(.1)
+        resource.prlimit(proc.pid, resource.RLIMIT_NOFILE, limit)
+        self.assertIn(b'max_msg_fds', client.start())
+        self.assertIn('client connected', proc.stdout.readline())
         self.stop(proc)
 
     def test_functions_of_one_process_have_a_client_each(self):
