@@ -201,7 +201,10 @@ receive_some(struct vfu *v, uint32_t want)
 		       : errno == ECONNRESET             ? -EPIPE
 							 : -errno;
 	if (!take_fds(v, &mh)) {
-		HCA_LOG(ERR, "vfio-user: a message has more than %u file descriptors", VFU_MAX_FDS);
+		HCA_LOG(ERR,
+			"vfio-user: the file descriptors of a message did not arrive: it has more "
+			"than %u, or this process has no free descriptor (ulimit -n)",
+			VFU_MAX_FDS);
 		return -EPROTO;
 	}
 	if (n == 0)
