@@ -204,9 +204,13 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 	for (i = 0; i < SOFT_SHM_MAX_FDS; i++)
 		fds[i] = -1;
 	n = take_fds(&msg, fds);
-	*why = (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0
-		       ? "it sent a message that is not of this library"
-		       : soft_shm_msg_check(m, (size_t)len, n, from_listener);
+	/* There was room for SOFT_SHM_MAX_FDS descriptors, so fewer show that none was free. */
+	if ((msg.msg_flags & MSG_CTRUNC) != 0 && n < SOFT_SHM_MAX_FDS)
+		*why = "no file descriptor is free for the memory that it shares (ulimit -n)";
+	else if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+		*why = "it sent a message that is not of this library";
+	else
+		*why = soft_shm_msg_check(m, (size_t)len, n, from_listener);
 	if (*why == NULL)
 		return 1;
 	for (i = 0; i < n; i++)

@@ -14,6 +14,8 @@
 #include "soft_shm.h"
 
 #define EVENTS 32
+/* Interval of attempts to accept a connection while no file descriptor is free, ns. */
+#define ACCEPT_RETRY_NS 100000000u
 
 /* ---- GIDs and MACs */
 
@@ -308,6 +310,44 @@ soft_shm_sleep(struct soft_dev *dev, bool asleep)
 
 /* ---- Periodic work */
 
+/* Sets the epoll events of all listening sockets. */
+static void
+watch_listeners(struct soft_shm *shm, uint32_t events)
+{
+	struct epoll_event ev = {.events = events};
+	uint32_t i;
+
+	for (i = 0; i < shm->n_listeners; i++) {
+		ev.data.u32 = SOFT_SHM_EV_LISTENER | i;
+		(void)epoll_ctl(shm->epoll, EPOLL_CTL_MOD, shm->listener[i], &ev);
+	}
+	for (i = 0; i < RTE_DIM(shm->groups); i++) {
+		ev.data.u32 = SOFT_SHM_EV_GROUP | i;
+		if (shm->groups[i].used)
+			(void)epoll_ctl(shm->epoll, EPOLL_CTL_MOD, shm->groups[i].listener, &ev);
+	}
+}
+
+/*
+ * Handles the result of soft_shm_rx_accept(). After an error the connection stays in the queue of
+ * its socket, and would end each sleep of the device's thread. So the device then does not watch
+ * the sockets for a while.
+ */
+static void
+accepted(struct soft_shm *shm, int ret, uint64_t now)
+{
+	if (ret != 0 && ret != shm->accept_error)
+		SOFT_LOG(ERR,
+			 "%s: a process waits for its connection: accept4() failed: %s; retried "
+			 "every %u ms; raise the limit of open files (ulimit -n)",
+			 shm->dev->name, strerror(-ret), ACCEPT_RETRY_NS / 1000000);
+	shm->accept_error = ret;
+	if (ret == 0)
+		return;
+	shm->accept_at = now + soft_time_cycles(ACCEPT_RETRY_NS);
+	watch_listeners(shm, 0);
+}
+
 void
 soft_shm_chores(struct soft_shm *shm, uint64_t now)
 {
@@ -320,6 +360,10 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 		return;
 	__atomic_store_n(&shm->chores_at, now + soft_time_cycles(SOFT_SHM_CHORES_NS),
 			 __ATOMIC_RELAXED);
+	if (shm->accept_at != 0 && now >= shm->accept_at) {
+		shm->accept_at = 0;
+		watch_listeners(shm, EPOLLIN);
+	}
 	n = epoll_wait(shm->epoll, ev, EVENTS, 0);
 	for (i = 0; i < n; i++) {
 		uint32_t index = ev[i].data.u32 & 0xffff;
@@ -327,11 +371,15 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 		switch (ev[i].data.u32 & 0xffff0000u) {
 		case SOFT_SHM_EV_LISTENER:
 			soft_shm_gid(&shm->dev->opts.port, index, gid);
-			soft_shm_rx_accept(shm, shm->listener[index], gid, false, now);
+			accepted(shm,
+				 soft_shm_rx_accept(shm, shm->listener[index], gid, false, now),
+				 now);
 			break;
 		case SOFT_SHM_EV_GROUP:
-			soft_shm_rx_accept(shm, shm->groups[index].listener, shm->groups[index].gid,
-					   true, now);
+			accepted(shm,
+				 soft_shm_rx_accept(shm, shm->groups[index].listener,
+						    shm->groups[index].gid, true, now),
+				 now);
 			break;
 		case SOFT_SHM_EV_RX:
 			soft_shm_rx_event(shm, index);

@@ -203,6 +203,12 @@ struct soft_shm {
 	/* Connections of untrusted users refused since last_untrusted_log. */
 	uint32_t unlogged_untrusted;
 	/*
+	 * Time at which the device watches its listening sockets again after accept4() has failed,
+	 * TSC; 0 if it watches them.
+	 */
+	uint64_t accept_at;
+	int accept_error; /* Negative errno of the last accept4(), 0 if it succeeded. */
+	/*
 	 * uid that this process's user namespace shows for all unmapped users; SOFT_SHM_NO_USER if
 	 * all users are mapped.
 	 */
@@ -455,9 +461,12 @@ void soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx);
 void soft_shm_win_chores(struct soft_shm *shm, bool all);
 
 /* ---- soft_shm_rx.c */
-/* Accepts connections at the listening socket of an address or of a multicast group. */
-void soft_shm_rx_accept(struct soft_shm *shm, int listener, const uint8_t gid[16], bool group,
-			uint64_t now);
+/*
+ * Accepts connections at the listening socket of an address or of a multicast group. Returns 0 or a
+ * negative errno: the next connection could not be accepted.
+ */
+int soft_shm_rx_accept(struct soft_shm *shm, int listener, const uint8_t gid[16], bool group,
+		       uint64_t now);
 void soft_shm_rx_event(struct soft_shm *shm, uint32_t index);
 /* Returns true if packets of a process are not yet read. Call with soft_shm.lock held. */
 bool soft_shm_rx_pending(const struct soft_shm *shm, pid_t pid);

@@ -161,17 +161,19 @@ accept_caller(struct soft_shm *shm, int sock, const uint8_t gid[16], bool group,
 	return true;
 }
 
-void
+int
 soft_shm_rx_accept(struct soft_shm *shm, int listener, const uint8_t gid[16], bool group,
 		   uint64_t now)
 {
-	int sock, i, taken = 0;
+	int sock, i, ret, taken = 0;
 
 	for (i = 0; i < LOOKS && taken < ACCEPTS; i++) {
-		if (soft_shm_accept(listener, &sock) != 0)
-			return;
+		ret = soft_shm_accept(listener, &sock);
+		if (ret != 0)
+			return ret == -EAGAIN ? 0 : ret;
 		taken += accept_caller(shm, sock, gid, group, now);
 	}
+	return 0;
 }
 
 static const char *

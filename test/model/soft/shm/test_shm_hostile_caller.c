@@ -7,7 +7,10 @@
  */
 #define _GNU_SOURCE /* memfd_create() */
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
 
+#include "../../../fakes/log_catch.h"
 #include "shm_hand.h"
 
 /* Checks that @sock was closed, whatever was sent before, and that the slot is free. */
@@ -57,6 +60,46 @@ T(test_silent_caller_is_closed)
 	close(welcome(0));
 	chores(0);
 	assert_int_equal(shm->rx[0]->state, SOFT_SHM_IDLE);
+}
+
+/*
+ * The process of the device has no free descriptor. The caller stays in the queue of the listening
+ * socket, which must not end the sleeps of the device's thread.
+ */
+T(test_caller_waits_until_a_descriptor_is_free)
+{
+	const struct soft_shm_msg m = hello();
+	struct pollfd port = {.fd = shm->epoll, .events = POLLIN};
+	struct soft_shm_msg answer;
+	struct rlimit lim, none;
+	int fds[2], sock = call(), next, round;
+
+	share(fds);
+	assert_int_equal(soft_shm_send(sock, &m, fds, 2), 0);
+	next = dup(0);
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lim), 0);
+	none = lim;
+	none.rlim_cur = (rlim_t)next;
+	log_begin();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(poll(&port, 1, 0), 1);
+	for (round = 0; round < 3; round++) {
+		chores((uint64_t)round);
+		assert_int_equal(poll(&port, 1, 0), 0);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	assert_int_equal(log_count("accept4() failed: Too many open files"), 1);
+	assert_int_equal(shm->n_rx, 0);
+	chores(3);
+	assert_int_equal(heard(sock, true, &answer), 1);
+	assert_int_equal(answer.type, SOFT_SHM_WELCOME);
+	assert_int_equal(shm->rx[0]->state, SOFT_SHM_UP);
+	close(fds[0]);
+	close(fds[1]);
+	close(sock);
+	chores(3);
 }
 
 /* The message is not HELLO. A caller of another version is refused with a reason. */
