@@ -178,7 +178,7 @@ create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **out)
 	ret = open_fds(cm);
 	if (ret != 0)
 		goto fail;
-	ret = cm->ops->open(cm);
+	ret = cm->ops->open != NULL ? cm->ops->open(cm) : 0;
 	if (ret != 0)
 		goto fail_fds;
 	*out = cm;
@@ -256,7 +256,8 @@ bb_cm_destroy(struct bb_cm *cm)
 		return -EBUSY;
 	}
 	free_closed(cm);
-	cm->ops->close(cm);
+	if (cm->ops->close != NULL)
+		cm->ops->close(cm);
 	close_fds(cm);
 	free(cm);
 	return 0;

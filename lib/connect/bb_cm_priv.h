@@ -42,8 +42,9 @@ struct bb_cm_ops {
 	bool peer_is_gid;
 	/* True if no descriptor shows received messages, so that bb_cm_fd() is always readable. */
 	bool always_awake;
-	/* Receives messages at each poll. NULL if descriptors in the epoll set do this. */
+	/* Does work at each poll that no descriptor shows. NULL if there is none. */
 	void (*poll)(struct bb_cm *cm);
+	/* Set up and release the transport of a CM. NULL if there is nothing to do. */
 	int (*open)(struct bb_cm *cm);
 	void (*close)(struct bb_cm *cm);
 	int (*listen)(struct bb_listener *l, const struct sockaddr *addr);
@@ -84,6 +85,8 @@ struct bb_listener {
 	uint16_t port;
 	/* TSC of the last log line about a failed accept(); limits these lines */
 	uint64_t last_log;
+	/* TSC of the last accept() that found no free descriptor; 0 if epoll watches fd */
+	uint64_t paused_at;
 	/* Path of the connection that was last accepted on this listener. */
 	bool accepted; /* true if a connection was accepted, so the fields below are valid */
 	/*

@@ -31,6 +31,8 @@
 #define BACKLOG       4096
 /* A half-open connection of at least this age, in ms, may be closed to make room for a new one. */
 #define EVICT_MS 250
+/* Time in ms between attempts to accept a connection while no descriptor is free. */
+#define PAUSE_MS 50
 /*
  * Time in ms after which the loss of the peer's machine is detected. If all data is acknowledged,
  * keep-alive detects the loss: the first probe follows after 10 s, then one every 5 s. If data is
@@ -40,19 +42,6 @@
 #define GONE_MS      25000
 #define KEEP_IDLE_S  10
 #define KEEP_INTVL_S 5
-
-static int
-tcp_open(struct bb_cm *cm)
-{
-	(void)cm;
-	return 0;
-}
-
-static void
-tcp_close(struct bb_cm *cm)
-{
-	(void)cm;
-}
 
 static void
 watch(struct bb_conn *c, uint32_t events)
@@ -386,6 +375,19 @@ accept_conn(struct bb_listener *l, int fd, const struct sockaddr_storage *from)
 	watch(c, EPOLLIN);
 }
 
+/*
+ * Sets the epoll events of a listener. While no descriptor is free, there are none: a connection
+ * that waits would make bb_cm_fd() readable without an end.
+ */
+static void
+watch_listener(struct bb_listener *l, uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = &l->io};
+
+	(void)epoll_ctl(l->cm->epfd, EPOLL_CTL_MOD, l->fd, &ev);
+	l->paused_at = events == 0 ? bb_cm_now() : 0;
+}
+
 static void
 listener_ready(struct bb_cm_io *io, uint32_t events)
 {
@@ -409,23 +411,33 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 		}
 		if (errno == EAGAIN)
 			return;
-		/*
-		 * No descriptor is free, so close the oldest half-open connection to free one. Log
-		 * this at most once per second.
-		 */
-		if (errno == EMFILE || errno == ENFILE) {
-			if (bb_cm_now() - l->last_log >= cm->hz) {
-				l->last_log = bb_cm_now();
-				BB_LOG(ERR,
-				       "connect: no connection was accepted: accept() "
-				       "failed: %s: raise the limit of open files (ulimit "
-				       "-n)",
-				       strerror(errno));
-			}
-			if (!evict(cm))
-				return;
+		if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+			continue;
+		/* Log this at most once per second. */
+		if (bb_cm_now() - l->last_log >= cm->hz) {
+			l->last_log = bb_cm_now();
+			BB_LOG(ERR,
+			       "connect: no connection was accepted: accept() failed: %s: raise "
+			       "the limit of open files (ulimit -n)",
+			       strerror(errno));
+		}
+		/* Close the oldest half-open connection to free a descriptor. */
+		if (!evict(cm)) {
+			watch_listener(l, 0);
+			return;
 		}
 	}
+}
+
+/* Watches the listeners again that do not accept for want of a descriptor. */
+static void
+tcp_poll(struct bb_cm *cm)
+{
+	struct bb_listener *l;
+
+	LIST_FOREACH(l, &cm->listeners, link)
+		if (l->paused_at != 0 && bb_cm_now() - l->paused_at >= cm->hz / 1000 * PAUSE_MS)
+			watch_listener(l, EPOLLIN);
 }
 
 static int
@@ -521,8 +533,7 @@ const struct bb_cm_ops bb_cm_tcp_ops = {
 	.name = "BB_CM_TCP",
 	.messages = true,
 	.addresses = true,
-	.open = tcp_open,
-	.close = tcp_close,
+	.poll = tcp_poll,
 	.listen = tcp_listen,
 	.unlisten = tcp_unlisten,
 	.connect = tcp_connect,

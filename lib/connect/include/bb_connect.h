@@ -97,7 +97,8 @@ int bb_cm_destroy(struct bb_cm *cm);
  * Returns a file descriptor that is readable if bb_cm_poll() has work or an event, including events
  * that the application's own calls cause. Neither a timeout nor a QP that went to ERR makes the
  * descriptor readable, so applications that rely on timeouts or recover_ms must also poll at
- * intervals. With BB_CM_IB the descriptor is always readable, because only polls receive messages.
+ * intervals. So must those that listen while the process may run out of file descriptors. With
+ * BB_CM_IB the descriptor is always readable, because only polls receive messages.
  */
 int bb_cm_fd(const struct bb_cm *cm);
 

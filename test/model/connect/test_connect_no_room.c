@@ -256,6 +256,44 @@ PAIR_TEST(open_pair(8, 30000), test_connection_without_a_descriptor_gets_a_silen
 	close(fds[1]);
 }
 
+/*
+ * No descriptor is free, and no connection is half-open: the connection waits, but does not keep
+ * bb_cm_fd() readable.
+ */
+PAIR_TEST(open_pair(8, 30000), test_connection_without_a_descriptor_does_not_end_sleeps)
+{
+	struct pollfd sleeper = {.fd = bb_cm_fd(p.b.cm), .events = POLLIN};
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct rlimit lim, none;
+	unsigned int turns = 0;
+	struct bb_cm_event ev;
+	int fd, next;
+
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	next = dup(0);
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lim), 0);
+	none = lim;
+	none.rlim_cur = (rlim_t)next;
+	assert_int_equal(poll(&sleeper, 1, -1), 1);
+	log_begin();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	/* The CM retries at intervals, so a turn that was late may find the descriptor readable. */
+	do {
+		turn(&p);
+		assert_in_range(++turns, 1, 10000);
+	} while (poll(&sleeper, 1, 0) != 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	log_expect("accept() failed: Too many open files");
+	assert_int_equal(stats().half_open, 0);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	bb_conn_destroy(ev.conn);
+	close(fd);
+}
+
 PAIR_TEST(open_pair(8, 30000), test_destroyed_listener_closes_its_half_open_connections)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
