@@ -153,12 +153,3 @@ bb_roce_icrc_more(uint32_t crc, const void *p, size_t len)
 {
 	return len == 0 ? crc : crc32_gzip_refl(crc, p, len);
 }
-
-void
-bb_roce_icrc_end(uint32_t crc, uint8_t out[BB_ROCE_ICRC_LEN])
-{
-	out[0] = (uint8_t)crc;
-	out[1] = (uint8_t)(crc >> 8);
-	out[2] = (uint8_t)(crc >> 16);
-	out[3] = (uint8_t)(crc >> 24);
-}

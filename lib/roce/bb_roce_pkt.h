@@ -240,6 +240,13 @@ uint32_t bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt);
 uint32_t bb_roce_icrc_begin(const uint8_t *ip, size_t ip_len, const uint8_t *udp,
 			    const uint8_t *bth, size_t hdr_len);
 uint32_t bb_roce_icrc_more(uint32_t crc, const void *p, size_t len);
-void bb_roce_icrc_end(uint32_t crc, uint8_t out[BB_ROCE_ICRC_LEN]);
+static inline void
+bb_roce_icrc_end(uint32_t crc, uint8_t out[BB_ROCE_ICRC_LEN])
+{
+	out[0] = (uint8_t)crc;
+	out[1] = (uint8_t)(crc >> 8);
+	out[2] = (uint8_t)(crc >> 16);
+	out[3] = (uint8_t)(crc >> 24);
+}
 
 #endif

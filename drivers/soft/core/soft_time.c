@@ -69,12 +69,12 @@ soft_time_cycles(uint64_t ns)
 
 /*
  * Converts TSC ticks to ns. Runs in every poll, so it does not divide. The product has more than 64
- * bits, so the function multiplies in two halves.
+ * bits.
  */
 static inline uint64_t
 soft_tsc_to_ns(uint64_t tsc)
 {
-	return ((tsc >> 32) * soft_tsc_ns << 12) + ((tsc & UINT32_MAX) * soft_tsc_ns >> 20);
+	return (uint64_t)((unsigned __int128)tsc * soft_tsc_ns >> 20);
 }
 
 uint64_t

@@ -66,9 +66,9 @@ struct soft_cqe_parts {
 
 /*
  * Writes a CQE. Returns false if the CQ is in error. Sets *died if the CQ overran because of this
- * CQE.
+ * CQE. Always inline, because most callers have constant parts, which then need no memory.
  */
-static inline bool
+static __rte_always_inline bool
 soft_cqe_put(const struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	     const struct soft_cqe_parts *c, bool big, bool *died)
 {

@@ -314,16 +314,15 @@ receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 uint32_t
 soft_port_poll(struct soft_port *p, uint64_t now)
 {
-	struct rte_mbuf *m[SOFT_PORT_BURST];
 	uint16_t n;
 
 	if (unlikely(now >= p->link_next) && !look_at_link(p, now))
 		return drop_all(p);
 	if (unlikely(now >= p->stack.neigh.next_deadline))
 		soft_neigh_tick(&p->stack.neigh, now);
-	n = rte_eth_rx_burst(p->eth.id, 0, m, p->burst);
+	n = rte_eth_rx_burst(p->eth.id, 0, p->rx, p->burst);
 	if (n != 0)
-		receive_all(p, m, n, now);
+		receive_all(p, p->rx, n, now);
 	if (p->txq_n != 0)
 		soft_port_flush(p);
 	return n;

@@ -45,6 +45,8 @@ struct soft_port {
 	uint32_t spares;
 	/* Free mbufs for the next frames to send, as the pool returns them: fields not reset. */
 	struct rte_mbuf *spare[SOFT_PORT_SPARES];
+	/* Frames of the current poll. Not on the stack, so that a poll needs no stack protector. */
+	struct rte_mbuf *rx[SOFT_PORT_BURST];
 	struct soft_port_stats stats;
 	const struct soft_flap *flap; /* Flap schedule, NULL if none. */
 };

@@ -170,18 +170,21 @@ request_key(const struct soft_plain *r)
 	return (uint32_t)r->w.len << 16 | (uint32_t)(r->fm_ce_se & BB_WQE_SE) << 8 | r->opcode;
 }
 
+/*
+ * Caches the first bytes of requests with the key @key. Takes the key and not the request, so that
+ * the caller can hold the request in registers.
+ */
 static __rte_noinline void
 begin_request(const struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b,
-	      const struct soft_plain *r)
+	      uint32_t key)
 {
-	const struct plain_kind *kind = &plain_kinds[r->opcode];
-	const uint32_t bytes = (uint32_t)r->w.len, pad = bb_roce_pad(bytes);
+	const struct plain_kind *kind = &plain_kinds[key & 0xff];
+	const uint32_t bytes = key >> 16, pad = bb_roce_pad(bytes);
 	uint32_t flags = BB_ROCE_MIGREQ;
 
-	if ((r->fm_ce_se & BB_WQE_SE) != 0 && kind->kind != BB_ROCE_MSG_WRITE)
+	if ((key >> 8 & BB_WQE_SE) != 0 && kind->kind != BB_ROCE_MSG_WRITE)
 		flags |= BB_ROCE_SE;
-	begin_anew(p, w, b, request_key(r),
-		   bb_roce_bth_first(kind->opcode, flags, w->roce.attr.pkey, pad),
+	begin_anew(p, w, b, key, bb_roce_bth_first(kind->opcode, flags, w->roce.attr.pkey, pad),
 		   kind->hdr_len + bytes + pad);
 }
 
@@ -206,7 +209,7 @@ open_request(struct soft_wire *w, struct soft_port *p, const struct soft_plain *
 	uint8_t *at;
 
 	if (unlikely(!begins_with(w, b, request_key(r))))
-		begin_request(p, w, b, r);
+		begin_request(p, w, b, request_key(r));
 	o->m = frame_open(p, b);
 	if (unlikely(o->m == NULL))
 		return false;

@@ -423,16 +423,17 @@ soft_wire_record_msg(struct soft_wire *w, uint8_t opcode, uint32_t blocks, uint8
 		     uint64_t len)
 {
 	const uint32_t slot = w->posted++ % SOFT_WIRE_SLOTS;
+	struct soft_done *d = &w->done[slot];
 
-	w->done[slot] = (struct soft_done){
-		.idx = w->sq_next,
-		.blocks = (uint16_t)blocks,
-		.opcode = opcode,
-		.fm_ce_se = fm_ce_se,
-		.len = len,
-		.psn = w->qp->sq_psn,
-		.packets = 1,
-	};
+	/* Stores each field: an initializer makes the compiler join fields to words first. */
+	d->idx = w->sq_next;
+	d->blocks = (uint16_t)blocks;
+	d->opcode = opcode;
+	d->fm_ce_se = fm_ce_se;
+	d->len = len;
+	d->psn = w->qp->sq_psn;
+	d->packets = 1;
+	d->reads = 0;
 	w->frag[slot].turn = 0;
 	w->sq_next = (uint16_t)(w->sq_next + blocks);
 	return slot;
