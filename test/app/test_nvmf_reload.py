@@ -194,7 +194,7 @@ class Worker(Target):
         for more_fds in range(12):
             resource.prlimit(self.proc.pid, resource.RLIMIT_NOFILE, (used[-1] + more_fds, limit[1]))
             answer = self.reload(more)
-            # The kernel ends an io_uring later than its close, and holds the lock of the file meanwhile.
+            # Probably the kernel ends an io_uring later than its close, and holds the lock of the file meanwhile.
             while 'error' in answer and self.text().count('another target serves') > busy and time.monotonic() < end:
                 busy += 1
                 time.sleep(0.01)
