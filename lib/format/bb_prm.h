@@ -178,7 +178,6 @@ enum bb_prm_event {
 	BB_PRM_EVENT_COMM_EST = 0x02,
 	BB_PRM_EVENT_CQ_ERROR = 0x04,
 	BB_PRM_EVENT_WQ_CATAS_ERROR = 0x05,
-	BB_PRM_EVENT_PATH_MIG_FAILED = 0x07,
 	BB_PRM_EVENT_PORT_CHANGE = 0x09,
 	BB_PRM_EVENT_WQ_INVAL_REQ_ERROR = 0x10,
 	BB_PRM_EVENT_WQ_ACCESS_ERROR = 0x11,
@@ -454,7 +453,6 @@ enum bb_prm_qp_state {
 #define BB_PRM_CQC_CQ_MAX_COUNT     BB_PRM_F(0x010, 16, 16) /* cqc.cq_max_count */
 #define BB_PRM_CQC_C_EQN            BB_PRM_F(0x014, 0, 32)  /* cqc.c_eqn_or_apu_element */
 #define BB_PRM_CQC_LOG_PAGE_SIZE    BB_PRM_F(0x018, 3, 5)   /* cqc.log_page_size */
-#define BB_PRM_CQC_CONSUMER_COUNTER BB_PRM_F(0x028, 8, 24)  /* cqc.consumer_counter */
 #define BB_PRM_CQC_PRODUCER_COUNTER BB_PRM_F(0x02c, 8, 24)  /* cqc.producer_counter */
 #define BB_PRM_CQC_DBR_ADDR         BB_PRM_F(0x038, 0, 64)  /* cqc.dbr_addr */
 
@@ -471,10 +469,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_MODIFY_QP_QPC            BB_PRM_F(0x018, 0, 1856) /* rst2init_qp_in.qpc */
 #define BB_PRM_DESTROY_QP_QPN           BB_PRM_F(0x008, 8, 24)   /* destroy_qp_in.qpn */
 #define BB_PRM_QUERY_QP_QPN             BB_PRM_F(0x008, 8, 24)   /* query_qp_in.qpn */
-#define BB_PRM_QUERY_QP_OUT_OPT_PARAM_MASK                                                         \
-	BB_PRM_F(0x010, 0, 32)                           /* query_qp_out.opt_param_mask            \
-							  */
-#define BB_PRM_QUERY_QP_OUT_QPC BB_PRM_F(0x018, 0, 1856) /* query_qp_out.qpc */
+#define BB_PRM_QUERY_QP_OUT_QPC         BB_PRM_F(0x018, 0, 1856) /* query_qp_out.qpc */
 
 /* QP context. */
 #define BB_PRM_QPC_STATE                BB_PRM_F(0x000, 0, 4)   /* qpc.state */
@@ -503,7 +498,6 @@ enum bb_prm_qp_state {
 #define BB_PRM_QPC_NEXT_SEND_PSN        BB_PRM_F(0x078, 8, 24)  /* qpc.next_send_psn */
 #define BB_PRM_QPC_CQN_SND              BB_PRM_F(0x07c, 8, 24)  /* qpc.cqn_snd */
 #define BB_PRM_QPC_CQN_RCV              BB_PRM_F(0x09c, 8, 24)  /* qpc.cqn_rcv */
-#define BB_PRM_QPC_LAST_ACKED_PSN       BB_PRM_F(0x088, 8, 24)  /* qpc.last_acked_psn */
 #define BB_PRM_QPC_LOG_RRA_MAX          BB_PRM_F(0x090, 8, 3)   /* qpc.log_rra_max */
 #define BB_PRM_QPC_ATOMIC_MODE          BB_PRM_F(0x090, 12, 4)  /* qpc.atomic_mode */
 #define BB_PRM_QPC_RRE                  BB_PRM_F(0x090, 16, 1)  /* qpc.rre */
@@ -539,8 +533,6 @@ enum bb_prm_qp_state {
 #define BB_PRM_ADS_FLOW_LABEL     BB_PRM_F(0x00c, 12, 20) /* ads.flow_label */
 #define BB_PRM_ADS_RGID_RIP       BB_PRM_F(0x010, 0, 128) /* ads.rgid_rip */
 #define BB_PRM_ADS_F_DSCP         BB_PRM_F(0x020, 4, 1)   /* ads.f_dscp */
-#define BB_PRM_ADS_F_ECN          BB_PRM_F(0x020, 5, 1)   /* ads.f_ecn */
-#define BB_PRM_ADS_F_ETH_PRIO     BB_PRM_F(0x020, 7, 1)   /* ads.f_eth_prio */
 #define BB_PRM_ADS_ECN            BB_PRM_F(0x020, 8, 2)   /* ads.ecn */
 #define BB_PRM_ADS_DSCP           BB_PRM_F(0x020, 10, 6)  /* ads.dscp */
 #define BB_PRM_ADS_UDP_SPORT      BB_PRM_F(0x020, 16, 16) /* ads.udp_sport */
@@ -609,8 +601,6 @@ enum bb_prm_qp_state {
 	BB_PRM_F(0x048, 0, 32) /* query_q_counter_out.rnr_nak_retry_err */
 #define BB_PRM_Q_COUNTER_PACKET_SEQ_ERR                                                            \
 	BB_PRM_F(0x050, 0, 32) /* query_q_counter_out.packet_seq_err */
-#define BB_PRM_Q_COUNTER_IMPLIED_NAK_SEQ_ERR                                                       \
-	BB_PRM_F(0x058, 0, 32) /* query_q_counter_out.implied_nak_seq_err */
 #define BB_PRM_Q_COUNTER_LOCAL_ACK_TIMEOUT_ERR                                                     \
 	BB_PRM_F(0x060, 0, 32) /* query_q_counter_out.local_ack_timeout_err */
 #define BB_PRM_Q_COUNTER_RESP_LOCAL_LENGTH_ERROR                                                   \

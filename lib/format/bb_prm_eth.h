@@ -46,26 +46,17 @@ enum bb_prm_eth_op {
 #define BB_PRM_SQC_TIS_LST_SZ  BB_PRM_F(0x020, 0, 16)   /* sqc.tis_lst_sz */
 #define BB_PRM_SQC_TIS_NUM_0   BB_PRM_F(0x02c, 8, 24)   /* sqc.tis_num_0 */
 #define BB_PRM_SQC_WQ          BB_PRM_F(0x030, 0, 1536) /* sqc.wq */
-#define BB_PRM_CREATE_RQ_CTX   BB_PRM_F(0x020, 0, 1920) /* create_rq_in.ctx */
-#define BB_PRM_MODIFY_RQ_STATE BB_PRM_F(0x008, 0, 4)    /* modify_rq_in.rq_state */
 #define BB_PRM_RQC_MEM_RQ_TYPE BB_PRM_F(0x000, 4, 4)    /* rqc.mem_rq_type */
-#define BB_PRM_RQC_STATE       BB_PRM_F(0x000, 8, 4)    /* rqc.state */
-#define BB_PRM_RQC_HAIRPIN     BB_PRM_F(0x000, 14, 1)   /* rqc.hairpin */
-#define BB_PRM_RQC_USER_INDEX  BB_PRM_F(0x004, 8, 24)   /* rqc.user_index */
-#define BB_PRM_RQC_CQN         BB_PRM_F(0x008, 8, 24)   /* rqc.cqn */
-#define BB_PRM_RQC_WQ          BB_PRM_F(0x030, 0, 1536) /* rqc.wq */
 #define BB_PRM_WQ_UAR_PAGE     BB_PRM_F(0x00c, 8, 24)   /* wq.uar_page */
 
 /* TIR, TIS and RQT: targets of received frames, and the context of a sender. */
 #define BB_PRM_CREATE_TIR_CTX       BB_PRM_F(0x020, 0, 1920) /* create_tir_in.ctx */
-#define BB_PRM_MODIFY_TIR_BITMASK   BB_PRM_F(0x010, 0, 64)   /* modify_tir_in.bitmask */
 #define BB_PRM_TIRC_DISP_TYPE       BB_PRM_F(0x004, 0, 4)    /* tirc.disp_type */
 #define BB_PRM_TIRC_PACKET_MERGE    BB_PRM_F(0x010, 20, 4)   /* tirc.packet_merge_mask */
 #define BB_PRM_TIRC_INLINE_RQN      BB_PRM_F(0x01c, 8, 24)   /* tirc.inline_rqn */
 #define BB_PRM_TIRC_INDIRECT_TABLE  BB_PRM_F(0x020, 8, 24)   /* tirc.indirect_table */
 #define BB_PRM_CREATE_RQT_CTX       BB_PRM_F(0x020, 0, 1920) /* create_rqt_in.rqt_context */
 #define BB_PRM_MODIFY_RQT_CTX       BB_PRM_F(0x020, 0, 1920) /* modify_rqt_in.ctx */
-#define BB_PRM_RQTC_RQT_MAX_SIZE    BB_PRM_F(0x014, 16, 16)  /* rqtc.rqt_max_size */
 #define BB_PRM_RQTC_RQT_ACTUAL_SIZE BB_PRM_F(0x018, 16, 16)  /* rqtc.rqt_actual_size */
 #define BB_PRM_RQTC_RQ_NUM          0x0f0                    /* rqtc.rq_num */
 

@@ -64,7 +64,6 @@ enum bb_prm_hca_op {
 /* Events that concern the whole PCI function and not one object (kernel: enum mlx5_event). */
 enum bb_prm_hca_event {
 	BB_PRM_EVENT_CMD = 0xa,
-	BB_PRM_EVENT_PAGE_REQUEST = 0xb,
 };
 
 /* Capability types of QUERY_HCA_CAP. */
@@ -90,32 +89,13 @@ enum bb_prm_hca_cap {
 #define BB_PRM_SZ_EQE                    0x40   /* sizeof(eqe) */
 
 /* Initialization segment: start of BAR 0. */
-#define BB_PRM_ISEG_FW_REV_MINOR      BB_PRM_F(0x000, 0, 16)  /* initial_seg.fw_rev_minor */
-#define BB_PRM_ISEG_FW_REV_MAJOR      BB_PRM_F(0x000, 16, 16) /* initial_seg.fw_rev_major */
-#define BB_PRM_ISEG_CMD_INTERFACE_REV BB_PRM_F(0x004, 0, 16)  /* initial_seg.cmd_interface_rev */
-#define BB_PRM_ISEG_FW_REV_SUBMINOR   BB_PRM_F(0x004, 16, 16) /* initial_seg.fw_rev_subminor */
-#define BB_PRM_ISEG_CMDQ_HIGH         BB_PRM_F(0x010, 0, 32)  /* initial_seg.cmdq_phy_addr_63_32 */
-#define BB_PRM_ISEG_CMDQ_LOW          BB_PRM_F(0x014, 0, 20)  /* initial_seg.cmdq_phy_addr_31_12 */
-#define BB_PRM_ISEG_NIC_INTERFACE     BB_PRM_F(0x014, 22, 2)  /* initial_seg.nic_interface */
-#define BB_PRM_ISEG_LOG_CMDQ_SIZE     BB_PRM_F(0x014, 24, 4)  /* initial_seg.log_cmdq_size */
-#define BB_PRM_ISEG_LOG_CMDQ_STRIDE   BB_PRM_F(0x014, 28, 4)  /* initial_seg.log_cmdq_stride */
-#define BB_PRM_ISEG_DOORBELL          BB_PRM_F(0x018, 0, 32) /* initial_seg.command_doorbell_vector */
-#define BB_PRM_ISEG_INITIALIZING      BB_PRM_F(0x1fc, 0, 1) /* initial_seg.initializing */
-#define BB_PRM_ISEG_NIC_INTERFACE_SUPPORTED                                                        \
-	BB_PRM_F(0x1fc, 5, 3) /* kernel: initial_seg.nic_interface_supported */
-#define BB_PRM_ISEG_HEALTH_BUFFER   BB_PRM_F(0x200, 0, 512) /* initial_seg.health_buffer */
-#define BB_PRM_ISEG_CLEAR_INT       BB_PRM_F(0x100c, 31, 1) /* initial_seg.clear_int */
-#define BB_PRM_ISEG_HEALTH_SYNDROME BB_PRM_F(0x1010, 0, 8)  /* initial_seg.health_syndrome */
-#define BB_PRM_ISEG_HEALTH_COUNTER  BB_PRM_F(0x1010, 8, 24) /* initial_seg.health_counter */
+#define BB_PRM_ISEG_HEALTH_BUFFER BB_PRM_F(0x200, 0, 512) /* initial_seg.health_buffer */
 
 /* Health buffer of the initialization segment. */
-#define BB_PRM_HEALTH_FW_VERSION BB_PRM_F(0x030, 0, 32)  /* health_buffer.fw_version */
-#define BB_PRM_HEALTH_HW_ID      BB_PRM_F(0x034, 0, 32)  /* health_buffer.hw_id */
-#define BB_PRM_HEALTH_RFR        BB_PRM_F(0x038, 0, 1)   /* health_buffer.rfr */
-#define BB_PRM_HEALTH_VALID      BB_PRM_F(0x038, 4, 1)   /* health_buffer.valid */
-#define BB_PRM_HEALTH_SEVERITY   BB_PRM_F(0x038, 5, 3)   /* health_buffer.severity */
-#define BB_PRM_HEALTH_SYND       BB_PRM_F(0x03c, 8, 8)   /* health_buffer.synd */
-#define BB_PRM_HEALTH_EXT_SYND   BB_PRM_F(0x03c, 16, 16) /* health_buffer.ext_synd */
+#define BB_PRM_HEALTH_FW_VERSION BB_PRM_F(0x030, 0, 32) /* health_buffer.fw_version */
+#define BB_PRM_HEALTH_VALID      BB_PRM_F(0x038, 4, 1)  /* health_buffer.valid */
+#define BB_PRM_HEALTH_SEVERITY   BB_PRM_F(0x038, 5, 3)  /* health_buffer.severity */
+#define BB_PRM_HEALTH_SYND       BB_PRM_F(0x03c, 8, 8)  /* health_buffer.synd */
 
 /* Entry of the command queue. */
 #define BB_PRM_CMDQ_TYPE  BB_PRM_F(0x000, 0, 8)  /* cmd_queue_entry.type */
@@ -132,32 +112,21 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x034, 0, 23) /* cmd_queue_entry.output_mailbox_pointer_31_9 */
 #define BB_PRM_CMDQ_OUTLEN    BB_PRM_F(0x038, 0, 32) /* cmd_queue_entry.output_length */
 #define BB_PRM_CMDQ_TOKEN     BB_PRM_F(0x03c, 0, 8)  /* cmd_queue_entry.token */
-#define BB_PRM_CMDQ_SIGNATURE BB_PRM_F(0x03c, 8, 8)  /* cmd_queue_entry.signature */
 #define BB_PRM_CMDQ_STATUS    BB_PRM_F(0x03c, 24, 7) /* cmd_queue_entry.status */
 #define BB_PRM_CMDQ_OWNERSHIP BB_PRM_F(0x03c, 31, 1) /* cmd_queue_entry.ownership */
 
 /* Block of a mailbox: 512 bytes of data, and the address of the next block. */
-#define BB_PRM_BOX_MAILBOX_DATA   BB_PRM_F(0x000, 0, 4096) /* cmd_if_box.mailbox_data */
-#define BB_PRM_BOX_NEXT_HIGH      BB_PRM_F(0x230, 0, 32)   /* cmd_if_box.next_pointer_63_32 */
-#define BB_PRM_BOX_NEXT_LOW       BB_PRM_F(0x234, 0, 22)   /* cmd_if_box.next_pointer_31_10 */
-#define BB_PRM_BOX_BLOCK_NUMBER   BB_PRM_F(0x238, 0, 32)   /* cmd_if_box.block_number */
-#define BB_PRM_BOX_TOKEN          BB_PRM_F(0x23c, 8, 8)    /* cmd_if_box.token */
-#define BB_PRM_BOX_CTRL_SIGNATURE BB_PRM_F(0x23c, 16, 8)   /* cmd_if_box.ctrl_signature */
-#define BB_PRM_BOX_SIGNATURE      BB_PRM_F(0x23c, 24, 8)   /* cmd_if_box.signature */
+#define BB_PRM_BOX_NEXT_HIGH    BB_PRM_F(0x230, 0, 32) /* cmd_if_box.next_pointer_63_32 */
+#define BB_PRM_BOX_NEXT_LOW     BB_PRM_F(0x234, 0, 22) /* cmd_if_box.next_pointer_31_10 */
+#define BB_PRM_BOX_BLOCK_NUMBER BB_PRM_F(0x238, 0, 32) /* cmd_if_box.block_number */
+#define BB_PRM_BOX_TOKEN        BB_PRM_F(0x23c, 8, 8)  /* cmd_if_box.token */
 
 /* Entry of an event queue, and its data. */
 #define BB_PRM_EQE_EVENT_TYPE     BB_PRM_F(0x000, 8, 8)   /* eqe.event_type */
 #define BB_PRM_EQE_EVENT_SUB_TYPE BB_PRM_F(0x000, 24, 8)  /* eqe.event_sub_type */
 #define BB_PRM_EQE_EVENT_DATA     BB_PRM_F(0x020, 0, 224) /* eqe.event_data */
-#define BB_PRM_EQE_SIGNATURE      BB_PRM_F(0x03c, 16, 8)  /* eqe.signature */
-#define BB_PRM_EQE_OWNER          BB_PRM_F(0x03c, 31, 1)  /* eqe.owner */
-#define BB_PRM_PAGES_REQ_EVENT_FUNCTION_ID                                                         \
-	BB_PRM_F(0x000, 16, 16)                                 /* pages_req_event.function_id     \
-								 */
-#define BB_PRM_PAGES_REQ_EVENT_NUM_PAGES BB_PRM_F(0x004, 0, 32) /* pages_req_event.num_pages */
 #define BB_PRM_CMD_EVENT_VECTOR                                                                    \
 	BB_PRM_F(0x000, 0, 32) /* cmd_inter_comp_event.command_completion_vector */
-#define BB_PRM_PORT_EVENT_PORT_NUM BB_PRM_F(0x008, 0, 4) /* port_state_change_event.port_num */
 
 /* CREATE_EQ, DESTROY_EQ, QUERY_EQ. The list of pages follows the fixed part. */
 #define BB_PRM_CREATE_EQ_EQC              BB_PRM_F(0x010, 0, 512) /* create_eq_in.eq_context_entry */
@@ -168,9 +137,6 @@ enum bb_prm_hca_cap {
 #define BB_PRM_QUERY_EQ_EQ_NUMBER         BB_PRM_F(0x008, 24, 8)  /* query_eq_in.eq_number */
 #define BB_PRM_QUERY_EQ_OUT_EQC           BB_PRM_F(0x010, 0, 512) /* query_eq_out.eq_context_entry */
 #define BB_PRM_QUERY_EQ_OUT_EVENT_BITMASK BB_PRM_F(0x058, 0, 64)  /* query_eq_out.event_bitmask */
-#define BB_PRM_EQC_STATUS                 BB_PRM_F(0x000, 0, 4)   /* eqc.status */
-#define BB_PRM_EQC_EC                     BB_PRM_F(0x000, 13, 1)  /* eqc.ec */
-#define BB_PRM_EQC_OI                     BB_PRM_F(0x000, 14, 1)  /* eqc.oi */
 #define BB_PRM_EQC_ST                     BB_PRM_F(0x000, 20, 4)  /* eqc.st */
 #define BB_PRM_EQC_PAGE_OFFSET            BB_PRM_F(0x008, 20, 6)  /* eqc.page_offset */
 #define BB_PRM_EQC_LOG_EQ_SIZE            BB_PRM_F(0x00c, 3, 5)   /* eqc.log_eq_size */
@@ -181,14 +147,8 @@ enum bb_prm_hca_cap {
 #define BB_PRM_EQC_PRODUCER_COUNTER       BB_PRM_F(0x02c, 8, 24)  /* eqc.producer_counter */
 
 /* QUERY_PAGES, MANAGE_PAGES: pages of memory that the Linux driver gives to the firmware. */
-#define BB_PRM_QUERY_PAGES_FUNCTION_ID BB_PRM_F(0x008, 16, 16) /* query_pages_in.function_id */
-#define BB_PRM_QUERY_PAGES_OUT_FUNCTION_ID                                                         \
-	BB_PRM_F(0x008, 16, 16)                                 /* query_pages_out.function_id     \
-								 */
-#define BB_PRM_QUERY_PAGES_OUT_NUM_PAGES BB_PRM_F(0x00c, 0, 32) /* query_pages_out.num_pages */
-#define BB_PRM_MANAGE_PAGES_EMBEDDED_CPU_FUNCTION                                                  \
-	BB_PRM_F(0x008, 0, 1) /* manage_pages_in.embedded_cpu_function */
-#define BB_PRM_MANAGE_PAGES_FUNCTION_ID BB_PRM_F(0x008, 16, 16) /* manage_pages_in.function_id */
+#define BB_PRM_QUERY_PAGES_OUT_NUM_PAGES BB_PRM_F(0x00c, 0, 32)  /* query_pages_out.num_pages */
+#define BB_PRM_MANAGE_PAGES_FUNCTION_ID  BB_PRM_F(0x008, 16, 16) /* manage_pages_in.function_id */
 #define BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES                                                      \
 	BB_PRM_F(0x00c, 0, 32)                        /* manage_pages_in.input_num_entries */
 #define BB_PRM_MANAGE_PAGES_PAS BB_PRM_F(0x010, 0, 0) /* manage_pages_in.pas */
@@ -206,15 +166,11 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x06c, 0, 32)                               /* query_issi_out.supported_issi_dw0 */
 #define BB_PRM_SET_ISSI_CURRENT_ISSI BB_PRM_F(0x008, 16, 16) /* set_issi_in.current_issi */
 #define BB_PRM_SET_HCA_CAP_OTHER_FUNCTION                                                          \
-	BB_PRM_F(0x008, 0, 1)                                    /* set_hca_cap_in.other_function  \
-								  */
-#define BB_PRM_SET_HCA_CAP_FUNCTION_ID BB_PRM_F(0x008, 16, 16)   /* set_hca_cap_in.function_id */
-#define BB_PRM_SET_HCA_CAP_CAPABILITY  BB_PRM_F(0x010, 0, 32768) /* set_hca_cap_in.capability */
+	BB_PRM_F(0x008, 0, 1)                                   /* set_hca_cap_in.other_function   \
+								 */
+#define BB_PRM_SET_HCA_CAP_CAPABILITY BB_PRM_F(0x010, 0, 32768) /* set_hca_cap_in.capability */
 #define BB_PRM_QUERY_HCA_CAP_OTHER_FUNCTION                                                        \
 	BB_PRM_F(0x008, 0, 1) /* query_hca_cap_in.other_function */
-#define BB_PRM_QUERY_HCA_CAP_FUNCTION_ID                                                           \
-	BB_PRM_F(0x008, 16, 16) /* query_hca_cap_in.function_id                                    \
-				 */
 #define BB_PRM_QUERY_ADAPTER_OUT_QUERY_ADAPTER_STRUCT                                              \
 	BB_PRM_F(0x010, 0, 2048) /* query_adapter_out.query_adapter_struct */
 #define BB_PRM_ADAPTER_IEEE_VENDOR_ID                                                              \
@@ -223,8 +179,6 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x0f0, 0, 128) /* query_adapter_param_block.vsd_contd_psid */
 
 /* ALLOC_UAR, DEALLOC_UAR. */
-#define BB_PRM_ALLOC_UAR_OUT_UAR BB_PRM_F(0x008, 8, 24) /* alloc_uar_out.uar */
-#define BB_PRM_DEALLOC_UAR_UAR   BB_PRM_F(0x008, 8, 24) /* dealloc_uar_in.uar */
 
 /*
  * InfiniBand port of the function: QUERY_HCA_VPORT_CONTEXT, _GID, _PKEY. The input of
@@ -235,10 +189,7 @@ enum bb_prm_hca_cap {
 #define BB_PRM_HCA_VPORT_PORT_NUM BB_PRM_F(0x008, 12, 4) /* query_hca_vport_context_in.port_num */
 #define BB_PRM_HCA_VPORT_OUT_CTX                                                                   \
 	BB_PRM_F(0x010, 0, 4096) /* query_hca_vport_context_out.hca_vport_context */
-#define BB_PRM_HVC_SM_VIRT_AWARE BB_PRM_F(0x020, 0, 1) /* hca_vport_context.sm_virt_aware */
-#define BB_PRM_HVC_HAS_SMI       BB_PRM_F(0x020, 1, 1) /* hca_vport_context.has_smi */
-#define BB_PRM_HVC_HAS_RAW       BB_PRM_F(0x020, 2, 1) /* hca_vport_context.has_raw */
-#define BB_PRM_HVC_GRH_REQUIRED  BB_PRM_F(0x020, 3, 1) /* hca_vport_context.grh_required */
+#define BB_PRM_HVC_GRH_REQUIRED BB_PRM_F(0x020, 3, 1) /* hca_vport_context.grh_required */
 #define BB_PRM_HVC_PORT_PHYSICAL_STATE                                                             \
 	BB_PRM_F(0x020, 16, 4)                        /* hca_vport_context.port_physical_state */
 #define BB_PRM_HVC_PORT_STATE  BB_PRM_F(0x020, 24, 4) /* hca_vport_context.port_state */
@@ -252,22 +203,13 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x044, 0, 32) /* hca_vport_context.cap_mask1_field_select */
 #define BB_PRM_HVC_FIELD_SELECT   BB_PRM_F(0x000, 0, 32) /* hca_vport_context.field_select */
 #define BB_PRM_HVC_LID            BB_PRM_F(0x060, 0, 16) /* hca_vport_context.lid */
-#define BB_PRM_HVC_LMC            BB_PRM_F(0x060, 24, 3) /* hca_vport_context.lmc */
 #define BB_PRM_HVC_SUBNET_TIMEOUT BB_PRM_F(0x060, 27, 5) /* hca_vport_context.subnet_timeout */
 #define BB_PRM_HVC_SM_LID         BB_PRM_F(0x064, 0, 16) /* hca_vport_context.sm_lid */
-#define BB_PRM_HCA_VPORT_GID_OTHER_VPORT                                                           \
-	BB_PRM_F(0x008, 0, 1) /* query_hca_vport_gid_in.other_vport */
-#define BB_PRM_HCA_VPORT_GID_PORT_NUM BB_PRM_F(0x008, 12, 4) /* query_hca_vport_gid_in.port_num */
 #define BB_PRM_HCA_VPORT_GID_GID_INDEX                                                             \
 	BB_PRM_F(0x00c, 16, 16) /* query_hca_vport_gid_in.gid_index */
 #define BB_PRM_HCA_VPORT_GID_OUT_GIDS_NUM                                                          \
 	BB_PRM_F(0x00c, 0, 16)                             /* query_hca_vport_gid_out.gids_num */
 #define BB_PRM_HCA_VPORT_GID_OUT_GID BB_PRM_F(0x010, 0, 0) /* query_hca_vport_gid_out.gid */
-#define BB_PRM_HCA_VPORT_PKEY_OTHER_VPORT                                                          \
-	BB_PRM_F(0x008, 0, 1) /* query_hca_vport_pkey_in.other_vport */
-#define BB_PRM_HCA_VPORT_PKEY_PORT_NUM                                                             \
-	BB_PRM_F(0x008, 12, 4) /* query_hca_vport_pkey_in.port_num                                 \
-				*/
 #define BB_PRM_HCA_VPORT_PKEY_PKEY_INDEX                                                           \
 	BB_PRM_F(0x00c, 16, 16) /* query_hca_vport_pkey_in.pkey_index */
 #define BB_PRM_HCA_VPORT_PKEY_OUT_PKEY BB_PRM_F(0x010, 0, 0) /* query_hca_vport_pkey_out.pkey */
@@ -276,8 +218,6 @@ enum bb_prm_hca_cap {
  * QUERY_VPORT_STATE. */
 #define BB_PRM_NIC_VPORT_OTHER_VPORT                                                               \
 	BB_PRM_F(0x008, 0, 1) /* query_nic_vport_context_in.other_vport */
-#define BB_PRM_NIC_VPORT_ALLOWED_LIST_TYPE                                                         \
-	BB_PRM_F(0x00c, 5, 3) /* query_nic_vport_context_in.allowed_list_type */
 #define BB_PRM_NIC_VPORT_OUT_CTX                                                                   \
 	BB_PRM_F(0x010, 0, 2048) /* query_nic_vport_context_out.nic_vport_context */
 #define BB_PRM_MODIFY_NIC_VPORT_OTHER_VPORT                                                        \
@@ -288,51 +228,23 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x100, 0, 2048) /* modify_nic_vport_context_in.nic_vport_context */
 #define BB_PRM_NIC_VPORT_SELECT_ROCE_EN                                                            \
 	BB_PRM_F(0x000, 30, 1) /* modify_nic_vport_field_select.roce_en */
-#define BB_PRM_NIC_VPORT_SELECT_ADDRESSES_LIST                                                     \
-	BB_PRM_F(0x000, 29, 1) /* modify_nic_vport_field_select.addresses_list */
-#define BB_PRM_NIC_VPORT_SELECT_PERMANENT_ADDRESS                                                  \
-	BB_PRM_F(0x000, 28, 1) /* modify_nic_vport_field_select.permanent_address */
-#define BB_PRM_NIC_VPORT_SELECT_PROMISC                                                            \
-	BB_PRM_F(0x000, 27, 1) /* modify_nic_vport_field_select.promisc */
-#define BB_PRM_NIC_VPORT_SELECT_CHANGE_EVENT                                                       \
-	BB_PRM_F(0x000, 26, 1) /* modify_nic_vport_field_select.change_event */
 #define BB_PRM_NIC_VPORT_SELECT_MTU BB_PRM_F(0x000, 25, 1) /* modify_nic_vport_field_select.mtu */
-#define BB_PRM_NIC_VPORT_SELECT_PORT_GUID                                                          \
-	BB_PRM_F(0x000, 23, 1) /* modify_nic_vport_field_select.port_guid */
-#define BB_PRM_NIC_VPORT_SELECT_NODE_GUID                                                          \
-	BB_PRM_F(0x000, 22, 1) /* modify_nic_vport_field_select.node_guid */
 #define BB_PRM_NIC_VPORT_SELECT_DISABLE_MC_LOCAL_LB                                                \
 	BB_PRM_F(0x000, 21, 1) /* modify_nic_vport_field_select.disable_mc_local_lb */
 #define BB_PRM_NIC_VPORT_SELECT_DISABLE_UC_LOCAL_LB                                                \
 	BB_PRM_F(0x000, 20, 1) /* modify_nic_vport_field_select.disable_uc_local_lb */
-#define BB_PRM_NVC_MIN_WQE_INLINE_MODE                                                             \
-	BB_PRM_F(0x000, 5, 3) /* nic_vport_context.min_wqe_inline_mode */
 #define BB_PRM_NVC_DISABLE_MC_LOCAL_LB                                                             \
 	BB_PRM_F(0x000, 29, 1) /* nic_vport_context.disable_mc_local_lb */
 #define BB_PRM_NVC_DISABLE_UC_LOCAL_LB                                                             \
-	BB_PRM_F(0x000, 30, 1) /* nic_vport_context.disable_uc_local_lb */
-#define BB_PRM_NVC_ROCE_EN          BB_PRM_F(0x000, 31, 1)  /* nic_vport_context.roce_en */
-#define BB_PRM_NVC_ARM_CHANGE_EVENT BB_PRM_F(0x004, 0, 1)   /* nic_vport_context.arm_change_event */
-#define BB_PRM_NVC_MTU              BB_PRM_F(0x024, 16, 16) /* nic_vport_context.mtu */
+	BB_PRM_F(0x000, 30, 1)                     /* nic_vport_context.disable_uc_local_lb */
+#define BB_PRM_NVC_ROCE_EN BB_PRM_F(0x000, 31, 1)  /* nic_vport_context.roce_en */
+#define BB_PRM_NVC_MTU     BB_PRM_F(0x024, 16, 16) /* nic_vport_context.mtu */
 #define BB_PRM_NVC_SYSTEM_IMAGE_GUID                                                               \
-	BB_PRM_F(0x028, 0, 64)                        /* nic_vport_context.system_image_guid */
-#define BB_PRM_NVC_PORT_GUID   BB_PRM_F(0x030, 0, 64) /* nic_vport_context.port_guid */
-#define BB_PRM_NVC_NODE_GUID   BB_PRM_F(0x038, 0, 64) /* nic_vport_context.node_guid */
-#define BB_PRM_NVC_PROMISC_UC  BB_PRM_F(0x0f0, 0, 1)  /* nic_vport_context.promisc_uc */
-#define BB_PRM_NVC_PROMISC_MC  BB_PRM_F(0x0f0, 1, 1)  /* nic_vport_context.promisc_mc */
-#define BB_PRM_NVC_PROMISC_ALL BB_PRM_F(0x0f0, 2, 1)  /* nic_vport_context.promisc_all */
-#define BB_PRM_NVC_ALLOWED_LIST_TYPE                                                               \
-	BB_PRM_F(0x0f0, 5, 3) /* nic_vport_context.allowed_list_type                               \
-			       */
-#define BB_PRM_NVC_ALLOWED_LIST_SIZE                                                               \
-	BB_PRM_F(0x0f0, 20, 12) /* nic_vport_context.allowed_list_size */
+	BB_PRM_F(0x028, 0, 64)                      /* nic_vport_context.system_image_guid */
+#define BB_PRM_NVC_PORT_GUID BB_PRM_F(0x030, 0, 64) /* nic_vport_context.port_guid */
+#define BB_PRM_NVC_NODE_GUID BB_PRM_F(0x038, 0, 64) /* nic_vport_context.node_guid */
 #define BB_PRM_NVC_PERMANENT_ADDRESS                                                               \
 	BB_PRM_F(0x0f4, 0, 64) /* nic_vport_context.permanent_address */
-#define BB_PRM_NVC_CURRENT_UC_MAC_ADDRESS                                                          \
-	BB_PRM_F(0x100, 0, 0) /* nic_vport_context.current_uc_mac_address */
-#define BB_PRM_VPORT_STATE_OTHER_VPORT                                                             \
-	BB_PRM_F(0x008, 0, 1) /* query_vport_state_in.other_vport                                  \
-			       */
 #define BB_PRM_VPORT_STATE_OUT_ADMIN_STATE                                                         \
 	BB_PRM_F(0x00c, 24, 4)                              /* query_vport_state_out.admin_state */
 #define BB_PRM_VPORT_STATE_OUT_STATE BB_PRM_F(0x00c, 28, 4) /* query_vport_state_out.state */
@@ -356,23 +268,18 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x010, 16, 16) /* roce_addr_layout.source_mac_47_32 */
 #define BB_PRM_ROCE_ADDR_SOURCE_MAC_31_0                                                           \
 	BB_PRM_F(0x014, 0, 32)                               /* roce_addr_layout.source_mac_31_0 */
-#define BB_PRM_ROCE_ADDR_ROCE_L3_TYPE BB_PRM_F(0x018, 20, 4) /* roce_addr_layout.roce_l3_type */
 #define BB_PRM_ROCE_ADDR_ROCE_VERSION BB_PRM_F(0x018, 24, 8) /* roce_addr_layout.roce_version */
 
 /* ACCESS_REG, and the registers that it reads or writes. */
 #define BB_PRM_ACCESS_REG_REGISTER_ID BB_PRM_F(0x008, 16, 16) /* access_register_in.register_id */
-#define BB_PRM_ACCESS_REG_ARGUMENT    BB_PRM_F(0x00c, 0, 32)  /* access_register_in.argument */
 #define BB_PRM_ACCESS_REG_REGISTER_DATA                                                            \
 	BB_PRM_F(0x010, 0, 0) /* access_register_in.register_data                                  \
 			       */
 #define BB_PRM_ACCESS_REG_OUT_REGISTER_DATA                                                        \
-	BB_PRM_F(0x010, 0, 0)                         /* access_register_out.register_data */
-#define BB_PRM_PMTU_LOCAL_PORT BB_PRM_F(0x000, 8, 8)  /* pmtu_reg.local_port */
-#define BB_PRM_PMTU_MAX_MTU    BB_PRM_F(0x004, 0, 16) /* pmtu_reg.max_mtu */
-#define BB_PRM_PMTU_ADMIN_MTU  BB_PRM_F(0x008, 0, 16) /* pmtu_reg.admin_mtu */
-#define BB_PRM_PMTU_OPER_MTU   BB_PRM_F(0x00c, 0, 16) /* pmtu_reg.oper_mtu */
-#define BB_PRM_PTYS_LOCAL_PORT BB_PRM_F(0x000, 8, 8)  /* ptys_reg.local_port */
-#define BB_PRM_PTYS_PROTO_MASK BB_PRM_F(0x000, 29, 3) /* ptys_reg.proto_mask */
+	BB_PRM_F(0x010, 0, 0)                        /* access_register_out.register_data */
+#define BB_PRM_PMTU_MAX_MTU   BB_PRM_F(0x004, 0, 16) /* pmtu_reg.max_mtu */
+#define BB_PRM_PMTU_ADMIN_MTU BB_PRM_F(0x008, 0, 16) /* pmtu_reg.admin_mtu */
+#define BB_PRM_PMTU_OPER_MTU  BB_PRM_F(0x00c, 0, 16) /* pmtu_reg.oper_mtu */
 #define BB_PRM_PTYS_ETH_PROTO_CAPABILITY                                                           \
 	BB_PRM_F(0x00c, 0, 32) /* ptys_reg.eth_proto_capability                                    \
 				*/
@@ -385,17 +292,14 @@ enum bb_prm_hca_cap {
 #define BB_PRM_PTYS_ETH_PROTO_OPER      BB_PRM_F(0x024, 0, 32)  /* ptys_reg.eth_proto_oper */
 #define BB_PRM_PTYS_IB_LINK_WIDTH_OPER  BB_PRM_F(0x028, 0, 16)  /* ptys_reg.ib_link_width_oper */
 #define BB_PRM_PTYS_IB_PROTO_OPER       BB_PRM_F(0x028, 16, 16) /* ptys_reg.ib_proto_oper */
-#define BB_PRM_PVLC_LOCAL_PORT          BB_PRM_F(0x000, 8, 8)   /* pvlc_reg.local_port */
 #define BB_PRM_PVLC_VL_HW_CAP           BB_PRM_F(0x004, 28, 4)  /* pvlc_reg.vl_hw_cap */
 #define BB_PRM_PVLC_VL_ADMIN            BB_PRM_F(0x008, 28, 4)  /* pvlc_reg.vl_admin */
 #define BB_PRM_PVLC_VL_OPERATIONAL      BB_PRM_F(0x00c, 28, 4)  /* pvlc_reg.vl_operational */
-#define BB_PRM_PAOS_LOCAL_PORT          BB_PRM_F(0x000, 8, 8)   /* paos_reg.local_port */
 #define BB_PRM_PAOS_ADMIN_STATUS        BB_PRM_F(0x000, 20, 4)  /* paos_reg.admin_status */
 #define BB_PRM_PAOS_OPER_STATUS         BB_PRM_F(0x000, 28, 4)  /* paos_reg.oper_status */
 
 /* MAD_IFC. */
-#define BB_PRM_MAD_IFC_PORT BB_PRM_F(0x008, 24, 8)   /* mad_ifc_in.port */
-#define BB_PRM_MAD_IFC_MAD  BB_PRM_F(0x010, 0, 2048) /* mad_ifc_in.mad */
+#define BB_PRM_MAD_IFC_MAD BB_PRM_F(0x010, 0, 2048) /* mad_ifc_in.mad */
 #define BB_PRM_MAD_IFC_OUT_RESPONSE_MAD_PACKET                                                     \
 	BB_PRM_F(0x010, 0, 2048) /* mad_ifc_out.response_mad_packet */
 
@@ -404,8 +308,6 @@ enum bb_prm_hca_cap {
 #define BB_PRM_HCA_LOG_MAX_SRQ        BB_PRM_F(0x014, 11, 5)  /* cmd_hca_cap.log_max_srq */
 #define BB_PRM_HCA_LOG_MAX_EQ_SZ      BB_PRM_F(0x01c, 0, 8)   /* cmd_hca_cap.log_max_eq_sz */
 #define BB_PRM_HCA_LOG_MAX_EQ         BB_PRM_F(0x01c, 28, 4)  /* cmd_hca_cap.log_max_eq */
-#define BB_PRM_HCA_GID_TABLE_SIZE     BB_PRM_F(0x02c, 16, 16) /* cmd_hca_cap.gid_table_size */
-#define BB_PRM_HCA_PKEY_TABLE_SIZE    BB_PRM_F(0x030, 16, 16) /* cmd_hca_cap.pkey_table_size */
 #define BB_PRM_HCA_IB_VIRT            BB_PRM_F(0x034, 2, 1)   /* cmd_hca_cap.ib_virt */
 #define BB_PRM_HCA_NIC_FLOW_TABLE     BB_PRM_F(0x034, 6, 1)   /* cmd_hca_cap.nic_flow_table */
 #define BB_PRM_HCA_LOCAL_CA_ACK_DELAY BB_PRM_F(0x034, 11, 5)  /* cmd_hca_cap.local_ca_ack_delay */
@@ -413,14 +315,13 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x040, 0, 1) /* cmd_hca_cap.compact_address_vector */
 #define BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED                                                 \
 	BB_PRM_F(0x040, 7, 1) /* cmd_hca_cap.umr_modify_entity_size_disabled */
-#define BB_PRM_HCA_ETH_NET_OFFLOADS    BB_PRM_F(0x040, 28, 1)  /* cmd_hca_cap.eth_net_offloads */
-#define BB_PRM_HCA_VPORT_GROUP_MANAGER BB_PRM_F(0x034, 0, 1)   /* cmd_hca_cap.vport_group_manager */
-#define BB_PRM_HCA_XRC                 BB_PRM_F(0x044, 28, 1)  /* cmd_hca_cap.xrc */
-#define BB_PRM_HCA_UD                  BB_PRM_F(0x044, 29, 1)  /* cmd_hca_cap.ud */
-#define BB_PRM_HCA_UC                  BB_PRM_F(0x044, 30, 1)  /* cmd_hca_cap.uc */
-#define BB_PRM_HCA_RC                  BB_PRM_F(0x044, 31, 1)  /* cmd_hca_cap.rc */
-#define BB_PRM_HCA_UAR_SZ              BB_PRM_F(0x048, 10, 6)  /* cmd_hca_cap.uar_sz */
-#define BB_PRM_HCA_MAX_WQE_SZ_SQ_DC    BB_PRM_F(0x058, 16, 16) /* cmd_hca_cap.max_wqe_sz_sq_dc */
+#define BB_PRM_HCA_ETH_NET_OFFLOADS BB_PRM_F(0x040, 28, 1)  /* cmd_hca_cap.eth_net_offloads */
+#define BB_PRM_HCA_XRC              BB_PRM_F(0x044, 28, 1)  /* cmd_hca_cap.xrc */
+#define BB_PRM_HCA_UD               BB_PRM_F(0x044, 29, 1)  /* cmd_hca_cap.ud */
+#define BB_PRM_HCA_UC               BB_PRM_F(0x044, 30, 1)  /* cmd_hca_cap.uc */
+#define BB_PRM_HCA_RC               BB_PRM_F(0x044, 31, 1)  /* cmd_hca_cap.rc */
+#define BB_PRM_HCA_UAR_SZ           BB_PRM_F(0x048, 10, 6)  /* cmd_hca_cap.uar_sz */
+#define BB_PRM_HCA_MAX_WQE_SZ_SQ_DC BB_PRM_F(0x058, 16, 16) /* cmd_hca_cap.max_wqe_sz_sq_dc */
 #define BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN                                                        \
 	BB_PRM_F(0x064, 3, 5) /* cmd_hca_cap.log_max_transport_domain */
 #define BB_PRM_HCA_LOG_MAX_XRCD       BB_PRM_F(0x064, 27, 5) /* cmd_hca_cap.log_max_xrcd */
@@ -444,8 +345,7 @@ enum bb_prm_hca_cap {
 	BB_PRM_F(0x07c, 27, 5)                         /* cmd_hca_cap.log_max_current_uc_list */
 #define BB_PRM_HCA_MAX_NUM_EQS BB_PRM_F(0x08c, 16, 16) /* cmd_hca_cap.max_num_eqs */
 #define BB_PRM_HCA_NUM_OF_UARS_PER_PAGE                                                            \
-	BB_PRM_F(0x0a4, 0, 32)                          /* cmd_hca_cap.num_of_uars_per_page */
-#define BB_PRM_HCA_VPORT_COUNTERS BB_PRM_F(0x030, 1, 1) /* cmd_hca_cap.vport_counters */
+	BB_PRM_F(0x0a4, 0, 32) /* cmd_hca_cap.num_of_uars_per_page */
 
 /* QUERY_HCA_CAP: other groups of capabilities that the driver of an Ethernet port reads. */
 #define BB_PRM_ROCE_CAP_L3_TYPE BB_PRM_F(0x010, 12, 4) /* roce_cap.l3_type */

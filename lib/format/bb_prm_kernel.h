@@ -13,8 +13,6 @@
 
 /* Command opcodes (kernel: MLX5_CMD_OP_*). */
 enum bb_prm_kernel_op {
-	BB_PRM_OP_QUERY_MKEY = 0x201,
-	BB_PRM_OP_QUERY_SPECIAL_CONTEXTS = 0x203,
 	BB_PRM_OP_ALLOC_MEMIC = 0x205,
 	BB_PRM_OP_DEALLOC_MEMIC = 0x206,
 	BB_PRM_OP_QUERY_CQ = 0x402,
@@ -33,16 +31,14 @@ enum bb_prm_kernel_op {
 };
 
 /* Mailbox sizes in bytes, without a page list. */
-#define BB_PRM_SZ_CREATE_UCTX_IN             0x40  /* sizeof(create_uctx_in) */
-#define BB_PRM_SZ_CREATE_UMEM_IN             0x30  /* sizeof(create_umem_in) */
-#define BB_PRM_SZ_CREATE_XRC_SRQ_IN          0x110 /* sizeof(create_xrc_srq_in) */
-#define BB_PRM_SZ_QUERY_SPECIAL_CONTEXTS_OUT 0x20  /* sizeof(query_special_contexts_out) */
-#define BB_PRM_SZ_MEMIC_IN                   0x20  /* sizeof(alloc_memic_in) */
+#define BB_PRM_SZ_CREATE_UCTX_IN    0x40  /* sizeof(create_uctx_in) */
+#define BB_PRM_SZ_CREATE_UMEM_IN    0x30  /* sizeof(create_umem_in) */
+#define BB_PRM_SZ_CREATE_XRC_SRQ_IN 0x110 /* sizeof(create_xrc_srq_in) */
+#define BB_PRM_SZ_MEMIC_IN          0x20  /* sizeof(alloc_memic_in) */
 
 /* Page lists follow the fixed part of a mailbox: addresses of 64 bits, big endian. */
 #define BB_PRM_CREATE_QP_PAS       0x110 /* create_qp_in.pas */
 #define BB_PRM_CREATE_CQ_PAS       0x110 /* create_cq_in.pas */
-#define BB_PRM_MODIFY_CQ_PAS       0x110 /* modify_cq_in.pas */
 #define BB_PRM_CREATE_MKEY_KLM_PAS 0x110 /* create_mkey_in.klm_pas_mtt */
 #define BB_PRM_WQ_PAS              0x0c0 /* wq.pas */
 #define BB_PRM_UMEM_MTT            0x020 /* umem.mtt */
@@ -59,18 +55,7 @@ enum bb_prm_kernel_op {
 #define BB_PRM_CREATE_UMEM_OUT_ID BB_PRM_F(0x008, 8, 24)  /* create_umem_out.umem_id */
 #define BB_PRM_DESTROY_UMEM_ID    BB_PRM_F(0x008, 8, 24)  /* destroy_umem_in.umem_id */
 
-/* Commands that allocate or free PDs, transport domains, XRC domains and SRQs. */
-#define BB_PRM_ALLOC_PD_OUT_PD BB_PRM_F(0x008, 8, 24) /* alloc_pd_out.pd */
-#define BB_PRM_DEALLOC_PD_PD   BB_PRM_F(0x008, 8, 24) /* dealloc_pd_in.pd */
-#define BB_PRM_ALLOC_TD_OUT_TD                                                                     \
-	BB_PRM_F(0x008, 8, 24) /* alloc_transport_domain_out.transport_domain */
-#define BB_PRM_DEALLOC_TD_TD                                                                       \
-	BB_PRM_F(0x008, 8, 24) /* dealloc_transport_domain_in.transport_domain */
-#define BB_PRM_ALLOC_XRCD_OUT_XRCD     BB_PRM_F(0x008, 8, 24) /* alloc_xrcd_out.xrcd */
-#define BB_PRM_DEALLOC_XRCD_XRCD       BB_PRM_F(0x008, 8, 24) /* dealloc_xrcd_in.xrcd */
-#define BB_PRM_CREATE_XRC_SRQ_OUT_SRQN BB_PRM_F(0x008, 8, 24) /* create_xrc_srq_out.xrc_srqn */
-
-/* Keys: CREATE_MKEY over pages, QUERY_SPECIAL_CONTEXTS. */
+/* Keys: CREATE_MKEY over pages. */
 #define BB_PRM_CREATE_MKEY_PG_ACCESS      BB_PRM_F(0x00c, 0, 1)  /* create_mkey_in.pg_access */
 #define BB_PRM_MKC_RELAXED_ORDERING_WRITE BB_PRM_F(0x000, 13, 1) /* mkc.relaxed_ordering_write */
 #define BB_PRM_MKC_LENGTH64               BB_PRM_F(0x00c, 0, 1)  /* mkc.length64 */
@@ -78,10 +63,6 @@ enum bb_prm_kernel_op {
 #define BB_PRM_MKC_MODE_MEMIC             5                      /* MLX5_MKC_ACCESS_MODE_MEMIC */
 #define BB_PRM_MKC_MODE_PA                0                      /* MLX5_MKC_ACCESS_MODE_PA */
 #define BB_PRM_MKC_MODE_MTT               1                      /* MLX5_MKC_ACCESS_MODE_MTT */
-#define BB_PRM_SPECIAL_DUMP_FILL_MKEY                                                              \
-	BB_PRM_F(0x008, 0, 32) /* query_special_contexts_out.dump_fill_mkey */
-#define BB_PRM_SPECIAL_RESD_LKEY BB_PRM_F(0x00c, 0, 32) /* query_special_contexts_out.resd_lkey */
-#define BB_PRM_SPECIAL_NULL_MKEY BB_PRM_F(0x010, 0, 32) /* query_special_contexts_out.null_mkey */
 
 /* QP context: service types of the kernel's own QPs, and fields that it sets. */
 #define BB_PRM_QP_ST_QP0     7                      /* MLX5_QP_ST_QP0 */
