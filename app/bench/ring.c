@@ -3,8 +3,6 @@
  */
 #include <errno.h>
 
-#include <rte_common.h>
-
 #include "ring.h"
 
 /* Offset in the buffer of the credit, the number of messages that the consumer has taken. */

@@ -2,8 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Connections of endpoints: connect, accept, shut down, and handle their events. */
-#include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 
 #include "fab.h"

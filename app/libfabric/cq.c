@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Completion queues: reading of completions and of errors. cq_wait.c has their wait objects. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

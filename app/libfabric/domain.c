@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Domains, and their memory regions. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

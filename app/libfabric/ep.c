@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Endpoints and shared receive contexts: open, bind, enable, close. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Passive endpoints: listen, and report connection requests. */
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include <stdlib.h>
-
 #include <rte_version.h>
 
 #include "perf.h"

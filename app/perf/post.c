@@ -2,8 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Posts requests and receives, and processes their completions. */
-#include <rte_cycles.h>
-
 #include "perf.h"
 
 static int

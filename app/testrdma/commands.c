@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The commands of a session, and the parsing of a command line. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/socket.h>

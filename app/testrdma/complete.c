@@ -12,8 +12,6 @@
  */
 #include <stdlib.h>
 
-#include <rte_common.h>
-
 #include <cmdline.h>
 #include <cmdline_parse.h>
 

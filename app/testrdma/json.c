@@ -8,7 +8,6 @@
 #include <math.h>
 #include <unistd.h>
 
-#include <rte_cycles.h>
 #include <rte_lcore.h>
 #include <rte_version.h>
 

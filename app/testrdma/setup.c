@@ -7,7 +7,6 @@
 
 #include <rte_common.h>
 #include <rte_cycles.h>
-#include <rte_errno.h>
 #include <rte_malloc.h>
 
 #include "remote.h"

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Address vectors of UD queue pairs, byte for byte as libmlx5 builds them (mlx5_create_ah()). */
-#include <errno.h>
 #include <string.h>
 
 #include <rte_random.h>

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_log.h>
-
 #include "bb_driver.h"
 #include "mlx5_cmd_dv.h"
 

@@ -6,7 +6,6 @@
  * SGEs have one size. A key without entries is created in the state "free", so that a later UMR can
  * fill it, and with low byte 0. libmlx5's mlx5dv_create_mkey() does the same.
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include <rte_bitops.h>

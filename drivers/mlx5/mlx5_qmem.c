@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_malloc.h>
 #include <rte_memory.h>
 

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Compares the result with the expected one; prints the table and the JSON. */
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 

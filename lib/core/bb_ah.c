@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_log.h>
 #include <rte_malloc.h>
 
 #include "bb_core.h"

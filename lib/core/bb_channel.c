@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <rte_log.h>
 #include <rte_pause.h>
 
 #include "bb_channel.h"

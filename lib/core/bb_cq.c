@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_log.h>
 #include <rte_malloc.h>
 
 #include "bb_channel.h"

@@ -6,7 +6,6 @@
 
 #include <rte_bitops.h>
 #include <rte_common.h>
-#include <rte_log.h>
 
 #include "bb_core.h"
 #include "bb_post.h"

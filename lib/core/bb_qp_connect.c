@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include <rte_common.h>
-#include <rte_log.h>
 
 #include "bb_core.h"
 

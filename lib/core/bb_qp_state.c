@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <rte_common.h>
-#include <rte_log.h>
 
 #include "bb_core.h"
 

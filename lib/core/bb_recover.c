@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include <rte_cycles.h>
-#include <rte_log.h>
 #include <rte_pause.h>
 
 #include "bb_core.h"

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <rte_log.h>
 #include <rte_malloc.h>
 
 #include "bb_core.h"

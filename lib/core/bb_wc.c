@@ -5,8 +5,6 @@
  * Translation of CQEs that are not the plain success of a send: receives, errors, and CQEs that
  * belong to no QP.
  */
-#include <rte_log.h>
-
 #include "bb_core.h"
 #include "bb_post.h"
 #include "bb_scatter.h"

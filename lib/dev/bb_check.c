@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <rte_log.h>
-
 #include "bb_dev_priv.h"
 
 int

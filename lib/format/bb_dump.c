@@ -6,7 +6,6 @@
  * software device, so every length is checked before it is used.
  */
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bb_cqe.h"

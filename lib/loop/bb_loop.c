@@ -3,7 +3,6 @@
  */
 /* Poll loop: attached objects, one iteration, accounting. */
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +10,6 @@
 #include <rte_branch_prediction.h>
 #include <rte_cycles.h>
 #include <rte_lcore.h>
-#include <rte_log.h>
 #include <rte_malloc.h>
 
 #include "bb_dev_priv.h"

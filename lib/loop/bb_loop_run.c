@@ -10,7 +10,6 @@
 #include <rte_cycles.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
-#include <rte_log.h>
 #include <rte_pause.h>
 #include <rte_service.h>
 #include <rte_service_component.h>

@@ -19,7 +19,6 @@
 #include <stdio.h>
 
 #include <rte_errno.h>
-#include <rte_log.h>
 #include <rte_memory.h>
 
 #include "bb_mem_priv.h"

@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <rte_log.h>
 #include <rte_mbuf.h>
 #include <rte_memory.h>
 #include <rte_mempool.h>

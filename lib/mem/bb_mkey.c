@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_log.h>
-
 #include "bb_mem_priv.h"
 #include "bb_mem_table.h"
 #include "bb_mkey.h"

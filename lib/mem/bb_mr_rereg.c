@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include <rte_log.h>
-
 #include "bb_mem_priv.h"
 #include "bb_mem_table.h"
 

@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_log.h>
 #include <rte_ticketlock.h> /* a lock whose stores ThreadSanitizer sees */
 
 #include "bb_mem_priv.h"

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Captures EAL's log in memory, so that rows can check what the library logs. */
-#include <ctype.h>
 #include <strings.h>
 
 #include <rte_log.h>

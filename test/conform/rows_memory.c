@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Memory regions: valid and rejected registrations, and the keys' effect. */
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

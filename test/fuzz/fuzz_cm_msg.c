@@ -6,7 +6,6 @@
  * values alone. An accepted one stays inside the body and gives the same bytes when encoded
  * again.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bb_cm_msg.h"

@@ -10,7 +10,6 @@
  * its request and inside of the host's buffer, and that each request to a namespace is inside of
  * it. This file checks that in the end each command of a queue has had its response.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"

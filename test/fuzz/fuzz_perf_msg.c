@@ -6,7 +6,6 @@
  * message. A rejected message leaves the caller's values alone. An accepted one is the same after
  * encoding and decoding again, and within the ranges that the program computes with.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"

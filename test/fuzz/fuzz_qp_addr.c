@@ -5,7 +5,6 @@
  * A packed QP address from an untrusted source. A rejected one leaves the caller's values alone.
  * An accepted one is in range and gives the same bytes when packed again.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bb_qp.h"

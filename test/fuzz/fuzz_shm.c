@@ -8,7 +8,6 @@
  * Invariants: no access outside the ring. Packets and memory that are found lie in the ring or in
  * a window. Every step ends.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

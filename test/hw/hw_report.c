@@ -7,7 +7,6 @@
  * CQEs. devtools/hw-check runs it on a card and on the software device and reports the
  * differences.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_cycles.h>

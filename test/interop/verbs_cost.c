@@ -13,7 +13,6 @@
  * kernel's and the device's work. Both sides take completions one by one (see verbs_caps.c on
  * rxe's provider).
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

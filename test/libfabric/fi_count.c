@@ -8,7 +8,6 @@
  */
 #include <bluebell.h>
 #include <rte_eal.h>
-#include <rte_lcore.h>
 
 #include "pair.h"
 

@@ -2,8 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Messages, remote memory access and atomics, their completions and counters. */
-#include <time.h>
-
 #include "pair.h"
 
 static const struct want plain;

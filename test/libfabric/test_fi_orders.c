@@ -6,7 +6,6 @@
  * established, and queues with more entries than their size.
  */
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pair.h"

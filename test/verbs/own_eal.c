@@ -6,7 +6,6 @@
  * port, but ends. The program itself can open it.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 

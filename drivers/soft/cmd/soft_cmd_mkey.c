@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* CREATE_MKEY for keys that consist of ranges of other keys (KLM and KSM), and DESTROY_MKEY. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -2,13 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Control path of engines: creation, UAR pages, QPs, state changes, threads. */
-#include <signal.h>
 #include <stdlib.h>
 
-#include <rte_errno.h>
-#include <rte_lcore.h>
 #include <rte_thread.h>
-#include <rte_version.h>
 
 #include <unistd.h>
 

@@ -17,7 +17,6 @@
  */
 #include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "soft_ctl.h"

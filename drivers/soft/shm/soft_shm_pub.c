@@ -8,7 +8,6 @@
  */
 #include <fcntl.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
  * the commands need no lock, and the counters of a reply are of the same turn.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

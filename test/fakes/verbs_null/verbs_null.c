@@ -4,7 +4,6 @@
 /* The null provider: device and objects. verbs_null_post.c has the queues. */
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The device under test, through the public API only: open, calls, clear. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

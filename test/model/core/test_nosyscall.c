@@ -6,7 +6,6 @@
  * allocates nothing and divides nothing. The test decodes every executed instruction. The
  * software device's own work is counted separately.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>

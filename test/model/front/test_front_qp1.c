@@ -6,8 +6,6 @@
  * kernel's QP of type QP1 receives what is sent to QPN 1, and sends from QPN 1
  * (create_gsi() of mlx5_ib).
  */
-#include <errno.h>
-
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 

@@ -4,7 +4,6 @@
 /* Devices, memory, queues and their states, by mailboxes only; events. */
 #include "soft_rig.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define QPC 0x18

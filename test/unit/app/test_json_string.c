@@ -4,7 +4,6 @@
 /*
  * Strings in JSON: the output is valid UTF-8 and one JSON string, whatever bytes the input has.
  */
-#include <stdbool.h>
 #include <string.h>
 
 #include "bb_test.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include <stdint.h>
 #include <stdio.h>
 
 #include "bb_test.h"

@@ -2,8 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* NVMe-oF initiator: pauses of the caller between two polls. */
-#include <errno.h>
-
 #include "bb_test.h"
 #include "nvmf_ini_target.h"
 

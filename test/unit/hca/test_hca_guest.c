@@ -5,7 +5,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create() */
 #endif
-#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

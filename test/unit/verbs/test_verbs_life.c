@@ -3,7 +3,6 @@
  */
 /* The verbs driver on the null provider: a device that is removed, and signals. */
 #include <dirent.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -6,7 +6,6 @@
  * between the same buffers. The one copy that the device makes should be the only cost. memcpy() is
  * measured on the same machine, so it needs no recorded figure.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "baseline.h"

@@ -5,8 +5,6 @@
  * A baseline: the time from a write to memory that both processes have mapped until the second
  * process sees it.
  */
-#include <errno.h>
-
 #include "baseline_proc.h"
 #include "soft.h"
 

@@ -5,8 +5,6 @@
  * A baseline for RoCEv2: packets over net_memif whose payload is copied in and out, with a CRC at
  * both ends.
  */
-#include <errno.h>
-
 #include "raw.h"
 #include "soft.h"
 

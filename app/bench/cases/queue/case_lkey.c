@@ -5,8 +5,6 @@
  * Lookup of the lkey of an address. Either one registration is looked up repeatedly (hit), or 64
  * registrations in turn, which is more than the cache holds (miss).
  */
-#include <errno.h>
-
 #include "baseline.h"
 #include "soft.h"
 

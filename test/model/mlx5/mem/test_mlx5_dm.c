@@ -8,7 +8,6 @@
 #include "../mlx5_env.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #define LEN 8192 /* size of the target's device memory */
 #define OFF 104  /* offset at which its MR begins */

@@ -9,8 +9,6 @@
 #include <sched.h>
 #include <stdio.h>
 
-#include <rte_common.h>
-
 #include "../../../fakes/bare_eal.h"
 #include "../soft_rig.h"
 #include "bb_barrier.h"

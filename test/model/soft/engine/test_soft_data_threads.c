@@ -9,7 +9,6 @@
 #include <rte_common.h>
 #include <rte_eal.h>
 #include <rte_launch.h>
-#include <rte_lcore.h>
 #include <rte_pause.h>
 
 #include "../soft_rig.h"

@@ -2,8 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* CQs: wraps and the owner bit, overruns and what fails with the CQ, CQs of several QPs. */
-#include <stdio.h>
-
 #include "../soft_rig.h"
 
 #define EVENT_CQ_ERROR 0x04

@@ -5,8 +5,6 @@
  * The seeded defects, "defect=NAME": each does what its name says, and only that, at the first of
  * 16 opportunities. Other tests rely on them to show that they can fail.
  */
-#include <stdio.h>
-
 #include "../soft_rig.h"
 
 static struct rig_pair p;

@@ -2,8 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Operations of valid WQEs: opcodes, shapes, wraps. */
-#include <stdio.h>
-
 #include "../soft_rig.h"
 
 /*

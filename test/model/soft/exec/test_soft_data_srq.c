@@ -6,7 +6,6 @@
  * rdma-core's struct mlx5_wqe_srq_next_seg (kernel: mlx5_wqe_srq_next_seg).
  */
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/mman.h>
 
 #include "soft_rmp_env.h"

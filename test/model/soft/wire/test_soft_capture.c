@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <rte_common.h>
-
 #include "../soft_rig.h"
 #include "bb_roce_op.h"
 #include "capture_read.h"

@@ -5,8 +5,6 @@
  * The option flap on an ethdev, in real time. Tests that must know the port's state use an hour
  * up and an hour down, and the test shifts the start time. The option is on device 0's port.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "../../../fakes/bare_eal.h"

@@ -6,7 +6,6 @@
  * processed, and no timer expires before the received packets are processed. In a conversation an
  * ACK is sent after the response.
  */
-#include <stdio.h>
 #include <unistd.h>
 
 #include "../../../fakes/bare_eal.h"

@@ -8,7 +8,6 @@
  */
 #define _GNU_SOURCE /* unshare() */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
