@@ -63,27 +63,6 @@ front_reset(struct front *f)
 	}
 }
 
-int
-front_ethernet(struct front *f)
-{
-	(void)f;
-	return 0;
-}
-
-int
-front_share_doorbells(struct front *f)
-{
-	(void)f;
-	return -1;
-}
-
-uint64_t
-front_shared_stores(const struct front *f)
-{
-	(void)f;
-	return 0;
-}
-
 void
 front_close(struct front *f)
 {
@@ -115,77 +94,6 @@ front_command(struct front *f, const void *in, uint32_t inlen, void *out, uint32
 	else
 		memset(windows[slot], 0x33, (size_t)n << log_sz);
 	return true;
-}
-
-void
-front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *data, uint32_t len)
-{
-	uint8_t copy[HCA_PAGE];
-
-	(void)f;
-	fuzz_check(uar < HCA_BAR0_SIZE / HCA_PAGE && off < HCA_PAGE && len <= HCA_PAGE - off);
-	memcpy(copy, data, len);
-}
-
-/* Device memory fills the second half of its range of BAR 0. */
-uint8_t *
-front_dm(struct front *f, uint64_t off, uint32_t len)
-{
-	static uint8_t dm[(FRONT_DM_END - FRONT_DM_FIRST) / 2 * HCA_PAGE];
-	uint64_t at = off - (HCA_DM_FIRST + sizeof(dm));
-
-	(void)f;
-	fuzz_check(off >= HCA_DM_FIRST && off < HCA_BAR0_SIZE);
-	return len <= sizeof(dm) && at <= sizeof(dm) - len ? dm + at : NULL;
-}
-
-int
-front_poll(struct front *f)
-{
-	(void)f;
-	return -1;
-}
-
-int
-front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
-{
-	(void)f;
-	(void)current;
-	memset(out, 0, 256);
-	return type == BB_PRM_CAP_GENERAL ? 0 : -1;
-}
-
-bool
-front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame)
-{
-	(void)f;
-	(void)mac;
-	(void)frame;
-	return false;
-}
-
-void
-front_stop(struct front *f, bool stop)
-{
-	(void)f;
-	(void)stop;
-}
-
-int
-front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, const uint8_t mac[6])
-{
-	(void)f;
-	(void)gid;
-	(void)mac;
-	fuzz_check(index < FRONT_ADDRESSES);
-	return 0;
-}
-
-struct mlx5_ctx *
-front_ctx(struct front *f)
-{
-	(void)f;
-	return NULL;
 }
 
 static void

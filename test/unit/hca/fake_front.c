@@ -35,13 +35,6 @@ front_close(struct front *f)
 }
 
 int
-front_ethernet(struct front *f)
-{
-	(void)f;
-	return 0;
-}
-
-int
 front_share_doorbells(struct front *f)
 {
 	(void)f;
@@ -142,25 +135,9 @@ front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, con
 	return fake_front.address_ret;
 }
 
-bool
-front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame)
-{
-	(void)f;
-	(void)mac;
-	(void)frame;
-	return false;
-}
-
 void
 front_stop(struct front *f, bool stop)
 {
 	(void)f;
 	fake_front.stopped = stop;
-}
-
-struct mlx5_ctx *
-front_ctx(struct front *f)
-{
-	(void)f;
-	return NULL;
 }
