@@ -4,6 +4,7 @@
 /* Encodes and decodes the TCP messages of lib/connect. Layout: doc/guides/connect.rst. */
 #include <string.h>
 
+#include "bb_bytes.h"
 #include "bb_cm_msg.h"
 
 #define REJ_FIXED  8u
@@ -26,7 +27,7 @@ put_end(uint8_t *p, const struct bb_cm_msg *msg)
 {
 	const struct bb_cm_end *e = &msg->end;
 
-	bb_cm_put64(p, e->session);
+	bb_put64(p, e->session);
 	/* A QP without a valid address is encoded as zeros, which the peer refuses. */
 	memset(p + END_ADDR, 0, BB_QP_ADDR_PACKED);
 	(void)bb_qp_addr_pack(&e->addr, p + END_ADDR, BB_QP_ADDR_PACKED);
@@ -36,26 +37,26 @@ put_end(uint8_t *p, const struct bb_cm_msg *msg)
 	p[39] = e->responder_resources;
 	p[40] = e->retry_count;
 	p[41] = e->rnr_retry_count;
-	bb_cm_put16(p + 42, 0);
-	bb_cm_put32(p + 44, e->sq_depth);
-	bb_cm_put32(p + 48, e->rq_depth);
-	bb_cm_put16(p + 52, (uint16_t)msg->nregions);
-	bb_cm_put16(p + 54, (uint16_t)msg->private_len);
-	bb_cm_put64(p + 56, 0);
+	bb_put16(p + 42, 0);
+	bb_put32(p + 44, e->sq_depth);
+	bb_put32(p + 48, e->rq_depth);
+	bb_put16(p + 52, (uint16_t)msg->nregions);
+	bb_put16(p + 54, (uint16_t)msg->private_len);
+	bb_put64(p + 56, 0);
 }
 
 static void
 get_end(const uint8_t *p, struct bb_cm_end *e)
 {
-	e->session = bb_cm_get64(p);
+	e->session = bb_get64(p);
 	e->qp_type = p[36];
 	e->flags = p[37];
 	e->initiator_depth = p[38];
 	e->responder_resources = p[39];
 	e->retry_count = p[40];
 	e->rnr_retry_count = p[41];
-	e->sq_depth = bb_cm_get32(p + 44);
-	e->rq_depth = bb_cm_get32(p + 48);
+	e->sq_depth = bb_get32(p + 44);
+	e->rq_depth = bb_get32(p + 48);
 }
 
 /* Returns the length of the fixed part of a body; 0 for message types without a body. */
@@ -87,13 +88,13 @@ bb_cm_msg_encode(uint8_t *buf, const struct bb_cm_msg *msg)
 		put_end(p, msg);
 		break;
 	case BB_CM_REJ:
-		bb_cm_put32(p, msg->reason);
-		bb_cm_put16(p + 4, (uint16_t)msg->private_len);
-		bb_cm_put16(p + 6, 0);
+		bb_put32(p, msg->reason);
+		bb_put16(p + 4, (uint16_t)msg->private_len);
+		bb_put16(p + 6, 0);
 		break;
 	case BB_CM_DREQ:
-		bb_cm_put16(p, (uint16_t)msg->private_len);
-		bb_cm_put16(p + 2, 0);
+		bb_put16(p, (uint16_t)msg->private_len);
+		bb_put16(p + 2, 0);
 		break;
 	default:
 		break;
@@ -107,27 +108,27 @@ bb_cm_msg_encode(uint8_t *buf, const struct bb_cm_msg *msg)
 		memcpy(p, msg->private, msg->private_len);
 		p += msg->private_len;
 	}
-	bb_cm_put32(buf, BB_CM_MAGIC);
+	bb_put32(buf, BB_CM_MAGIC);
 	buf[4] = BB_CM_VERSION;
 	buf[5] = msg->type;
-	bb_cm_put16(buf + 6, BB_CM_HEADER);
-	bb_cm_put32(buf + 8, (uint32_t)(p - buf - BB_CM_HEADER));
-	bb_cm_put32(buf + 12, 0);
+	bb_put16(buf + 6, BB_CM_HEADER);
+	bb_put32(buf + 8, (uint32_t)(p - buf - BB_CM_HEADER));
+	bb_put32(buf + 12, 0);
 	return (size_t)(p - buf);
 }
 
 const char *
 bb_cm_header_decode(const uint8_t *buf, struct bb_cm_header *h)
 {
-	struct bb_cm_header got = {.version = buf[4], .type = buf[5], .len = bb_cm_get32(buf + 8)};
+	struct bb_cm_header got = {.version = buf[4], .type = buf[5], .len = bb_get32(buf + 8)};
 
-	if (bb_cm_get32(buf) != BB_CM_MAGIC)
+	if (bb_get32(buf) != BB_CM_MAGIC)
 		return "has no Bluebell magic number";
 	if (got.version != BB_CM_VERSION) {
 		*h = got;
 		return "has a version other than 1";
 	}
-	if (bb_cm_get16(buf + 6) != BB_CM_HEADER || bb_cm_get32(buf + 12) != 0)
+	if (bb_get16(buf + 6) != BB_CM_HEADER || bb_get32(buf + 12) != 0)
 		return "has an invalid header";
 	if (got.type < BB_CM_REQ || got.type > BB_CM_DREP)
 		return "has an unknown type";
@@ -149,7 +150,7 @@ check_end(const uint8_t *p, const struct bb_cm_end *e, uint8_t type)
 	if (e->sq_depth == 0 || e->sq_depth > 1u << 24 || e->rq_depth > 1u << 24)
 		return "has a queue depth out of range";
 	if ((e->flags & ~(BB_CM_RECOVERABLE | BB_CM_SRQ | BB_CM_GRH)) != 0 ||
-	    bb_cm_get16(p + 42) != 0 || bb_cm_get64(p + 56) != 0)
+	    bb_get16(p + 42) != 0 || bb_get64(p + 56) != 0)
 		return "sets reserved fields";
 	if (type == BB_CM_REP && e->session == 0)
 		return "has no session number";
@@ -203,23 +204,22 @@ bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_ms
 			      ? "has an invalid QP address"
 			      : check_end(body, &m.end, type);
 		if (why == NULL)
-			why = get_tail(body + fixed, len - fixed, bb_cm_get16(body + 52),
-				       bb_cm_get16(body + 54), &m, regions);
+			why = get_tail(body + fixed, len - fixed, bb_get16(body + 52),
+				       bb_get16(body + 54), &m, regions);
 		break;
 	case BB_CM_REJ:
-		m.reason = bb_cm_get32(body);
-		if (bb_cm_get16(body + 6) != 0)
+		m.reason = bb_get32(body);
+		if (bb_get16(body + 6) != 0)
 			why = "sets reserved fields";
 		else
-			why = get_tail(body + fixed, len - fixed, 0, bb_cm_get16(body + 4), &m,
+			why = get_tail(body + fixed, len - fixed, 0, bb_get16(body + 4), &m,
 				       regions);
 		break;
 	case BB_CM_DREQ:
-		if (bb_cm_get16(body + 2) != 0)
+		if (bb_get16(body + 2) != 0)
 			why = "sets reserved fields";
 		else
-			why = get_tail(body + fixed, len - fixed, 0, bb_cm_get16(body), &m,
-				       regions);
+			why = get_tail(body + fixed, len - fixed, 0, bb_get16(body), &m, regions);
 		break;
 	case BB_CM_RTU:
 	case BB_CM_DREP:

@@ -100,43 +100,4 @@ const char *bb_region_check(const struct bb_region *regions, uint32_t n);
 void bb_region_put(uint8_t *p, const struct bb_region *r);
 void bb_region_get(const uint8_t *p, struct bb_region *r);
 
-static inline void
-bb_cm_put16(uint8_t *p, uint16_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static inline void
-bb_cm_put32(uint8_t *p, uint32_t v)
-{
-	bb_cm_put16(p, (uint16_t)(v >> 16));
-	bb_cm_put16(p + 2, (uint16_t)v);
-}
-
-static inline void
-bb_cm_put64(uint8_t *p, uint64_t v)
-{
-	bb_cm_put32(p, (uint32_t)(v >> 32));
-	bb_cm_put32(p + 4, (uint32_t)v);
-}
-
-static inline uint16_t
-bb_cm_get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static inline uint32_t
-bb_cm_get32(const uint8_t *p)
-{
-	return (uint32_t)bb_cm_get16(p) << 16 | bb_cm_get16(p + 2);
-}
-
-static inline uint64_t
-bb_cm_get64(const uint8_t *p)
-{
-	return (uint64_t)bb_cm_get32(p) << 32 | bb_cm_get32(p + 4);
-}
-
 #endif

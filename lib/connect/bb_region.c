@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "bb_bytes.h"
 #include "bb_cm_msg.h"
 
 #define REMOTE (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC)
@@ -73,20 +74,20 @@ void
 bb_region_put(uint8_t *p, const struct bb_region *r)
 {
 	memcpy(p, r->name, BB_REGION_NAME);
-	bb_cm_put64(p + 16, r->addr);
-	bb_cm_put64(p + 24, r->len);
-	bb_cm_put32(p + 32, r->rkey);
-	bb_cm_put32(p + 36, r->access);
+	bb_put64(p + 16, r->addr);
+	bb_put64(p + 24, r->len);
+	bb_put32(p + 32, r->rkey);
+	bb_put32(p + 36, r->access);
 }
 
 void
 bb_region_get(const uint8_t *p, struct bb_region *r)
 {
 	memcpy(r->name, p, BB_REGION_NAME);
-	r->addr = bb_cm_get64(p + 16);
-	r->len = bb_cm_get64(p + 24);
-	r->rkey = bb_cm_get32(p + 32);
-	r->access = bb_cm_get32(p + 36);
+	r->addr = bb_get64(p + 16);
+	r->len = bb_get64(p + 24);
+	r->rkey = bb_get32(p + 32);
+	r->access = bb_get32(p + 36);
 }
 
 int

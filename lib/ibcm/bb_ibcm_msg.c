@@ -10,8 +10,8 @@
  */
 #include <string.h>
 
+#include "bb_bytes.h"
 #include "bb_ibcm_msg.h"
-#include "bb_wqe.h"
 
 /*
  * Byte offsets of the fields of a MAD's header (struct ib_mad_hdr of Linux include/rdma/ib_mad.h).
@@ -210,22 +210,6 @@ find_layout(uint32_t type)
 							       : NULL;
 }
 
-static uint64_t
-get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return bb_be64(v);
-}
-
-static void
-put64(uint8_t *p, uint64_t v)
-{
-	v = bb_be64(v);
-	memcpy(p, &v, sizeof(v));
-}
-
 /*
  * Returns the mask and the shift of a field of up to 32 bits. Both apply to the 32-bit word that
  * starts at the field's first byte.
@@ -252,12 +236,11 @@ get_field(struct bb_ibcm_msg *msg, const struct field *f, const uint8_t *data)
 	if (f->width > 64) {
 		memcpy(to, from, f->width / 8u);
 	} else if (f->width == 64) {
-		v = get64(from);
+		v = bb_get64(from);
 		memcpy(to, &v, sizeof(v));
 	} else {
-		memcpy(&w, from, sizeof(w));
 		mask = field_mask(f, &shift);
-		w = (bb_be32(w) & mask) >> shift;
+		w = (bb_get32(from) & mask) >> shift;
 		memcpy(to, &w, sizeof(w));
 	}
 }
@@ -267,20 +250,18 @@ put_field(uint8_t *data, const struct field *f, const struct bb_ibcm_msg *msg)
 {
 	const uint8_t *from = (const uint8_t *)msg + f->member;
 	uint8_t *to = data + f->byte;
-	uint32_t w, v, mask, shift;
+	uint32_t v, mask, shift;
 	uint64_t wide;
 
 	if (f->width > 64) {
 		memcpy(to, from, f->width / 8u);
 	} else if (f->width == 64) {
 		memcpy(&wide, from, sizeof(wide));
-		put64(to, wide);
+		bb_put64(to, wide);
 	} else {
 		memcpy(&v, from, sizeof(v));
-		memcpy(&w, to, sizeof(w));
 		mask = field_mask(f, &shift);
-		w = bb_be32((bb_be32(w) & ~mask) | (v << shift & mask));
-		memcpy(to, &w, sizeof(w));
+		bb_put32(to, (bb_get32(to) & ~mask) | (v << shift & mask));
 	}
 }
 
@@ -303,7 +284,7 @@ bb_ibcm_parse(struct bb_ibcm_msg *msg, const uint8_t *mad, size_t len)
 		return BB_IBCM_BAD_TYPE;
 	memset(msg, 0, sizeof(*msg));
 	msg->type = mad[MAD_ATTR_ID + 1];
-	msg->tid = get64(mad + MAD_TID);
+	msg->tid = bb_get64(mad + MAD_TID);
 	mad += BB_IBCM_MAD_HEAD;
 	for (uint32_t i = 0; i < l->count; i++)
 		get_field(msg, &l->fields[i], mad);
@@ -323,7 +304,7 @@ bb_ibcm_build(uint8_t mad[BB_IBCM_MAD], const struct bb_ibcm_msg *msg)
 	memset(mad, 0, BB_IBCM_MAD);
 	memcpy(mad, head, sizeof(head));
 	mad[MAD_ATTR_ID + 1] = msg->type;
-	put64(mad + MAD_TID, msg->tid);
+	bb_put64(mad + MAD_TID, msg->tid);
 	for (uint32_t i = 0; i < l->count; i++)
 		put_field(data, &l->fields[i], msg);
 	if (msg->priv_len != 0)

@@ -3,52 +3,20 @@
  */
 #include <string.h>
 
+#include "bb_bytes.h"
 #include "bb_roce_pkt.h"
-#include "bb_wqe.h"
-
-static uint32_t
-get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return bb_be32(v);
-}
 
 /* Returns the lower three bytes of a big-endian 32-bit word. */
 static uint32_t
 get24(const uint8_t *word)
 {
-	return get32(word) & 0xffffff;
-}
-
-static uint64_t
-get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return bb_be64(v);
-}
-
-static void
-put32(uint8_t *p, uint32_t v)
-{
-	v = bb_be32(v);
-	memcpy(p, &v, sizeof(v));
+	return bb_get32(word) & 0xffffff;
 }
 
 static void
 put24(uint8_t *word, uint8_t upper, uint32_t v)
 {
-	put32(word, (uint32_t)upper << 24 | (v & 0xffffff));
-}
-
-static void
-put64(uint8_t *p, uint64_t v)
-{
-	v = bb_be64(v);
-	memcpy(p, &v, sizeof(v));
+	bb_put32(word, (uint32_t)upper << 24 | (v & 0xffffff));
 }
 
 /* Flags of all headers that may follow the BTH. */
@@ -59,8 +27,8 @@ put64(uint8_t *p, uint64_t v)
 static inline void
 get_key(struct bb_roce_pkt *pkt, const uint8_t *p)
 {
-	pkt->va = get64(p);
-	pkt->rkey = get32(p + 8);
+	pkt->va = bb_get64(p);
+	pkt->rkey = bb_get32(p + 8);
 }
 
 static inline void
@@ -82,7 +50,7 @@ parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
 		return;
 	case BB_ROCE_F_RETH:
 		get_key(pkt, p);
-		pkt->dmalen = get32(p + 12);
+		pkt->dmalen = bb_get32(p + 12);
 		return;
 	case BB_ROCE_F_AETH:
 		get_aeth(pkt, p);
@@ -91,7 +59,7 @@ parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
 		break;
 	}
 	if (flags & BB_ROCE_F_DETH) {
-		pkt->qkey = get32(p);
+		pkt->qkey = bb_get32(p);
 		pkt->sqpn = get24(p + 4);
 		p += 8;
 	}
@@ -100,12 +68,12 @@ parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
 		p += 12;
 	}
 	if (flags & BB_ROCE_F_RETH) {
-		pkt->dmalen = get32(p);
+		pkt->dmalen = bb_get32(p);
 		p += 4;
 	}
 	if (flags & BB_ROCE_F_ATOMICETH) {
-		pkt->swap_add = get64(p);
-		pkt->compare = get64(p + 8);
+		pkt->swap_add = bb_get64(p);
+		pkt->compare = bb_get64(p + 8);
 		p += 16;
 	}
 	if (flags & BB_ROCE_F_AETH) {
@@ -113,13 +81,13 @@ parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
 		p += 4;
 	}
 	if (flags & BB_ROCE_F_ATOMICACK) {
-		pkt->orig = get64(p);
+		pkt->orig = bb_get64(p);
 		p += 8;
 	}
 	if (flags & BB_ROCE_F_IMM)
 		memcpy(&pkt->imm, p, 4);
 	else if (flags & BB_ROCE_F_IETH)
-		pkt->imm = get32(p);
+		pkt->imm = bb_get32(p);
 }
 
 static inline void
@@ -174,8 +142,8 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 static inline void
 put_key(uint8_t *p, const struct bb_roce_pkt *pkt)
 {
-	put64(p, pkt->va);
-	put32(p + 8, pkt->rkey);
+	bb_put64(p, pkt->va);
+	bb_put32(p + 8, pkt->rkey);
 }
 
 static inline void
@@ -194,7 +162,7 @@ build_extended(uint8_t *p, uint32_t flags, const struct bb_roce_pkt *pkt)
 		break;
 	}
 	if (flags & BB_ROCE_F_DETH) {
-		put32(p, pkt->qkey);
+		bb_put32(p, pkt->qkey);
 		put24(p + 4, 0, pkt->sqpn);
 		p += 8;
 	}
@@ -203,12 +171,12 @@ build_extended(uint8_t *p, uint32_t flags, const struct bb_roce_pkt *pkt)
 		p += 12;
 	}
 	if (flags & BB_ROCE_F_RETH) {
-		put32(p, pkt->dmalen);
+		bb_put32(p, pkt->dmalen);
 		p += 4;
 	}
 	if (flags & BB_ROCE_F_ATOMICETH) {
-		put64(p, pkt->swap_add);
-		put64(p + 8, pkt->compare);
+		bb_put64(p, pkt->swap_add);
+		bb_put64(p + 8, pkt->compare);
 		p += 16;
 	}
 	if (flags & BB_ROCE_F_AETH) {
@@ -216,13 +184,13 @@ build_extended(uint8_t *p, uint32_t flags, const struct bb_roce_pkt *pkt)
 		p += 4;
 	}
 	if (flags & BB_ROCE_F_ATOMICACK) {
-		put64(p, pkt->orig);
+		bb_put64(p, pkt->orig);
 		p += 8;
 	}
 	if (flags & BB_ROCE_F_IMM)
 		memcpy(p, &pkt->imm, 4);
 	else if (flags & BB_ROCE_F_IETH)
-		put32(p, pkt->imm);
+		bb_put32(p, pkt->imm);
 }
 
 uint32_t

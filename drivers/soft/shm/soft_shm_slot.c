@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "bb_bytes.h"
 #include "soft_ctl.h"
 #include "soft_hooks.h"
 #include "soft_shm.h"
@@ -272,12 +273,6 @@ soft_shm_slot_give(struct soft_shm *shm)
 #define ATTR_SIDR_REQ 0x17
 #define ATTR_SIDR_REP 0x18
 
-static uint32_t
-load32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /*
  * Returns the slot of the process that has a service ID; SOFT_SHM_ANY if no process has it;
  * SOFT_SHM_NO_SLOT if that process has not marked its slot yet, or is giving the service ID back.
@@ -316,12 +311,12 @@ soft_shm_mad_slot(const struct soft_shm *shm, const uint8_t gid[16], const uint8
 		return SOFT_SHM_ANY;
 	if (len < SOFT_SHM_MAD_HEAD || mad[MAD_CLASS] != CLASS_CM)
 		return SOFT_SHM_ANY;
-	attr = load32(mad + MAD_ATTR_ID) >> 16;
+	attr = bb_get32(mad + MAD_ATTR_ID) >> 16;
 	if (attr == ATTR_REQ || attr == ATTR_SIDR_REQ)
-		return load32(mad + MAD_SERVICE) != 0
+		return bb_get32(mad + MAD_SERVICE) != 0
 			       ? SOFT_SHM_ANY
-			       : service_slot(shm, gid, load32(mad + MAD_SERVICE + 4));
-	id = load32(mad + (attr == ATTR_SIDR_REP ? MAD_LOCAL_ID : MAD_REMOTE_ID));
+			       : service_slot(shm, gid, bb_get32(mad + MAD_SERVICE + 4));
+	id = bb_get32(mad + (attr == ATTR_SIDR_REP ? MAD_LOCAL_ID : MAD_REMOTE_ID));
 	id >>= 32 - SOFT_ID_PREFIX_BITS;
 	return id != SOFT_SHM_ALL && id < SOFT_SHM_SLOTS ? id : SOFT_SHM_ANY;
 }

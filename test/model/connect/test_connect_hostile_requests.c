@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include "bb_bytes.h"
 #include "connect_raw.h"
 
 #define HALF_OPEN 256
@@ -119,7 +120,7 @@ PAIR_TEST(open_pair(30000), test_request_of_another_version_gets_our_version)
 
 	/* A private data length that differs from the one in the header. */
 	n = request(buf);
-	bb_cm_put16(buf + BB_CM_HEADER + 54, 6);
+	bb_put16(buf + BB_CM_HEADER + 54, 6);
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
 	assert_int_equal(answer(fd, back, sizeof(back)), 0);

@@ -7,6 +7,7 @@
 
 #include <rte_common.h>
 
+#include "bb_bytes.h"
 #include "bb_cm_msg.h"
 #include "bb_test.h"
 
@@ -134,25 +135,25 @@ TEST(test_largest_counts_fit_and_one_more_is_refused)
 	msg.private_len = sizeof(private);
 	assert_int_equal(bb_cm_msg_encode(buf, &msg), BB_CM_MSG_MAX);
 	assert_null(decode(buf, BB_CM_MSG_MAX, &got, out));
-	bb_cm_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX + 1);
+	bb_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX + 1);
 	assert_non_null(decode(buf, BB_CM_MSG_MAX, &got, out));
-	bb_cm_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX);
-	bb_cm_put16(buf + BB_CM_HEADER + 54, BB_CM_PRIVATE_MAX + 1);
+	bb_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX);
+	bb_put16(buf + BB_CM_HEADER + 54, BB_CM_PRIVATE_MAX + 1);
 	assert_non_null(decode(buf, BB_CM_MSG_MAX, &got, out));
-	bb_cm_put32(buf + 8, BB_CM_BODY_MAX + 1);
+	bb_put32(buf + 8, BB_CM_BODY_MAX + 1);
 	assert_non_null(decode(buf, BB_CM_MSG_MAX, &got, out));
 
 	/* One byte more than allowed, with a matching length. */
 	msg.nregions = 0;
 	i = (uint32_t)bb_cm_msg_encode(buf, &msg) + 1;
-	bb_cm_put16(buf + BB_CM_HEADER + 54, BB_CM_PRIVATE_MAX + 1);
-	bb_cm_put32(buf + 8, i - BB_CM_HEADER);
+	bb_put16(buf + BB_CM_HEADER + 54, BB_CM_PRIVATE_MAX + 1);
+	bb_put32(buf + 8, i - BB_CM_HEADER);
 	assert_string_equal(decode(buf, i, &got, out), "has too much private data");
 	msg.nregions = BB_REGION_MAX;
 	msg.private_len = 0;
 	i = (uint32_t)bb_cm_msg_encode(buf, &msg) + BB_REGION_PACKED;
-	bb_cm_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX + 1);
-	bb_cm_put32(buf + 8, i - BB_CM_HEADER);
+	bb_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX + 1);
+	bb_put32(buf + 8, i - BB_CM_HEADER);
 	assert_string_equal(decode(buf, i, &got, out), "has too many regions");
 }
 
@@ -205,7 +206,7 @@ TEST(test_cut_message_is_refused_and_writes_nothing)
 		assert_non_null(tight);
 		memcpy(tight, buf, i);
 		if (i >= BB_CM_HEADER) {
-			bb_cm_put32(tight + 8, (uint32_t)(i - BB_CM_HEADER));
+			bb_put32(tight + 8, (uint32_t)(i - BB_CM_HEADER));
 			assert_non_null(decode(tight, i, &got, out));
 		}
 		free(tight);
