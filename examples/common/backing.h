@@ -88,9 +88,6 @@ int io_queue_create(struct backing *b, bool uring, uint32_t depth, void *mem, si
 /* Destroys a queue that has no outstanding requests. */
 void io_queue_destroy(struct io_queue *q);
 
-/* Returns the names of the system calls that the queue uses: "io_uring, registered buffers". */
-const char *io_queue_way(const struct io_queue *q);
-
 /*
  * Starts a request, which io_submit() passes to the kernel. The caller must not exceed the depth.
  */

@@ -122,15 +122,6 @@ io_queue_destroy(struct io_queue *q)
 	free(q);
 }
 
-const char *
-io_queue_way(const struct io_queue *q)
-{
-	if (!q->uring)
-		return "plain calls";
-	return q->fixed_mem ? "io_uring, registered buffers"
-			    : "io_uring, buffers not registered (ulimit -l)";
-}
-
 /*
  * Returns true if data of acknowledged writes may be lost. A FUA write that failed for lack of
  * space has lost nothing, nor has one with invalid parameters, which the kernel rejects first.
