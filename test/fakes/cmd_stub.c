@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include <rte_common.h>
-#include <rte_eal.h>
-#include <rte_errno.h>
 
+#include "bare_eal.h"
 #include "cmd_stub.h"
-#include "eal_cpus.h"
 
 /* An implementation of a whole interface uses few of the parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -98,25 +96,7 @@ stub_event(uint16_t type, uint64_t cookie, uint32_t port)
 int
 stub_eal_init(const char *program)
 {
-	static char args[][24] = {"--no-huge",    "-m",          "128",
-				  "--no-pci",     "--no-shconf", "--no-telemetry",
-				  "--log-level=5"};
-	char name[] = "stub", prefix[64], lcores[512];
-	char *argv[RTE_DIM(args) + 4];
-	unsigned int i, n = 0;
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s", program);
-	argv[n++] = name;
-	argv[n++] = prefix;
-	eal_cpus(lcores, sizeof(lcores), "0,1");
-	argv[n++] = lcores;
-	for (i = 0; i < RTE_DIM(args); i++)
-		argv[n++] = args[i];
-	argv[n] = NULL;
-	if (rte_eal_init((int)n, argv) >= 0)
-		return 0;
-	fprintf(stderr, "skipped: EAL does not start: %s\n", rte_strerror(rte_errno));
-	return 77;
+	return eal_start_or_skip(program, "0,1", EAL_OPTIONS(EAL_BARE("128"), "--log-level=5"));
 }
 
 /* Records a mailbox. Returns 0, or the failure that the test requested. */

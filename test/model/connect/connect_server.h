@@ -32,20 +32,11 @@ struct server {
 static inline int
 peers_eal(unsigned int mb)
 {
-	static char args[7][32], lcores[512], *argv[8];
-	const char *const text[] = {"test", "--no-huge", "--no-pci", "--no-telemetry",
-				    "--no-shconf"};
-	unsigned int i, n = 0;
+	char prefix[32], size[16];
 
-	for (i = 0; i < sizeof(text) / sizeof(text[0]); i++, n++)
-		snprintf(args[n], sizeof(args[n]), "%s", text[i]);
-	snprintf(args[n++], sizeof(args[0]), "-m%u", mb);
-	snprintf(args[n++], sizeof(args[0]), "--file-prefix=bbc%d", (int)getpid());
-	for (i = 0; i < n; i++)
-		argv[i] = args[i];
-	eal_cpus(lcores, sizeof(lcores), "0");
-	argv[n++] = lcores;
-	if (rte_eal_init((int)n, argv) < 0)
+	snprintf(prefix, sizeof(prefix), "bbc%d", (int)getpid());
+	snprintf(size, sizeof(size), "%u", mb);
+	if (eal_start(prefix, "0", EAL_OPTIONS(EAL_BARE(size))) < 0)
 		return -1;
 	rte_log_set_global_level(RTE_LOG_CRIT);
 	return 0;

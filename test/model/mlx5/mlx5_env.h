@@ -16,11 +16,9 @@
 #include <time.h>
 
 #include <rte_cycles.h>
-#include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_malloc.h>
 
-#include "../../fakes/eal_cpus.h"
+#include "../../fakes/bare_eal.h"
 #include "bb_test_on.h"
 #include "bluebell.h"
 
@@ -74,28 +72,13 @@ env_dev_a(void)
 static inline int
 env_eal_init(const char *program)
 {
-	static char args[][24] = {
-		"--no-huge",      "-m", "256", "--no-pci", "--no-shconf", "--log-level=5",
+	return eal_start_or_skip(program, "0,1",
+				 EAL_OPTIONS("--no-huge", "-m", "256", "--log-level=5"
 #ifndef ENV_TELEMETRY
-		"--no-telemetry",
+					     ,
+					     "--no-telemetry"
 #endif
-	};
-	char prefix[64], name[] = "model", lcores[512];
-	char *argv[RTE_DIM(args) + 4];
-	unsigned int i, n = 0;
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s", program);
-	argv[n++] = name;
-	argv[n++] = prefix;
-	eal_cpus(lcores, sizeof(lcores), "0,1");
-	argv[n++] = lcores;
-	for (i = 0; i < RTE_DIM(args); i++)
-		argv[n++] = args[i];
-	argv[n] = NULL;
-	if (rte_eal_init((int)n, argv) >= 0)
-		return 0;
-	fprintf(stderr, "skipped: EAL does not start: %s\n", rte_strerror(rte_errno));
-	return 77;
+					     ));
 }
 
 static inline void

@@ -18,11 +18,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_malloc.h>
 
-#include "../../../fakes/eal_cpus.h"
+#include "../../../fakes/bare_eal.h"
 #include "bb_driver.h"
 #include "bb_test.h"
 #include "bluebell.h"
@@ -445,36 +443,14 @@ ctx_of(const struct ex *x)
 	return mlx5_dev_of(x->dev)->ctx;
 }
 
-static inline int
-eal_init(const char *name)
-{
-	static char args[][24] = {"--no-huge",      "-m",         "64", "--no-pci",
-				  "--no-telemetry", "--no-shconf"};
-	char prefix[64], program[] = "test", lcores[512];
-	char *argv[RTE_DIM(args) + 4];
-	unsigned int i, n = 0;
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s", name);
-	argv[n++] = program;
-	argv[n++] = prefix;
-	eal_cpus(lcores, sizeof(lcores), "0");
-	argv[n++] = lcores;
-	for (i = 0; i < RTE_DIM(args); i++)
-		argv[n++] = args[i];
-	argv[n] = NULL;
-	return rte_eal_init((int)n, argv);
-}
-
 /* Runs a program's tests with EAL initialised and its log in log_text. */
 static inline int
 run_group(const char *name)
 {
-	int ret;
+	int ret = eal_start_or_skip(name, "0", EAL_OPTIONS(EAL_BARE("64")));
 
-	if (eal_init(name) < 0) {
-		fprintf(stderr, "skipped: EAL does not start: %s\n", rte_strerror(rte_errno));
-		return 77;
-	}
+	if (ret != 0)
+		return ret;
 	log_file = open_memstream(&log_text, &log_len);
 	buf = rte_zmalloc("test", BUF, 4096);
 	if (log_file == NULL || buf == NULL || rte_openlog_stream(log_file) != 0)

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "shm_actor.h"
-#include "../../../fakes/eal_cpus.h"
+#include "../../../fakes/bare_eal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,48 +19,22 @@
 #include <unistd.h>
 
 #include <rte_cycles.h>
-#include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_malloc.h>
 
 #define CHANNEL  3
 #define MAX_ARGS 32
-#define ARG_LEN  512
-
-/* EAL keeps no copy of its arguments, and writes to them. */
-static char arg_text[MAX_ARGS][ARG_LEN];
-static char *arg[MAX_ARGS + 1];
-
-static void
-add_arg(unsigned int *argc, const char *text)
-{
-	if (*argc == MAX_ARGS)
-		abort();
-	arg[*argc] = arg_text[*argc];
-	snprintf(arg_text[(*argc)++], ARG_LEN, "%s", text);
-}
 
 int
 actor_eal(const char *name, const char *const *more, unsigned int n)
 {
-	static const char *const args[] = {"--no-pci", "--no-shconf", "--no-telemetry",
-					   "--log-level=5"};
-	char prefix[ARG_LEN], lcores[ARG_LEN];
-	unsigned int i, argc = 0;
+	const char *args[MAX_ARGS + 1] = {"--no-telemetry", "--log-level=5"};
+	unsigned int i;
+	char prefix[48];
 
-	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s_%d", name, (int)getpid());
-	add_arg(&argc, "model");
-	add_arg(&argc, prefix);
-	eal_cpus(lcores, sizeof(lcores), "0,1");
-	add_arg(&argc, lcores);
-	for (i = 0; i < RTE_DIM(args); i++)
-		add_arg(&argc, args[i]);
-	for (i = 0; i < n; i++)
-		add_arg(&argc, more[i]);
-	if (rte_eal_init((int)argc, arg) >= 0)
-		return 0;
-	fprintf(stderr, "skipped: EAL does not start: %s\n", rte_strerror(rte_errno));
-	return 77;
+	for (i = 0; i < n && i + 2 < MAX_ARGS; i++)
+		args[i + 2] = more[i];
+	snprintf(prefix, sizeof(prefix), "bb_%s_%d", name, (int)getpid());
+	return eal_start_or_skip(prefix, "0,1", args);
 }
 
 /* ---- Commands */
