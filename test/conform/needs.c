@@ -44,132 +44,120 @@ long_buffers(const struct fx *fx)
 	return true;
 }
 
+/* Needs for the absence of the need whose bit is one lower. */
+static const uint64_t absent = NEED_NO_ATOMICS | NEED_NO_COUNTERS | NEED_NO_DM | NEED_NO_DMABUF |
+			       NEED_NO_SRQ | NEED_NO_ODP | NEED_NO_RELAXED | NEED_NO_CQ_RESIZE |
+			       NEED_NO_CQ_MODERATION | NEED_NO_CLOCK | NEED_NO_COMPRESSION |
+			       NEED_NO_MW | NEED_NO_MKEY | NEED_NO_MKEY_LAYOUT |
+			       NEED_NO_MKEY_INTERLEAVED | NEED_NO_MW_ATOMICS | NEED_NO_MCAST;
+
+/* Returns true if a device has what a need of the device asks for. */
+static bool
+has(const struct bb_dev_attr *a, enum need need)
+{
+	switch (need) {
+	case NEED_ATOMICS:
+		return a->atomics;
+	case NEED_COUNTERS:
+		return a->counters;
+	case NEED_DM:
+		return a->max_dm_size != 0;
+	case NEED_DMABUF:
+		return a->dmabuf;
+	case NEED_SRQ:
+		return a->max_srq != 0;
+	case NEED_ODP:
+		return a->odp;
+	case NEED_RELAXED:
+		return a->relaxed_ordering;
+	case NEED_CQ_RESIZE:
+		return a->cq_resize;
+	case NEED_CQ_MODERATION:
+		return a->cq_moderation;
+	case NEED_CLOCK:
+		return a->clock_hz != 0;
+	case NEED_COMPRESSION:
+		return a->cqe_compression;
+	case NEED_ODP_IMPLICIT:
+		return a->odp_implicit;
+	case NEED_MW:
+		return a->memory_windows;
+	case NEED_MW_ATOMICS:
+		return a->memory_window_atomics;
+	case NEED_MKEY:
+		return a->max_mkey_pieces != 0;
+	case NEED_MKEY_LAYOUT:
+		return a->mkey_layout;
+	case NEED_MKEY_INTERLEAVED:
+		return a->mkey_interleaved;
+	case NEED_REREG:
+		return a->mr_rereg;
+	case NEED_UMEM:
+		return a->max_umem != 0;
+	case NEED_MASKED_4:
+		return (a->masked_atomics & 4) != 0;
+	case NEED_MASKED_8:
+		return (a->masked_atomics & 8) != 0;
+	case NEED_NO_MASKED:
+		return a->masked_atomics == 0;
+	case NEED_LONG:
+		return a->max_msg_size >= LONG_MESSAGE;
+	case NEED_IMM:
+	case NEED_UNRELIABLE:
+	case NEED_RNR:
+		return !a->iwarp;
+	case NEED_READ_LIST:
+		return a->max_read_sge > 1;
+	case NEED_MCAST:
+	case NEED_MCAST_COPIES:
+		return a->max_mcast_grp != 0;
+	case NEED_SOFTWARE:
+		return a->software;
+	default:
+		return false;
+	}
+}
+
 static bool
 met(const struct fx *fx, enum need need)
 {
 	const struct bb_dev_attr *a = &fx->a.attr, *b = &fx->b.attr;
 
 	switch (need) {
-	case NEED_ATOMICS:
-		return both(fx, a->atomics, b->atomics);
-	case NEED_NO_ATOMICS:
-		return both(fx, !a->atomics, !b->atomics);
-	case NEED_COUNTERS:
-		return both(fx, a->counters, b->counters);
-	case NEED_NO_COUNTERS:
-		return both(fx, !a->counters, !b->counters);
 	case NEED_TWO_DEVICES:
 		return fx->two;
 	case NEED_INFINIBAND:
 		return fx->a.port.link_layer == BB_LINK_INFINIBAND;
 	case NEED_ETHERNET:
 		return fx->a.port.link_layer == BB_LINK_ETHERNET;
-	case NEED_DM:
-		return both(fx, a->max_dm_size != 0, b->max_dm_size != 0);
-	case NEED_NO_DM:
-		return both(fx, a->max_dm_size == 0, b->max_dm_size == 0);
-	case NEED_DMABUF:
-		return both(fx, a->dmabuf, b->dmabuf);
-	case NEED_NO_DMABUF:
-		return both(fx, !a->dmabuf, !b->dmabuf);
-	case NEED_SRQ:
-		return both(fx, a->max_srq != 0, b->max_srq != 0);
-	case NEED_NO_SRQ:
-		return both(fx, a->max_srq == 0, b->max_srq == 0);
-	case NEED_ODP:
-		return both(fx, a->odp != 0, b->odp != 0);
-	case NEED_NO_ODP:
-		return both(fx, a->odp == 0, b->odp == 0);
-	case NEED_RELAXED:
-		return both(fx, a->relaxed_ordering != 0, b->relaxed_ordering != 0);
-	case NEED_NO_RELAXED:
-		return both(fx, a->relaxed_ordering == 0, b->relaxed_ordering == 0);
-	case NEED_CQ_RESIZE:
-		return both(fx, a->cq_resize != 0, b->cq_resize != 0);
-	case NEED_NO_CQ_RESIZE:
-		return both(fx, a->cq_resize == 0, b->cq_resize == 0);
-	case NEED_CQ_MODERATION:
-		return both(fx, a->cq_moderation != 0, b->cq_moderation != 0);
-	case NEED_NO_CQ_MODERATION:
-		return both(fx, a->cq_moderation == 0, b->cq_moderation == 0);
-	case NEED_CLOCK:
-		return both(fx, a->clock_hz != 0, b->clock_hz != 0);
-	case NEED_NO_CLOCK:
-		return both(fx, a->clock_hz == 0, b->clock_hz == 0);
-	case NEED_COMPRESSION:
-		return both(fx, a->cqe_compression != 0, b->cqe_compression != 0);
-	case NEED_NO_COMPRESSION:
-		return both(fx, a->cqe_compression == 0, b->cqe_compression == 0);
-	case NEED_ODP_IMPLICIT:
-		return both(fx, a->odp_implicit, b->odp_implicit);
-	case NEED_MW:
-		return both(fx, a->memory_windows != 0, b->memory_windows != 0);
-	case NEED_NO_MW:
-		return both(fx, a->memory_windows == 0, b->memory_windows == 0);
-	case NEED_MW_ATOMICS:
-		return both(fx, a->memory_window_atomics, b->memory_window_atomics);
-	case NEED_NO_MW_ATOMICS:
-		return both(fx, !a->memory_window_atomics, !b->memory_window_atomics);
-	case NEED_MKEY:
-		return both(fx, a->max_mkey_pieces != 0, b->max_mkey_pieces != 0);
-	case NEED_NO_MKEY:
-		return both(fx, a->max_mkey_pieces == 0, b->max_mkey_pieces == 0);
-	case NEED_MKEY_LAYOUT:
-		return both(fx, a->mkey_layout != 0, b->mkey_layout != 0);
-	case NEED_NO_MKEY_LAYOUT:
-		return both(fx, a->mkey_layout == 0, b->mkey_layout == 0);
-	case NEED_MKEY_INTERLEAVED:
-		return both(fx, a->mkey_interleaved != 0, b->mkey_interleaved != 0);
-	case NEED_NO_MKEY_INTERLEAVED:
-		return both(fx, a->mkey_interleaved == 0, b->mkey_interleaved == 0);
-	case NEED_REREG:
-		return both(fx, a->mr_rereg, b->mr_rereg);
-	case NEED_UMEM:
-		return both(fx, a->max_umem != 0, b->max_umem != 0);
 	case NEED_PSNS:
 		/* The only indication is in the spec. */
 		return strstr(fx->spec, "shm=") == NULL || strstr(fx->spec, "shm_packets") != NULL;
 	case NEED_PASSIVE:
 		return !b->target_progress;
-	case NEED_MASKED_4:
-		return both(fx, (a->masked_atomics & 4) != 0, (b->masked_atomics & 4) != 0);
-	case NEED_MASKED_8:
-		return both(fx, (a->masked_atomics & 8) != 0, (b->masked_atomics & 8) != 0);
-	case NEED_NO_MASKED:
-		return both(fx, a->masked_atomics == 0, b->masked_atomics == 0);
 	case NEED_UDMABUF:
 		return access("/dev/udmabuf", R_OK | W_OK) == 0;
-	case NEED_LONG:
-		return both(fx, a->max_msg_size >= LONG_MESSAGE, b->max_msg_size >= LONG_MESSAGE);
 	case NEED_MEMORY:
 		return long_buffers(fx);
-	case NEED_IMM:
-	case NEED_UNRELIABLE:
-	case NEED_RNR:
-		return both(fx, !a->iwarp, !b->iwarp);
-	case NEED_READ_LIST:
-		return both(fx, a->max_read_sge > 1, b->max_read_sge > 1);
 	case NEED_QP_CONNECT:
 		return fx->link == NULL;
 	case NEED_GLOBAL_ATOMICS:
 		/* The target's device executes them. */
 		return b->atomics_global;
-	case NEED_MCAST:
-		return both(fx, a->max_mcast_grp != 0, b->max_mcast_grp != 0);
-	case NEED_NO_MCAST:
-		return both(fx, a->max_mcast_grp == 0, b->max_mcast_grp == 0);
 	case NEED_MCAST_COPIES:
 		/*
 		 * The kernel's rxe receives only groups that its host has joined, too. The only
 		 * indication is in the spec.
 		 */
-		return both(fx, a->max_mcast_grp != 0, b->max_mcast_grp != 0) &&
-		       strstr(fx->spec, "rxe") == NULL;
-	case NEED_SOFTWARE:
-		return both(fx, a->software, b->software);
+		if (strstr(fx->spec, "rxe") != NULL)
+			return false;
+		break;
 	default:
-		return false;
+		break;
 	}
+	if ((need & absent) != 0)
+		return both(fx, !has(a, need >> 1), !has(b, need >> 1));
+	return both(fx, has(a, need), has(b, need));
 }
 
 static const struct {
