@@ -17,7 +17,7 @@ from cmtest import END, HEADER, REJ, REP, RTU, message
 from pairtest import PairTest
 
 QPN = HEADER + 8 + 1  # after the version of the packed address
-HELLO = HEADER + END  # app/testrdma/remote.h: struct remote_hello; a REQ of testrdma has no regions
+HELLO = HEADER + END  # app/testrdma/remote/remote.h: struct remote_hello; a REQ of testrdma has no regions
 FIELD = {'magic': ('>I', 0), 'version': ('>I', 4), 'token': ('>Q', 8), 'bytes': ('>Q', 16),
          'addr': ('>Q', 24), 'rkey': ('>I', 32), 'index': ('>I', 36), 'conns': ('>I', 40),
          'depth': ('>I', 44), 'sgl': ('>I', 48), 'max_inline': ('>I', 52)}
