@@ -281,7 +281,6 @@ parse_one(struct options *o, int c, char *arg)
 		o->device = arg;
 		return 0;
 	case 'o':
-		o->ops_given = true;
 		return parse_ops(o, arg);
 	case 's':
 		return parse_sizes(o, arg);

@@ -58,7 +58,6 @@ struct options {
 	uint64_t seed;
 	const char *json;
 	const char *listen, *connect; /* address and port; NULL if the option is not given */
-	bool ops_given;
 	const char *cmdline_file;
 	bool interactive;
 };

@@ -13,7 +13,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import unittest
 import zlib
 
 from apptest import LIMIT, AppTest, main

@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from apptest import CPUS, LIMIT, free_ports, lcores

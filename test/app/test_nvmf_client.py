@@ -7,7 +7,7 @@ import re
 import sys
 
 from apptest import long, main
-from nvmftest import ADDR, BS, EAL, NQN, NvmfTest, lcores, refuse_io_uring
+from nvmftest import ADDR, BS, EAL, NQN, NvmfTest, refuse_io_uring
 
 SIZE = 1 << 20
 BLOCKS = SIZE // BS

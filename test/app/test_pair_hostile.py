@@ -6,7 +6,6 @@ peer that works with it meanwhile loses nothing.
 """
 
 import os
-import re
 import socket
 import struct
 import subprocess

@@ -13,7 +13,6 @@ import subprocess
 import tempfile
 import time
 
-import perfpeer
 from apptest import CPUS, EAL, AppTest, free_ports, long, main
 
 WAIT = 150  # seconds; sanitizers are slow, and two processes may share a core

@@ -8,7 +8,6 @@ ThreadSanitizer runs only that suite.
 """
 
 import json
-import os
 import re
 import subprocess
 import sys

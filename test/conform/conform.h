@@ -157,7 +157,6 @@ bool row_each_gid(const struct row *row);
 bool row_assumed(const struct row *row);
 /* Returns the row's own needs and those of its verb and type. */
 uint64_t row_needs(const struct row *row);
-void rows_reset(struct rows *rows);
 void rows_free(struct rows *rows);
 
 /* The areas. */

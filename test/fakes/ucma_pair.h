@@ -36,12 +36,11 @@ struct up_host {
 	struct ucma *u;
 	uint8_t gid[16];
 	struct up_file files[UP_FILES];
-	int reach;          /* result of ucma_ops.reach() */
-	uint32_t nreach;    /* calls of ucma_ops.reach() */
-	uint32_t reach_qpn; /* QPN of the last of them */
-	uint64_t opening;   /* of the peer, as ucma_ops.reach() reports it */
-	int take;           /* result of ucma_ops.port_take() */
-	uint32_t ports;     /* ports that the node has taken */
+	int reach;        /* result of ucma_ops.reach() */
+	uint32_t nreach;  /* calls of ucma_ops.reach() */
+	uint64_t opening; /* of the peer, as ucma_ops.reach() reports it */
+	int take;         /* result of ucma_ops.port_take() */
+	uint32_t ports;   /* ports that the node has taken */
 	/* arguments of the last call of ucma_ops.port_take(), and the number of calls */
 	uint32_t service_id, addresses, ntake;
 	bool any;
@@ -98,8 +97,8 @@ up_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint32_t qpn, u
 
 	(void)sgid_index;
 	(void)dgid;
+	(void)qpn;
 	h->nreach++;
-	h->reach_qpn = qpn;
 	if (h->reach == 0)
 		*opening = h->opening;
 	return h->reach;

@@ -60,14 +60,6 @@ def aeth(syndrome, msn):
     return struct.pack('>I', syndrome << 24 | msn)
 
 
-def reth(address, rkey, length):
-    return struct.pack('>QII', address, rkey, length)
-
-
-def atomic_eth(address, rkey, swap_add, compare):
-    return struct.pack('>QIQQ', address, rkey, swap_add, compare)
-
-
 class Path:
     """Source and destination of frames: MACs and IP addresses (both of one family)."""
 

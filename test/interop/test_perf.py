@@ -8,7 +8,6 @@ kernels, 192.0.2.1 and 192.0.2.2; RDMA between 192.0.2.9, which is bb_perf's dev
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys

@@ -9,7 +9,6 @@ of hca_life (suite model) do the same to the device, without a kernel and 50 tim
 """
 
 import argparse
-import os
 import re
 import sys
 import unittest

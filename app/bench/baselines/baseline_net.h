@@ -28,7 +28,7 @@ struct baseline_net {
 	bool open;
 	struct rte_mempool *pool;
 	uint8_t *from, *to; /* source and destination buffers of payload */
-	uint64_t tx_seq, rx_seq;
+	uint64_t rx_seq;
 };
 
 /*

@@ -153,7 +153,7 @@ struct sim {
 	bool keep_all;   /* never lacks room for a held packet; otherwise it does now and then */
 	uint64_t keeps;  /* packets that each queue pair may hold in total, 0 for any number */
 	struct sim_qp **qps;
-	uint64_t qp_n, qp_room;
+	uint64_t qp_n;
 	struct sim_stats stats;
 };
 

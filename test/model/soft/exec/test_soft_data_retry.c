@@ -7,7 +7,6 @@
 #include "../soft_rig.h"
 
 #define RETRY_EXC MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR
-#define RNR_EXC   MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR
 #define INVALID   MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR
 
 static struct rig_pair *

@@ -24,12 +24,11 @@ enum {
 	RF_PSN = 100,
 	RF_RKEY = 0x4711,
 };
-#define RF_RADDR    UINT64_C(0x7f0000001003)
-#define RF_US       UINT64_C(1000)
-#define RF_TIMEOUT  (UINT64_C(4096) << 14)
-#define RF_ACK      (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF)
-#define RF_NAK(n)   (BB_ROCE_AETH_NAK | (n))
-#define RF_ANYWHERE UINT32_MAX
+#define RF_RADDR   UINT64_C(0x7f0000001003)
+#define RF_US      UINT64_C(1000)
+#define RF_TIMEOUT (UINT64_C(4096) << 14)
+#define RF_ACK     (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF)
+#define RF_NAK(n)  (BB_ROCE_AETH_NAK | (n))
 
 struct rf_tx {
 	struct bb_roce_pkt pkt;
