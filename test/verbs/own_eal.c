@@ -46,7 +46,7 @@ main(void)
 	};
 	char *copies[RTE_DIM(args)];
 	unsigned int i;
-	int status;
+	int status = 0;
 	pid_t pid;
 
 	for (i = 0; i < RTE_DIM(args); i++)
