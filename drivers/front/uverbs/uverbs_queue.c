@@ -26,9 +26,10 @@ uverbs_queue_umem(struct uverbs_file *f, uint64_t addr, uint64_t len, struct mlx
 	if (len > UINT64_MAX - page || addr > UINT64_MAX - page - len)
 		return -EINVAL;
 	*offset = addr - from;
+	/* No command of verbs names a page size, so that the pages of the memory do not matter. */
 	return f->soft->cmd->umem_reg(f->soft, (void *)(uintptr_t)from,
 				      (addr + len - from + page - 1) & ~(page - 1),
-				      MLX5_ACCESS_LOCAL_WRITE, UINT64_MAX, u);
+				      MLX5_ACCESS_LOCAL_WRITE, page, u);
 }
 
 int

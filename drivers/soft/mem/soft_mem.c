@@ -25,6 +25,12 @@ soft_mem_range(const char *name, const char *what, const void *addr, size_t len)
 	return 0;
 }
 
+/*
+ * Maximum length of memory that soft_mem_check() populates, bytes. The kernel populates memory of
+ * any length when it pins it, but memory that the program has not touched yet costs time and pages.
+ */
+#define POPULATE_MAX ((size_t)64 << 10)
+
 int
 soft_mem_check(const char *name, const char *what, const void *addr, size_t len, bool write)
 {
@@ -32,6 +38,12 @@ soft_mem_check(const char *name, const char *what, const void *addr, size_t len,
 
 	if (ret != 0)
 		return ret;
+	/*
+	 * One system call instead of a look at the mappings, which is slow before Linux 6.11. It
+	 * fails if a part is not mapped, and before Linux 5.14.
+	 */
+	if (len <= POPULATE_MAX && soft_paged_populate((uint8_t *)(uintptr_t)addr, len, write))
+		return 0;
 	ret = soft_maps_check(addr, len, write);
 	if (ret == -EFAULT)
 		SOFT_LOG(ERR,
