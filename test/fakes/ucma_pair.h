@@ -171,8 +171,9 @@ up_port_give(void *ctx, void *port)
 	h->ports--;
 }
 
+/* @id_prefix: of the first host. The second one has the next value. 0: both have none. */
 static inline struct up *
-up_new(uint32_t max_ids)
+up_new_prefix(uint32_t max_ids, uint8_t id_prefix)
 {
 	static const struct ucma_ops ops = {
 		.tx = up_tx,
@@ -201,6 +202,7 @@ up_new(uint32_t max_ids)
 			.mtu = 3,
 			.ack_delay = 16,
 			.seed = 5 + i,
+			.id_prefix = id_prefix != 0 ? (uint8_t)(id_prefix + i) : 0,
 			.max_ids = max_ids,
 		};
 
@@ -215,6 +217,12 @@ up_new(uint32_t max_ids)
 				abort();
 	}
 	return up;
+}
+
+static inline struct up *
+up_new(uint32_t max_ids)
+{
+	return up_new_prefix(max_ids, 0);
 }
 
 static inline void

@@ -40,6 +40,7 @@ ucma_create(const struct ucma_attr *attr, struct ucma **out)
 		return -ENOMEM;
 	u->attr = *attr;
 	u->random = attr->seed;
+	TAILQ_INIT(&u->live);
 	u->ids = calloc(attr->max_ids + 1, sizeof(*u->ids));
 	u->mcs = calloc(attr->max_ids + 1, sizeof(*u->mcs));
 	if (u->ids == NULL || u->mcs == NULL)
@@ -103,6 +104,7 @@ ucma_id_new(struct ucma *u, uint16_t ps, uint8_t qp_type)
 		u->last = u->last % u->attr.max_ids + 1;
 	while (u->ids[u->last] != NULL);
 	u->ids[u->last] = id;
+	TAILQ_INSERT_TAIL(&u->live, id, link);
 	u->nids++;
 	id->u = u;
 	id->number = u->last;
@@ -183,6 +185,7 @@ ucma_id_free(struct ucma_id *id)
 	if (id->port != NULL)
 		u->attr.ops->port_give(u->attr.ctx, id->port);
 	u->ids[id->number] = NULL;
+	TAILQ_REMOVE(&u->live, id, link);
 	u->nids--;
 	free(id);
 	return reported;

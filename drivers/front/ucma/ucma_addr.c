@@ -14,6 +14,14 @@
 /* Ports for binds to port 0 (Linux: default of net.ipv4.ip_local_port_range). */
 #define FIRST_PORT 32768u
 #define PORTS      (60999u - FIRST_PORT + 1)
+/*
+ * The processes of a host share its ports, and choose source ports without asking each other. Each
+ * process first tries OWN_TRIES of the ports that are its own: one of SHARES, which are as many as
+ * the values of ucma_attr.id_prefix.
+ */
+#define SHARES    256u
+#define OWN_PORTS (PORTS / SHARES)
+#define OWN_TRIES 16u
 /* Maximum number of GIDs of a host at which an ID may have a port. */
 #define MAX_GIDS 16u
 
@@ -168,14 +176,15 @@ conflict(const struct ucma_id *id, const union ucma_addr *a, bool reuse, const s
 static int
 port_check(const struct ucma_id *id, const union ucma_addr *a, bool reuse)
 {
-	const struct ucma *u = id->u;
-	int ret = 0;
-	uint32_t i;
+	const struct ucma_id *other;
+	int ret;
 
-	for (i = 1; i <= u->attr.max_ids && ret == 0; i++)
-		if (u->ids[i] != NULL)
-			ret = conflict(id, a, reuse, u->ids[i]);
-	return ret;
+	TAILQ_FOREACH(other, &id->u->live, link) {
+		ret = conflict(id, a, reuse, other);
+		if (ret != 0)
+			return ret;
+	}
+	return 0;
 }
 
 /* Returns true if an ID that is bound to all addresses of a family has the GID. */
@@ -246,11 +255,13 @@ static int
 choose_port(struct ucma_id *id, union ucma_addr *a, bool take)
 {
 	const uint32_t start = (uint32_t)(ucma_random(id->u) % PORTS);
+	const uint32_t prefix = id->u->attr.id_prefix, own = prefix != 0 ? OWN_TRIES : 0;
 	int ret = -EADDRNOTAVAIL;
-	uint32_t i;
+	uint32_t i, port;
 
-	for (i = 0; i < PORTS && (ret == -EADDRNOTAVAIL || ret == -EADDRINUSE); i++) {
-		set_port(a, (uint16_t)(FIRST_PORT + (start + i) % PORTS));
+	for (i = 0; i < own + PORTS && (ret == -EADDRNOTAVAIL || ret == -EADDRINUSE); i++) {
+		port = i < own ? (start + i) % OWN_PORTS * SHARES + prefix : (start + i) % PORTS;
+		set_port(a, (uint16_t)(FIRST_PORT + port));
 		ret = get_port(id, a, take);
 	}
 	return ret == -EADDRINUSE ? -EADDRNOTAVAIL : ret;
@@ -369,11 +380,11 @@ query(struct ucma_id *id)
 void
 ucma_addr_tick(struct ucma *u)
 {
-	uint32_t i;
+	struct ucma_id *id;
 
-	for (i = 1; i <= u->attr.max_ids && u->queries != 0; i++)
-		if (u->ids[i] != NULL && u->ids[i]->state == UCMA_ADDR_QUERY)
-			query(u->ids[i]);
+	TAILQ_FOREACH(id, &u->live, link)
+		if (id->state == UCMA_ADDR_QUERY)
+			query(id);
 }
 
 /* Sets the source of an ID that has no device yet to an address of this device, of @family. */

@@ -316,11 +316,10 @@ ucma_peers_check(struct ucma *u)
 	struct answer table[ASKED];
 	const struct answer *a;
 	struct ucma_id *id;
-	uint32_t i, n = 0;
+	uint32_t n = 0;
 
-	for (i = 1; i <= u->attr.max_ids && u->peers != 0; i++) {
-		id = u->ids[i];
-		if (id == NULL || !id->has_cm)
+	TAILQ_FOREACH(id, &u->live, link) {
+		if (!id->has_cm)
 			continue;
 		a = ask(u, id, table, &n);
 		if (a->ret == -EHOSTUNREACH)

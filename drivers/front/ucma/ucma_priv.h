@@ -75,6 +75,7 @@ struct ucma_mc {
 };
 
 struct ucma_id {
+	TAILQ_ENTRY(ucma_id) link;
 	struct ucma *u;
 	uint32_t number;
 	enum ucma_state state;
@@ -125,7 +126,8 @@ struct ucma_file {
 struct ucma {
 	struct ucma_attr attr;
 	struct bb_ibcm *cm;
-	struct ucma_id **ids; /* max_ids + 1 entries, by number; entry 0 is unused */
+	struct ucma_id **ids;       /* max_ids + 1 entries, by number; entry 0 is unused */
+	TAILQ_HEAD(, ucma_id) live; /* all IDs */
 	uint32_t nids, last;
 	struct ucma_mc **mcs; /* as ids, for memberships */
 	uint32_t nmcs, last_mc;

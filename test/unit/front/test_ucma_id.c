@@ -102,6 +102,46 @@ TEST(test_port_is_taken_from_the_other_processes_of_the_host)
 	up_free(up);
 }
 
+static uint16_t
+source_port(struct up_host *h)
+{
+	const uint32_t id = create(h, 0, 1, RDMA_PS_TCP);
+	struct rdma_ucm_query_route_resp r;
+
+	OK(resolve_rc(h, id, HOST(1), PORT, 100));
+	r = query_route(h, id);
+	return ntohs(((struct sockaddr_in *)(void *)&r.src_addr)->sin_port);
+}
+
+/* Two processes of a host, which differ in their prefixes of communication IDs. */
+TEST(test_processes_of_a_host_choose_different_source_ports)
+{
+	struct up *up = up_new_prefix(400, 7);
+	uint8_t *owner = calloc(65536, 1);
+	uint32_t i, host, distinct = 0;
+
+	assert_non_null(owner);
+	for (i = 0; i < 60; i++) {
+		for (host = 0; host < 2; host++) {
+			const uint16_t port = source_port(&up->host[host]);
+
+			assert_in_range(port, 32768, 60999);
+			assert_int_equal(owner[port], 0);
+			owner[port] = 1;
+		}
+	}
+	/* With more connections than ports of its own, a process takes others. */
+	for (i = 0; i < 200; i++) {
+		const uint16_t port = source_port(&up->host[0]);
+
+		distinct += (owner[port] & 2) == 0;
+		owner[port] |= 2;
+	}
+	assert_int_equal(distinct, 200);
+	free(owner);
+	up_free(up);
+}
+
 TEST(test_reuseaddr_is_set_before_listen_and_cleared_before_bind)
 {
 	struct up *up = up_new(32);
