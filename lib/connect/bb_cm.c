@@ -219,7 +219,7 @@ bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **o
 	if (ret == -ENOTSUP && attr->transport == BB_CM_IB)
 		BB_LOG(ERR,
 		       "connect: %s has no QP1 of the library: BB_CM_IB needs a RoCE device of the "
-		       "software driver; use BB_CM_RDMACM or BB_CM_TCP",
+		       "software driver without host=; use BB_CM_RDMACM or BB_CM_TCP",
 		       dev->name);
 	return ret;
 }
