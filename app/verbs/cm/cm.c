@@ -46,6 +46,7 @@ struct cm_file {
  * cancelled, because users of librdmacm cancel threads that wait for events.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t self; /* process of the node; a child of fork() starts a node of its own */
 static struct mlx5_ctx *device;
 static struct ucma *node;
 static struct qp1 *qp1;
@@ -171,8 +172,8 @@ static int
 copy(void *own, uint64_t addr, size_t len, bool write)
 {
 	struct iovec here = {own, len}, there = {(void *)(uintptr_t)addr, len};
-	ssize_t done = write ? process_vm_writev(getpid(), &here, 1, &there, 1, 0)
-			     : process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+	ssize_t done = write ? process_vm_writev(self, &here, 1, &there, 1, 0)
+			     : process_vm_readv(self, &here, 1, &there, 1, 0);
 
 	if (done >= 0 || (errno != ENOSYS && errno != EPERM))
 		return done == (ssize_t)len ? 0 : -EFAULT;
@@ -301,6 +302,7 @@ start_node(struct mlx5_ctx *ctx, uint64_t node_guid)
 	attr.gids = port.gids;
 	attr.mtu = (uint8_t)(__builtin_ctz(port.active_mtu) - 7);
 	device = ctx;
+	self = getpid();
 	wake = eventfd(0, EFD_CLOEXEC);
 	if (wake < 0)
 		return -errno;

@@ -254,8 +254,7 @@ struct soft_engine {
 	/* Indirect keys that the request uses. They cannot change before the request is done. */
 	struct soft_indirect **held;
 	uint32_t n_held, cap_held;
-	struct soft_packets held_packets; /* port only: delayed packets, sorted by due time;
-					   * soft_wire_fault.c */
+	struct soft_packets held_packets; /* port only: delayed packets, sorted by due time */
 	uint32_t n_held_packets, n_stored_packets;
 	uint64_t *shm_epoch;  /* epoch: odd while the engine may access peers' memory; NULL if it
 			       * never does */
@@ -274,9 +273,10 @@ struct soft_engine {
 
 	/* Fields of the control path and of the thread that runs the engine. */
 	struct soft_reader reader;
-	bool started, stop, ended, asleep; /* asleep: the thread sleeps; __atomic */
+	bool started, stop, ended, asleep; /* asleep: no thread wakes the sleeper yet; __atomic */
 	pthread_t thread;
 	int wake_fd;                /* eventfd that wakes the thread, -1 if none */
+	uint64_t sleep_cost;        /* TSC cycles to fall asleep and to wake up, the last time */
 	uint64_t wakes[SOFT_WAKES]; /* sleeps, by cause of their end (soft_wake); __atomic */
 };
 

@@ -31,10 +31,11 @@ soft_engine_rouse(struct soft_engine *e)
 	const uint64_t one = 1;
 
 	/*
-	 * A failed write means that the eventfd's counter is at its limit, so the descriptor is
-	 * readable.
+	 * Only the first caller writes. A failed write means that the eventfd's counter is at its
+	 * limit, so the descriptor is readable.
 	 */
 	if (__atomic_load_n(&e->asleep, __ATOMIC_SEQ_CST) &&
+	    __atomic_exchange_n(&e->asleep, false, __ATOMIC_SEQ_CST) &&
 	    write(e->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }

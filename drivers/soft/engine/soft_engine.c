@@ -383,20 +383,36 @@ soft_engine_try(struct soft_engine *e)
 	return due;
 }
 
+/* Returns true if the scan of a page goes on. */
+static bool
+soft_engine_scans(const struct soft_engine *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->n_watch; i++)
+		if ((e->watch[i]->left | e->watch[i]->cq_left) != 0)
+			return true;
+	return false;
+}
+
 void
 soft_engine_catch_up(struct soft_engine *e, uint32_t n)
 {
-	uint64_t rung;
+	uint64_t rung, work;
+	bool more = true;
 
 	soft_engine_lock(e);
-	while (n-- != 0) {
+	while (n-- != 0 && more) {
 		rung = soft_engine_rung(e);
 		if (!soft_engine_due(e, rung))
 			break;
+		work = e->work;
 		soft_engine_turn(e, rung, 0);
 		__atomic_store_n(&e->tried, e->work, __ATOMIC_RELAXED);
+		/* Counts to add and QPs in ERR make further turns due, but are no requests. */
+		more = rung != 0 || e->work != work || e->n_run != 0 || soft_engine_scans(e);
 	}
-	soft_engine_unlock(e);
+	rte_ticketlock_unlock(&e->lock);
 }
 
 /*

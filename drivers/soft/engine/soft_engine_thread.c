@@ -20,17 +20,23 @@
 #include "soft_sleep.h"
 
 /*
- * After SOFT_IDLE_YIELD polls in a row without work the device's own thread yields after each poll.
- * After SOFT_IDLE_SLEEP such polls it naps after each poll. The first nap takes SOFT_NAP_US. After
- * every SOFT_NAPS naps in a row the length of a nap doubles, up to the option nap.
+ * After SOFT_YIELD_NS without work the device's own thread yields after each poll. This is a time,
+ * not a number of polls, because a poll takes long in a virtual machine. After SOFT_IDLE_SLEEP
+ * polls without work the thread naps after each poll. The first nap takes first_nap(). After every
+ * SOFT_NAPS naps in a row the length of a nap doubles, up to the option nap.
  */
-#define SOFT_IDLE_YIELD 2000
+#define SOFT_YIELD_NS   100000
 #define SOFT_IDLE_SLEEP 20000
 #define SOFT_NAPS       64
 /* Time without work after which the thread sleeps until there is work, ns: soft_engine_sleep(). */
 #define SOFT_SLEEP_NS 1000000
 #define SOFT_RETRY_NS 10000000 /* time until the next attempt to sleep after a failed one, ns */
-#define SOFT_CATCH_UP 32       /* limit of the turns of soft_catch_up() */
+/*
+ * To fall asleep and to wake up takes time, longest in a virtual machine. So the thread is without
+ * work for at least SOFT_SLEEP_COSTS times that time before it sleeps, and naps meanwhile.
+ */
+#define SOFT_SLEEP_COSTS 4
+#define SOFT_CATCH_UP    32 /* limit of the turns of soft_catch_up() */
 
 static int
 soft_engine_lcore(void *arg)
@@ -68,13 +74,22 @@ soft_count_late(struct soft_engine *e)
 		__atomic_store_n(&e->late_posts, late + 1, __ATOMIC_RELAXED);
 }
 
+/* Returns the length of the first nap, us. Where waking up takes long, naps are long. */
+static uint32_t
+first_nap(const struct soft_engine *e)
+{
+	const uint64_t us = e->sleep_cost / RTE_MAX(soft_time_cycles(8000), UINT64_C(1));
+
+	return RTE_MAX(SOFT_NAP_US, (uint32_t)RTE_MIN(us, e->dev->opts.nap));
+}
+
 static THREAD_RET
 soft_engine_thread(void *arg)
 {
 	struct soft_engine *e = arg;
 	const uint32_t longest = e->dev->opts.nap;
 	uint32_t idle = 0, naps = 0, nap = SOFT_NAP_US, seen = 0;
-	uint64_t sleep_at = 0;
+	uint64_t yield_at = 0, nap_at = 0, sleep_at = 0, now;
 	bool napped = false;
 
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
@@ -98,21 +113,32 @@ soft_engine_thread(void *arg)
 		if (__atomic_load_n(&e->tried, __ATOMIC_RELAXED) != before || idle == 0) {
 			idle = 1;
 			naps = 0;
-			nap = SOFT_NAP_US;
-			sleep_at = rte_rdtsc() + soft_time_cycles(SOFT_SLEEP_NS);
-		} else if (idle > SOFT_IDLE_YIELD && rte_rdtsc() >= sleep_at) {
+			nap = first_nap(e);
+			now = rte_rdtsc();
+			yield_at = now + soft_time_cycles(SOFT_YIELD_NS);
+			sleep_at = now + RTE_MAX(soft_time_cycles(SOFT_SLEEP_NS),
+						 SOFT_SLEEP_COSTS * e->sleep_cost);
+			nap_at = e->sleep_cost == 0 ? UINT64_MAX
+						    : now + soft_time_cycles(SOFT_SLEEP_NS);
+			continue;
+		}
+		idle++;
+		now = rte_rdtsc();
+		if (now < yield_at)
+			continue;
+		if (now >= sleep_at) {
 			/*
 			 * If soft_engine_sleep() returns false, the thread naps and tries again
 			 * later.
 			 */
-			sleep_at = rte_rdtsc() + soft_time_cycles(SOFT_RETRY_NS);
+			sleep_at = now + soft_time_cycles(SOFT_RETRY_NS);
 			if (soft_engine_sleep(e))
 				idle = 0;
-		} else if (++idle > SOFT_IDLE_SLEEP) {
+		} else if (idle > SOFT_IDLE_SLEEP || now >= nap_at) {
 			usleep(nap);
 			if (++naps % SOFT_NAPS == 0)
 				nap = RTE_MIN(2 * nap, longest);
-		} else if (idle > SOFT_IDLE_YIELD) {
+		} else {
 			sched_yield();
 		}
 	}
@@ -125,20 +151,26 @@ engine_of(const struct mlx5_ctx *ctx)
 	return ((const struct soft_ctx *)(const void *)ctx)->dev->engine;
 }
 
+/*
+ * Call it after turns of a program's thread. The program may block now, so wake the device's
+ * thread, which continues the work that these turns have left.
+ */
+static void
+leave_rest(struct soft_engine *e)
+{
+	if (unlikely(__atomic_load_n(&e->asleep, __ATOMIC_RELAXED)) &&
+	    (__atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
+	     __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED) != SOFT_NO_DEADLINE))
+		soft_engine_rouse(e);
+}
+
 bool
 soft_run(struct mlx5_ctx *ctx)
 {
 	struct soft_engine *e = engine_of(ctx);
 	const bool ran = soft_engine_try(e);
 
-	/*
-	 * The program may block now, so wake the thread, which continues the work that this turn
-	 * has left.
-	 */
-	if (unlikely(__atomic_load_n(&e->asleep, __ATOMIC_RELAXED)) &&
-	    (__atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
-	     __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED) != SOFT_NO_DEADLINE))
-		soft_engine_rouse(e);
+	leave_rest(e);
 	return ran;
 }
 
@@ -180,6 +212,7 @@ soft_catch_up(struct mlx5_ctx *ctx)
 
 	__atomic_store_n(&e->posted, 0, __ATOMIC_RELAXED);
 	soft_engine_catch_up(e, SOFT_CATCH_UP);
+	leave_rest(e);
 }
 
 static void *

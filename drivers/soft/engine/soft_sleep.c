@@ -19,6 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_common.h>
+#include <rte_cycles.h>
+
 #include "soft_ctl.h"
 #include "soft_hooks.h"
 #include "soft_shm.h"
@@ -27,6 +30,8 @@
 /* Longest sleep, ms: limits the delay of periodic work, such as the timeout of a handshake. */
 #define SLEEP_MS  100
 #define MAX_PAGES 512u /* UAR pages of a device whose thread can sleep */
+/* Limit of soft_engine.sleep_cost, ns. The time includes that of other threads on the CPU. */
+#define MAX_COST_NS UINT64_C(50000000)
 
 void
 soft_sleep_by(struct mlx5_ctx *ctx, const struct soft_doorbell_ops *ops)
@@ -129,13 +134,14 @@ soft_engine_sleep(struct soft_engine *e)
 	const struct soft_doorbell_ops *ops = __atomic_load_n(&e->dev->doorbells, __ATOMIC_ACQUIRE);
 	struct own_pages own, now;
 	enum soft_wake cause;
-	uint64_t unused;
+	uint64_t unused, start, asleep = 0;
 	bool slept;
 	int fd;
 
 	if (ops == NULL || e->wake_fd < 0 || e->dev->netif != NULL || until_timer(e) == 0 ||
 	    __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0)
 		return false;
+	start = rte_rdtsc();
 	/* From here on, a thread that adds a page wakes this thread. */
 	__atomic_store_n(&e->asleep, true, __ATOMIC_SEQ_CST);
 	fd = own_pages(e, &own) ? ops->arm(is_own, &own) : -1;
@@ -146,7 +152,9 @@ soft_engine_sleep(struct soft_engine *e)
 	slept = fd >= 0 && own_pages(e, &now) && same_pages(&own, &now) &&
 		soft_shm_sleep(e->dev, true);
 	if (slept) {
+		asleep = rte_rdtsc();
 		cause = wait_for_work(e, fd);
+		asleep = rte_rdtsc() - asleep;
 		(void)soft_shm_sleep(e->dev, false);
 		__atomic_fetch_add(&e->wakes[cause], 1, __ATOMIC_RELAXED);
 	}
@@ -155,5 +163,8 @@ soft_engine_sleep(struct soft_engine *e)
 	__atomic_store_n(&e->asleep, false, __ATOMIC_RELAXED);
 	while (read(e->wake_fd, &unused, sizeof(unused)) > 0)
 		;
+	if (slept)
+		e->sleep_cost =
+			RTE_MIN(rte_rdtsc() - start - asleep, soft_time_cycles(MAX_COST_NS));
 	return slept;
 }

@@ -4,6 +4,9 @@
 /* The device in its own thread or on its own lcore: the test does not poll the device. */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <rte_common.h>
@@ -12,6 +15,7 @@
 #include <rte_pause.h>
 
 #include "../soft_rig.h"
+#include "soft_counters.h"
 #include "soft_ctl.h"
 #include "soft_data.h"
 #include "soft_sleep.h"
@@ -173,6 +177,55 @@ TEST(test_catch_up_waits_for_a_busy_device_and_executes_posts)
 	assert_true(rig_cqe(&p.ca, &c));
 	assert_int_equal(c.opcode, MLX5_CQE_REQ);
 	rig_pair_close(&p);
+}
+
+/* The counts of served requests are added after 16 polls without work, and catch_up() does not wait
+ * for that. */
+TEST(test_catch_up_ends_with_the_last_request)
+{
+	static struct soft_counters counters;
+	static struct rig_pair p;
+	struct soft_engine *e;
+	struct rig_cqe c;
+
+	rig_pair_open(&p, "progress=inline", false, NULL);
+	e = p.ua.arg;
+	rig_write(&p.a, &p.ma, 0, 64, &p.mb, 0, RIG_CQE);
+	rig_ring(&p.a);
+	soft_engine_catch_up(e, 32);
+	assert_true(rig_cqe(&p.ca, &c));
+	assert_int_equal(c.opcode, MLX5_CQE_REQ);
+	/* Counts that are due make all polls run a turn. */
+	e->served = &counters;
+	e->idle = 0;
+	e->pending = 1;
+	soft_engine_catch_up(e, 32);
+	assert_true(e->idle < SOFT_IDLE_POLLS / 2);
+	assert_ptr_equal(e->served, &counters);
+	rig_polls(&p.ua, SOFT_IDLE_POLLS + 1);
+	assert_null(e->served);
+	rig_pair_close(&p);
+}
+
+TEST(test_only_the_first_caller_wakes_a_sleeping_thread)
+{
+	struct soft_engine *e =
+		aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(sizeof(*e), RTE_CACHE_LINE_SIZE));
+	uint64_t n;
+
+	assert_non_null(e);
+	memset(e, 0, sizeof(*e));
+	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(e->wake_fd >= 0);
+	soft_engine_rouse(e);
+	assert_true(read(e->wake_fd, &n, sizeof(n)) < 0);
+	e->asleep = true;
+	soft_engine_rouse(e);
+	soft_engine_rouse(e);
+	assert_int_equal(read(e->wake_fd, &n, sizeof(n)), sizeof(n));
+	assert_int_equal(n, 1);
+	close(e->wake_fd);
+	free(e);
 }
 
 TEST(test_lcore_runs_the_traffic_and_returns)
