@@ -108,6 +108,7 @@ fw_set_roce_address(struct fw_cmd *c)
 {
 	const uint8_t *a = bb_prm_csub(c->in, BB_PRM_SET_ROCE_ADDRESS_ROCE_ADDRESS);
 	const uint8_t *l3 = bb_prm_csub(a, BB_PRM_ROCE_ADDR_SOURCE_L3_ADDRESS), zero[16] = {0};
+	const uint8_t *mac = a + BB_PRM_ROCE_ADDR_SOURCE_MAC_47_32.byte + 2;
 	uint32_t version = bb_prm_get(a, BB_PRM_ROCE_ADDR_ROCE_VERSION);
 	bool empty = memcmp(l3, zero, sizeof(zero)) == 0;
 	struct bb_gid gid = {
@@ -124,6 +125,9 @@ fw_set_roce_address(struct fw_cmd *c)
 	if (!empty && version != ROCE_V1 && version != ROCE_V2)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "RoCE version %u (0: v1, 2: v2)",
 				 version);
+	/* Firmware refuses a group MAC (Linux 6.15, the fix of mlx5_rdma_add_roce_addr()). */
+	if (!empty && (mac[0] & 1) != 0)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "a group MAC of a RoCE address");
 	/*
 	 * RoCE in VLANs is not supported. Linux sets an address for each netdev of a VLAN, and
 	 * would warn of a refusal. So the entry stays empty, and the device refuses QPs that name
@@ -136,8 +140,7 @@ fw_set_roce_address(struct fw_cmd *c)
 		empty = true;
 	}
 	memcpy(gid.raw, l3, sizeof(gid.raw));
-	rc = front_set_address(c->h->front, (uint32_t)index, empty ? NULL : &gid,
-			       a + BB_PRM_ROCE_ADDR_SOURCE_MAC_47_32.byte + 2);
+	rc = front_set_address(c->h->front, (uint32_t)index, empty ? NULL : &gid, mac);
 	if (rc != 0)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
 				 "the device has its addresses from its options: remove shm=");

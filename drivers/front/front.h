@@ -154,7 +154,7 @@ uint8_t *front_dm(struct front *f, uint64_t off, uint32_t len);
 #define FRONT_ADDRESSES 16u
 
 /*
- * Sets entry @index of the GID table of an Ethernet port, and the MAC of the port. @gid NULL:
+ * Sets entry @index of the GID table of an Ethernet port, and the MAC that goes with it. @gid NULL:
  * empties the entry. The table is empty after front_open() and front_reset(). Returns 0; -EINVAL:
  * no such entry; -EOPNOTSUPP: the options of the device set its addresses.
  */

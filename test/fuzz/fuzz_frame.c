@@ -99,7 +99,7 @@ static void
 world_open(struct world *w, uint8_t options)
 {
 	struct soft_port_opts o = {.n_ip = 2, .n_neigh = 1};
-	uint8_t ip[2][16];
+	uint8_t ip[2][16], mac[2][6];
 	uint32_t i;
 
 	address("192.0.2.1", o.ip[0].addr);
@@ -114,9 +114,13 @@ world_open(struct world *w, uint8_t options)
 	if ((options & OPTION_HOSTED) == 0)
 		return;
 	soft_port_stack_host(&w->s);
-	for (i = 0; i < o.n_ip; i++)
+	for (i = 0; i < o.n_ip; i++) {
 		memcpy(ip[i], o.ip[i].addr, sizeof(ip[i]));
-	soft_port_stack_set(&w->s, us, (const uint8_t(*)[16])ip, o.n_ip);
+		memcpy(mac[i], us, sizeof(mac[i]));
+	}
+	/* The last address has a MAC of its own, as that of a macvlan has. */
+	mac[1][5] ^= 0x10;
+	soft_port_stack_set(&w->s, (const uint8_t(*)[16])ip, (const uint8_t(*)[6])mac, o.n_ip);
 }
 
 static uint16_t
@@ -216,6 +220,8 @@ step_frame(struct world *w, uint8_t flags)
 			      rx.l4_off == rx.l3_off + (rx.v4 ? 20 : 40) &&
 			      rx.l4_off + rx.l4_len <= rx.l3_off + rx.l3_len,
 		      "a datagram that is not in its frame");
+		check(memcmp(rx.dst_mac, soft_port_own_mac(&w->s, rx.net.dst), 6) == 0,
+		      "a datagram to the MAC of another address");
 		check(soft_ip_is_host(rx.net.src), "a datagram of no host");
 		/* Bytes that the engine reads. */
 		for (i = 0; i < rx.l4_len; i++)

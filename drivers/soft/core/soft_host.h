@@ -109,7 +109,11 @@ struct soft_frames_port {
 			 */
 };
 void soft_frames_port(struct mlx5_ctx *ctx, struct soft_frames_port *port);
-/* As soft_roce_address_set(), with port=. -EOPNOTSUPP: soft_frames_open() was not called. */
+/*
+ * As soft_roce_address_set(), with port=. Packets from the GID have the source MAC @mac, and
+ * packets to the GID must have that destination MAC. -EOPNOTSUPP: soft_frames_open() was not
+ * called.
+ */
 int soft_frames_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gid *gid,
 			    const uint8_t mac[6]);
 

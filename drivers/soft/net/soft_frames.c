@@ -106,7 +106,7 @@ soft_frames_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gi
 {
 	struct soft_dev *dev = soft_ctx(ctx)->dev;
 	struct soft_netif *nif = hosted(ctx);
-	uint8_t ip[SOFT_MAX_GIDS][16];
+	uint8_t ip[SOFT_MAX_GIDS][16], macs[SOFT_MAX_GIDS][6];
 	uint32_t i, n = 0;
 
 	static_assert(SOFT_MAX_GIDS <= SOFT_PORT_ADDRS, "the port has no room for all GIDs");
@@ -119,14 +119,17 @@ soft_frames_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gi
 	dev->gid_valid[index] = gid != NULL && gid->type == BB_GID_ROCE_V2;
 	if (dev->gid_valid[index]) {
 		dev->gids[index] = *gid;
-		memcpy(dev->mac, mac, sizeof(dev->mac));
+		memcpy(dev->mac, mac, sizeof(dev->mac)); /* for messages to the device itself */
+		memcpy(nif->host->mac[index], mac, sizeof(nif->host->mac[index]));
 	}
 	for (i = 0; i < SOFT_MAX_GIDS; i++)
-		if (dev->gid_valid[i])
-			memcpy(ip[n++], dev->gids[i].raw, sizeof(ip[0]));
+		if (dev->gid_valid[i]) {
+			memcpy(ip[n], dev->gids[i].raw, sizeof(ip[n]));
+			memcpy(macs[n++], nif->host->mac[i], sizeof(macs[0]));
+		}
 	pthread_mutex_unlock(&dev->lock);
 	soft_netif_lock(nif);
-	soft_port_set_addresses(nif->port, dev->mac, (const uint8_t(*)[16])ip, n);
+	soft_port_set_addresses(nif->port, (const uint8_t(*)[16])ip, (const uint8_t(*)[6])macs, n);
 	soft_netif_unlock(nif);
 	return 0;
 }

@@ -43,7 +43,7 @@ arp_send(struct soft_port_stack *s, const uint8_t eth_dst[6], uint8_t op, const 
 
 	if (p == NULL)
 		return false;
-	p += soft_port_put_eth(s, p, eth_dst, RTE_ETHER_TYPE_ARP);
+	p += soft_port_put_eth(s, p, eth_dst, s->mac, RTE_ETHER_TYPE_ARP);
 	memcpy(p, head, 7);
 	p[7] = op;
 	memcpy(p + 8, s->mac, 6);
@@ -128,7 +128,7 @@ nd_send(struct soft_port_stack *s, const uint8_t *eth_dst, const uint8_t src[16]
 		return false;
 	memcpy(net.src, src, 16);
 	memcpy(net.dst, dst, 16);
-	soft_port_put_eth(s, p, eth_dst == NULL ? group_mac : eth_dst, RTE_ETHER_TYPE_IPV6);
+	soft_port_put_eth(s, p, eth_dst == NULL ? group_mac : eth_dst, s->mac, RTE_ETHER_TYPE_IPV6);
 	at += soft_port_put_ip(p + at, &net, IPPROTO_ICMPV6, len);
 	nd = p + at;
 	memset(nd, 0, 8);

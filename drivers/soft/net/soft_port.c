@@ -114,10 +114,10 @@ soft_port_host(struct soft_port *p)
 }
 
 void
-soft_port_set_addresses(struct soft_port *p, const uint8_t mac[6], const uint8_t (*gid)[16],
+soft_port_set_addresses(struct soft_port *p, const uint8_t (*gid)[16], const uint8_t (*mac)[6],
 			uint32_t n)
 {
-	soft_port_stack_set(&p->stack, mac, gid, n);
+	soft_port_stack_set(&p->stack, gid, mac, n);
 }
 
 void

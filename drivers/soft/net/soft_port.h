@@ -144,10 +144,10 @@ void soft_port_flap(struct soft_port *p, const struct soft_flap *f);
  */
 void soft_port_host(struct soft_port *p);
 /*
- * Sets the addresses of a port that a guest's kernel uses, too: the MAC, and @n GIDs, at most
- * SOFT_PORT_ADDRS.
+ * Sets the addresses of a port that a guest's kernel uses, too: @n GIDs, at most SOFT_PORT_ADDRS,
+ * and the MAC of each.
  */
-void soft_port_set_addresses(struct soft_port *p, const uint8_t mac[6], const uint8_t (*gid)[16],
+void soft_port_set_addresses(struct soft_port *p, const uint8_t (*gid)[16], const uint8_t (*mac)[6],
 			     uint32_t n);
 
 void soft_port_info(const struct soft_port *p, struct soft_port_info *info);
@@ -220,11 +220,13 @@ enum soft_port_sent {
 enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_tx *tx,
 				   uint64_t now);
 /*
- * Queues a copy of an IP packet of @len bytes for the neighbour @dst; @to is its MAC, used only if
- * a guest's kernel uses the port, too. Returns the same values as soft_port_send().
+ * Queues a copy of an IP packet of @len bytes from @net->src for the neighbour @net->dst; @to is
+ * its MAC, used only if a guest's kernel uses the port, too. Returns the same values as
+ * soft_port_send().
  */
 enum soft_port_sent soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len,
-				      const uint8_t dst[16], const uint8_t to[6], uint64_t now);
+				      const struct bb_roce_net *net, const uint8_t to[6],
+				      uint64_t now);
 /*
  * Queues a copy of a whole frame of the guest's kernel, without the CRC. Returns SOFT_PORT_SENT,
  * FULL, DOWN or REFUSED (too long).

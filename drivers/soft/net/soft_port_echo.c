@@ -32,7 +32,8 @@ soft_port_echo(struct soft_port_stack *s, const uint8_t *p, const struct soft_po
 	memcpy(net.src, rx->net.dst, 16);
 	memcpy(net.dst, rx->net.src, 16);
 	/* The reply goes to the MAC of the sender, so that it needs no resolution. */
-	soft_port_put_eth(s, out, rx->src_mac, rx->v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	soft_port_put_eth(s, out, rx->src_mac, s->mac,
+			  rx->v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 	at += soft_port_put_ip(out + at, &net, rx->proto, rx->l4_len);
 	memcpy(out + at, icmp, rx->l4_len);
 	out[at] = answer;

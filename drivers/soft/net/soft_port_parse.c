@@ -211,6 +211,7 @@ check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 	static const uint8_t unspecified[16];
 	uint8_t mac[6];
 	bool nd = rx->proto == IPPROTO_ICMPV6 && !rx->v4;
+	const uint8_t *own;
 
 	/* A host that does duplicate address detection sends from :: (RFC 4861, 4.3). */
 	if (!soft_ip_is_host(rx->net.src) && !(nd && memcmp(rx->net.src, unspecified, 16) == 0))
@@ -227,10 +228,11 @@ check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 		soft_mcast_mac(rx->net.dst, mac);
 		return memcmp(rx->dst_mac, mac, 6) == 0 ? SOFT_DROP_NONE : SOFT_DROP_DST_MAC;
 	}
-	if (!soft_port_is_own_addr(s, rx->net.dst))
+	own = soft_port_own_mac(s, rx->net.dst);
+	if (own == NULL)
 		return SOFT_DROP_DST_IP;
 	/* RFC 1122, 3.3.6: a broadcast frame must not carry a unicast IP address. */
-	return memcmp(rx->dst_mac, s->mac, 6) == 0 ? SOFT_DROP_NONE : SOFT_DROP_DST_MAC;
+	return memcmp(rx->dst_mac, own, 6) == 0 ? SOFT_DROP_NONE : SOFT_DROP_DST_MAC;
 }
 
 static enum soft_port_drop
@@ -273,7 +275,8 @@ soft_port_parse(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 	memcpy(rx->src_mac, p + 6, 6);
 	if ((p[6] & 1) != 0 || memcmp(p + 6, s->mac, 6) == 0)
 		return SOFT_DROP_SRC_MAC;
-	if (!mac_for_us(s, p))
+	/* A host's addresses may have MACs of their own: see check_addrs(). */
+	if (!s->hosted && !mac_for_us(s, p))
 		return SOFT_DROP_DST_MAC;
 	why = parse_tag(s, p, len, hw, rx, &type);
 	if (why != SOFT_DROP_NONE)

@@ -21,6 +21,8 @@ soft_port_stack_init(struct soft_port_stack *s, const struct soft_port_opts *o,
 	s->addr[0].prefix = 64;
 	memcpy(&s->addr[1], o->ip, o->n_ip * sizeof(o->ip[0]));
 	s->n_addr = 1 + o->n_ip;
+	for (i = 0; i < s->n_addr; i++)
+		memcpy(s->addr_mac[i], mac, sizeof(s->addr_mac[i]));
 	s->vlan = (uint16_t)o->vlan;
 	s->room = room;
 	s->arg = arg;
@@ -34,36 +36,36 @@ void
 soft_port_stack_host(struct soft_port_stack *s)
 {
 	s->hosted = true;
-	soft_port_stack_set(s, s->mac, NULL, 0);
+	soft_port_stack_set(s, NULL, NULL, 0);
 }
 
 void
-soft_port_stack_set(struct soft_port_stack *s, const uint8_t mac[6], const uint8_t (*ip)[16],
+soft_port_stack_set(struct soft_port_stack *s, const uint8_t (*ip)[16], const uint8_t (*mac)[6],
 		    uint32_t n)
 {
 	uint32_t i;
 
 	static_assert(SOFT_PORT_ADDRS > SOFT_PORT_IPS, "no room for the options' addresses");
-	memmove(s->mac, mac, sizeof(s->mac));
 	memset(s->addr, 0, sizeof(s->addr));
 	for (i = 0; i < n; i++) {
 		memcpy(s->addr[i].addr, ip[i], sizeof(s->addr[i].addr));
 		s->addr[i].prefix = 128;
+		memcpy(s->addr_mac[i], mac[i], sizeof(s->addr_mac[i]));
 	}
 	s->n_addr = n;
 	memset(s->guess, 0, sizeof(s->guess));
 	s->neigh.gen++;
 }
 
-bool
-soft_port_is_own_addr(const struct soft_port_stack *s, const uint8_t ip[16])
+const uint8_t *
+soft_port_own_mac(const struct soft_port_stack *s, const uint8_t ip[16])
 {
 	uint32_t i;
 
 	for (i = 0; i < s->n_addr; i++)
 		if (memcmp(s->addr[i].addr, ip, 16) == 0)
-			return true;
-	return false;
+			return s->addr_mac[i];
+	return NULL;
 }
 
 /*
@@ -118,12 +120,13 @@ soft_port_resolve(struct soft_port_stack *s, const uint8_t ip[16], uint64_t now,
 }
 
 uint32_t
-soft_port_put_eth(const struct soft_port_stack *s, uint8_t *p, const uint8_t dst[6], uint16_t type)
+soft_port_put_eth(const struct soft_port_stack *s, uint8_t *p, const uint8_t dst[6],
+		  const uint8_t src[6], uint16_t type)
 {
 	uint32_t at = 12;
 
 	memcpy(p, dst, 6);
-	memcpy(p + 6, s->mac, 6);
+	memcpy(p + 6, src, 6);
 	if (s->vlan != 0) {
 		p[at++] = RTE_ETHER_TYPE_VLAN >> 8;
 		p[at++] = RTE_ETHER_TYPE_VLAN & 0xff;

@@ -99,6 +99,7 @@ struct soft_port_stack_stats {
 struct soft_port_stack {
 	uint8_t mac[6];
 	struct soft_port_ip addr[SOFT_PORT_ADDRS];
+	uint8_t addr_mac[SOFT_PORT_ADDRS][6]; /* The MAC that goes with each address. */
 	uint32_t n_addr;
 	uint16_t vlan; /* 0 if untagged. */
 	/*
@@ -124,14 +125,19 @@ void soft_port_stack_init(struct soft_port_stack *s, const struct soft_port_opts
 /* Makes the stack one whose addresses a guest's kernel sets. It has no address yet. */
 void soft_port_stack_host(struct soft_port_stack *s);
 /*
- * Sets the MAC and the @n addresses, at most SOFT_PORT_ADDRS, of a stack whose addresses a guest's
- * kernel sets. Cached headers become stale.
+ * Sets the @n addresses, at most SOFT_PORT_ADDRS, of a stack whose addresses a guest's kernel sets,
+ * and the MAC of each. Cached headers become stale.
  */
-void soft_port_stack_set(struct soft_port_stack *s, const uint8_t mac[6], const uint8_t (*ip)[16],
-			 uint32_t n);
+void soft_port_stack_set(struct soft_port_stack *s, const uint8_t (*ip)[16],
+			 const uint8_t (*mac)[6], uint32_t n);
 
-/* Returns true if @ip is one of the port's addresses. */
-bool soft_port_is_own_addr(const struct soft_port_stack *s, const uint8_t ip[16]);
+/* Returns the MAC that goes with @ip, or NULL if @ip is none of the port's addresses. */
+const uint8_t *soft_port_own_mac(const struct soft_port_stack *s, const uint8_t ip[16]);
+static inline bool
+soft_port_is_own_addr(const struct soft_port_stack *s, const uint8_t ip[16])
+{
+	return soft_port_own_mac(s, ip) != NULL;
+}
 /*
  * Returns the source address for a request that resolves the MAC of @ip, or NULL if @ip is in none
  * of the port's networks.
@@ -183,7 +189,7 @@ enum soft_neigh_result soft_port_resolve(struct soft_port_stack *s, const uint8_
 
 /* Writes an Ethernet header, with the port's VLAN tag if it has one. Returns its length. */
 uint32_t soft_port_put_eth(const struct soft_port_stack *s, uint8_t *p, const uint8_t dst[6],
-			   uint16_t type);
+			   const uint8_t src[6], uint16_t type);
 static inline uint32_t
 soft_port_eth_len(const struct soft_port_stack *s)
 {

@@ -314,10 +314,11 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, const uint8_t *to,
 {
 	bool v4 = soft_ip_is_v4(net->dst);
 	enum soft_port_sent sent;
+	const uint8_t *own = soft_port_own_mac(&p->stack, net->src);
 	uint8_t mac[6], *ip, *udp;
 
 	path->len = 0;
-	if (!soft_port_is_own_addr(&p->stack, net->src) || soft_ip_is_v4(net->src) != v4)
+	if (own == NULL || soft_ip_is_v4(net->src) != v4)
 		return SOFT_PORT_NO_SOURCE;
 	sent = reach(p, net->dst, to, now, &path->hint, mac);
 	if (sent != SOFT_PORT_SENT)
@@ -327,7 +328,7 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, const uint8_t *to,
 	 * its generation is set to a stale value, and the next packet does not use the path again.
 	 */
 	path->gen = p->stack.neigh.gen - bb_roce_is_mcast(net->dst);
-	path->l2_len = (uint8_t)soft_port_put_eth(&p->stack, path->head, mac,
+	path->l2_len = (uint8_t)soft_port_put_eth(&p->stack, path->head, mac, own,
 						  v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 	ip = path->head + path->l2_len;
 	path->l3_len = (uint8_t)soft_port_put_ip(ip, net, IPPROTO_UDP, 0);
@@ -387,9 +388,10 @@ soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 }
 
 enum soft_port_sent
-soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len, const uint8_t dst[16],
-		  const uint8_t to[6], uint64_t now)
+soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len,
+		  const struct bb_roce_net *net, const uint8_t to[6], uint64_t now)
 {
+	const uint8_t *own = soft_port_own_mac(&p->stack, net->src);
 	uint32_t l2 = soft_port_eth_len(&p->stack);
 	enum soft_port_sent sent;
 	uint8_t mac[6], *at;
@@ -400,7 +402,9 @@ soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len, const ui
 	}
 	if (len > p->eth.frame - l2)
 		return SOFT_PORT_REFUSED;
-	sent = reach(p, dst, to, now, NULL, mac);
+	if (own == NULL)
+		return SOFT_PORT_NO_SOURCE;
+	sent = reach(p, net->dst, to, now, NULL, mac);
 	if (sent != SOFT_PORT_SENT)
 		return sent;
 	at = soft_port_room(p, l2 + len);
@@ -408,8 +412,8 @@ soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len, const ui
 		p->stats.tx_full++;
 		return SOFT_PORT_FULL;
 	}
-	soft_port_put_eth(&p->stack, at, mac,
-			  soft_ip_is_v4(dst) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	soft_port_put_eth(&p->stack, at, mac, own,
+			  soft_ip_is_v4(net->dst) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 	memcpy(at + l2, ip, len);
 	return SOFT_PORT_SENT;
 }

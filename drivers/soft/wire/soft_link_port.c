@@ -247,8 +247,8 @@ link_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 			return soft_memory_send_bytes(e->dev, m);
 		if (!soft_netif_mine(e))
 			return SOFT_LINK_FULL;
-		sent = link_sent(e, soft_port_send_ip(nif->port, m->data, m->len, m->net.dst,
-						      m->mac, soft_engine_ns(e)));
+		sent = link_sent(e, soft_port_send_ip(nif->port, m->data, m->len, &m->net, m->mac,
+						      soft_engine_ns(e)));
 		if (sent == SOFT_LINK_SENT && bb_roce_is_mcast(m->net.dst))
 			soft_wire_cast_own(e->dev, m);
 	}

@@ -262,8 +262,8 @@ LIVE(test_registers_answer_in_their_length_only)
 }
 
 static uint8_t
-set_address(struct rig *r, uint32_t index, uint32_t port, const uint8_t gid[16], uint32_t version,
-	    uint32_t vlan)
+set_address_mac(struct rig *r, uint32_t index, uint32_t port, const uint8_t gid[16],
+		uint32_t version, uint32_t vlan, uint16_t mac_47_32)
 {
 	uint8_t in[BB_PRM_SZ_SET_ROCE_ADDRESS_IN] = {0}, out[16];
 	uint8_t *a = bb_prm_sub(in, BB_PRM_SET_ROCE_ADDRESS_ROCE_ADDRESS);
@@ -272,12 +272,19 @@ set_address(struct rig *r, uint32_t index, uint32_t port, const uint8_t gid[16],
 	bb_prm_set(in, BB_PRM_SET_ROCE_ADDRESS_ROCE_ADDRESS_INDEX, index);
 	bb_prm_set(in, BB_PRM_SET_ROCE_ADDRESS_VHCA_PORT_NUM, port);
 	memcpy(bb_prm_sub(a, BB_PRM_ROCE_ADDR_SOURCE_L3_ADDRESS), gid, 16);
-	bb_prm_set(a, BB_PRM_ROCE_ADDR_SOURCE_MAC_47_32, 0x0211);
+	bb_prm_set(a, BB_PRM_ROCE_ADDR_SOURCE_MAC_47_32, mac_47_32);
 	bb_prm_set(a, BB_PRM_ROCE_ADDR_SOURCE_MAC_31_0, 0x22334455);
 	bb_prm_set(a, BB_PRM_ROCE_ADDR_ROCE_VERSION, version);
 	bb_prm_set(a, BB_PRM_ROCE_ADDR_VLAN_VALID, vlan != 0);
 	bb_prm_set(a, BB_PRM_ROCE_ADDR_VLAN_ID, vlan);
 	return (uint8_t)rig_exec(r, in, sizeof(in), out, sizeof(out));
+}
+
+static uint8_t
+set_address(struct rig *r, uint32_t index, uint32_t port, const uint8_t gid[16], uint32_t version,
+	    uint32_t vlan)
+{
+	return set_address_mac(r, index, port, gid, version, vlan, 0x0211);
 }
 
 static uint32_t
@@ -336,6 +343,7 @@ LIVE(test_invalid_roce_addresses_are_refused_and_change_nothing)
 	assert_int_equal(set_address(r, 16, 0, gid, 2, 0), BB_PRM_STAT_BAD_PARAM);
 	assert_int_equal(set_address(r, 0, 2, gid, 2, 0), BB_PRM_STAT_BAD_PARAM);
 	assert_int_equal(set_address(r, 0, 0, gid, 1, 0), BB_PRM_STAT_BAD_PARAM);
+	assert_int_equal(set_address_mac(r, 0, 0, gid, 2, 0, 0x0311), BB_PRM_STAT_BAD_PARAM);
 	assert_int_equal(query_address(r, 16, found), BB_PRM_STAT_BAD_PARAM);
 	assert_int_equal(fake_front.addresses, before);
 	fake_front.address_ret = -EOPNOTSUPP;

@@ -447,4 +447,39 @@ T(test_guess_takes_only_equal_headers)
 	assert_fields(s.stats, ecn_ce, 2, roce, 3);
 }
 
+/* A guest's kernel sets the addresses. Those of a macvlan have another MAC than the netdev's. */
+T(test_hosts_datagram_has_the_mac_of_its_address)
+{
+	static const char *const mac[2] = {MAC_US, "\x02\xbb\x00\x00\x00\x11"};
+	static const char *const own[2] = {US4, "192.0.2.17"};
+	uint8_t ips[2][16], macs[2][6];
+	unsigned int i, to, round;
+
+	soft_port_stack_host(&s);
+	for (i = 0; i < 2; i++) {
+		memcpy(ips[i], ip_of(own[i]), sizeof(ips[i]));
+		memcpy(macs[i], mac[i], sizeof(macs[i]));
+	}
+	soft_port_stack_set(&s, (const uint8_t(*)[16])ips, (const uint8_t(*)[6])macs, 2);
+	/* In the second round the headers of the accepted frames are cached. */
+	for (round = 0; round < 2; round++)
+		for (i = 0; i < 2; i++)
+			for (to = 0; to < 2; to++) {
+				eth(&f, mac[to], MAC_PEER, 0x0800);
+				udp(&f, PEER4, own[i], ROCE, 60, false);
+				assert_int_equal(input(),
+						 i == to ? SOFT_PORT_IN_ROCE : SOFT_PORT_IN_HOST);
+			}
+	/* The MACs change places. */
+	for (i = 0; i < 2; i++)
+		memcpy(macs[i], mac[1 - i], sizeof(macs[i]));
+	soft_port_stack_set(&s, (const uint8_t(*)[16])ips, (const uint8_t(*)[6])macs, 2);
+	eth(&f, mac[0], MAC_PEER, 0x0800);
+	udp(&f, PEER4, own[0], ROCE, 60, false);
+	assert_int_equal(input(), SOFT_PORT_IN_HOST);
+	eth(&f, mac[0], MAC_PEER, 0x0800);
+	udp(&f, PEER4, own[1], ROCE, 60, false);
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+}
+
 TEST_MAIN(0)

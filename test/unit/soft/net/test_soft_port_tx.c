@@ -252,6 +252,52 @@ T(test_unsendable_packets_are_refused)
 	assert_false(rig_take(r, &f));
 }
 
+/* Each address that a guest's kernel sets has its own source MAC, with cached headers, too. */
+T(test_packet_has_the_mac_of_the_hosts_address)
+{
+	const uint8_t mac[2][6] = {{2, 0xbb, 0, 0, 0, 0x21}, {2, 0xbb, 0, 0, 0, 0x22}};
+	const char *const own[2] = {US4, US6}, *const peer[2] = {PEER4, PEER6};
+	struct soft_port_path path[2] = {{.hint = SOFT_NEIGH_NONE}, {.hint = SOFT_NEIGH_NONE}};
+	uint8_t gid[2][16], macs[2][6];
+	unsigned int i, round;
+	struct frame f;
+	struct out o;
+
+	memset(&r->o.ip, 0, sizeof(r->o.ip));
+	r->o.n_ip = 0;
+	rig_open(r);
+	soft_port_host(r->p);
+	for (round = 0; round < 4; round++) {
+		for (i = 0; i < 2 && round % 2 == 0; i++) {
+			memcpy(gid[i], ip_of(own[i]), sizeof(gid[i]));
+			memcpy(macs[i], mac[(i + round / 2) % 2], sizeof(macs[i]));
+		}
+		if (round % 2 == 0)
+			soft_port_set_addresses(r->p, (const uint8_t(*)[16])gid,
+						(const uint8_t(*)[6])macs, 2);
+		for (i = 0; i < 2; i++) {
+			out_init(&o, own[i], peer[i], 100, NULL);
+			o.tx.mac = (const uint8_t *)MAC_PEER;
+			o.tx.path = &path[i];
+			memcpy(r->mac, macs[i], sizeof(r->mac));
+			assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+			assert_true(rig_take(r, &f));
+			check_packet(&f, &o, MAC_PEER, 0);
+		}
+	}
+	/* A packet that is already built, from an address with a MAC, and from none. */
+	assert_int_equal(soft_port_send_ip(r->p, data, 100, &o.net, o.tx.mac, r->now),
+			 SOFT_PORT_SENT);
+	soft_port_flush(r->p);
+	assert_true(rig_take(r, &f));
+	assert_int_equal(f.len, 114);
+	assert_memory_equal(f.b, MAC_PEER, 6);
+	assert_memory_equal(f.b + 6, macs[1], 6);
+	o.net.src[15] ^= 0x80;
+	assert_int_equal(soft_port_send_ip(r->p, data, 100, &o.net, o.tx.mac, r->now),
+			 SOFT_PORT_NO_SOURCE);
+}
+
 T(test_without_mbufs_no_packet_is_lost)
 {
 	struct rte_mempool *pool;
