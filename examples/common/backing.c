@@ -234,5 +234,10 @@ backing_open(struct backing *b, const struct backing_attr *attr)
 void
 backing_close(struct backing *b)
 {
+	/*
+	 * After all requests have completed, the kernel may still hold the file for a while: it
+	 * releases an io_uring later than its close. The lock must not stay for that time.
+	 */
+	(void)flock(b->fd, LOCK_UN);
 	close(b->fd);
 }

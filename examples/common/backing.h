@@ -43,6 +43,7 @@ struct backing_attr {
  * and prints the error.
  */
 int backing_open(struct backing *b, const struct backing_attr *attr);
+/* Unlocks and closes a file or device that has no outstanding requests in any queue. */
 void backing_close(struct backing *b);
 /*
  * Finds the size of an open file or device again, and makes a smaller file as large as attr->size.

@@ -65,19 +65,25 @@ uring_works(void)
 	return true;
 }
 
+static const struct backing_attr attr = {
+	.path = path, .size = SIZE, .block = 512, .buffered = true};
+
 static int
-open_file(bool uring)
+create_file(void)
 {
-	const struct backing_attr attr = {
-		.path = path, .size = SIZE, .block = 512, .buffered = true};
 	int fd;
 
 	memcpy(path + sizeof(path) - 7, "XXXXXX", 6);
 	fd = mkstemp(path);
-	if (fd < 0)
-		return -1;
-	close(fd);
 	memset(&file, 0, sizeof(file));
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int
+open_file(bool uring)
+{
+	if (create_file() != 0)
+		return -1;
 	nvmf_host_open(&host);
 	OK(nvmf_file_open(&file, &attr, &ns));
 	/* The memory of the requests is not registered: the host makes it later. */
@@ -270,6 +276,33 @@ TEST(test_requests_that_io_uring_does_not_take_end_with_an_error)
 	for (i = 0; i < 80; i++)
 		assert_int_equal(rw(NVM_WRITE, i, 1, i == 40 ? CDW12_FUA : 0), SC_OK);
 	assert_int_equal(teardown(NULL), 0);
+}
+
+TEST(test_file_is_locked_while_open_and_unlocked_when_its_close_returns)
+{
+	static uint8_t data[512];
+	struct nvmf_file second = {0};
+	struct io_done done;
+	struct nvmf_ns other;
+	uint32_t i;
+
+	if (!uring_works())
+		skip();
+	assert_int_equal(create_file(), 0);
+	for (i = 0; i < 50; i++) {
+		OK(nvmf_file_open(&file, &attr, &ns));
+		OK(nvmf_file_start(&file, &file, true, 4, NULL, 0));
+		io_start(file.q, IO_WRITE, 1, data, sizeof(data), 0);
+		OK(io_submit(file.q));
+		while (io_reap(file.q, &done, 1) == 0)
+			;
+		assert_int_equal(done.res, 0);
+		assert_int_equal(nvmf_file_open(&second, &attr, &other), -EBUSY);
+		nvmf_file_close(&file);
+		OK(nvmf_file_open(&second, &attr, &other));
+		nvmf_file_close(&second);
+	}
+	unlink(path);
 }
 
 TEST_MAIN(0)
