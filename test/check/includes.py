@@ -44,6 +44,7 @@ RULES = [
     ('drivers/front', ['drivers/front/*', 'drivers/soft/core/soft_host.h', 'drivers/mlx5/mlx5_cmd.h',
                        'lib/format/*', 'lib/ibcm/*']),
     ('drivers/ibv', [PUBLIC]),
+    ('drivers/mlx5', ['drivers/mlx5/*', 'lib/dev/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*', 'drivers/ibv/*']),
     ('drivers', ['lib/dev/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*',
                  'drivers/ibv/*']),
     ('app/testrdma', [PUBLIC, 'app/testrdma/*', 'app/common/*']),
@@ -73,7 +74,7 @@ CLOSED = {
 
 # Headers of other projects: pattern of the name, files that may include it, the reason.
 FOREIGN = [
-    ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*', 'drivers/ibv/*',
+    ('infiniband/*', ['drivers/mlx5/dv/*', 'drivers/verbs/*', 'drivers/ibv/*',
                       'drivers/front/uverbs/*', 'drivers/front/ucma/*', 'app/verbs/*', 'app/bench/peers/*'],
      'only the command interface on rdma-core, what stands beneath rdma-core, and peers, know ibverbs'),
     ('rdma/*', ['lib/connect/*', 'drivers/front/uverbs/*', 'drivers/front/ucma/*', 'app/verbs/*', 'app/bench/peers/*', 'app/libfabric/*',

@@ -44,7 +44,7 @@ GOOD = {
     'lib/loop/bb_loop.c': '#include "bb_dev.h"\n',
     'drivers/mlx5/mlx5_cmd.h': '#include "bb_dev.h"\n',
     'drivers/mlx5/mlx5_dev.c': '#include "bb_driver.h"\n#include "mlx5_cmd.h"\n',
-    'drivers/mlx5/mlx5_cmd_dv.c': '#include <infiniband/mlx5dv.h>\n#include "mlx5_cmd.h"\n',
+    'drivers/mlx5/dv/mlx5_cmd_dv.c': '#include <infiniband/mlx5dv.h>\n#include "mlx5_cmd.h"\n',
     'drivers/soft/core/soft.h': '#include "bb_prm.h"\n#include "mlx5_cmd.h"\n',
     'drivers/soft/soft.c': '#include "bb_barrier.h"\n#include "soft.h"\n',
     'app/tool/tool.h': '#include <bluebell.h>\n',

@@ -19,7 +19,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'conform'))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'conform', 'page'))
 
 import card  # noqa: E402
 import carry  # noqa: E402

@@ -15,7 +15,7 @@ PASS, SKIP, MACHINE = 'pass', 'skip', 'pass or skip'
 INTRO = '''Conformance
 ===========
 
-.. Made by test/conform/table.py; do not edit. "meson test table" compares.
+.. Made by test/conform/page/table.py; do not edit. "meson test table" compares.
 
 Run the suite on your device with ``conform --device mlx5_0``. ``conform --list`` lists the
 tests of the suite, which are called rows.
