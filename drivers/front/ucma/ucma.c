@@ -13,6 +13,12 @@
 #define MAX_IDS 65535u
 /* Interval, in ns, of the check whether the peers of connections still exist. */
 #define CHECK_NS UINT64_C(500000000)
+/*
+ * Maximum number of pending requests of one address. All processes of a peer's host have one
+ * address, so an address may fill the largest backlog of a listener, as in Linux. But other
+ * addresses keep three quarters of the engine's pending requests, and half of the IDs.
+ */
+#define MAX_PENDING_PER_GID UCMA_MAX_BACKLOG
 
 /* ---- Creation */
 
@@ -49,7 +55,8 @@ ucma_create(const struct ucma_attr *attr, struct ucma **out)
 	/* The CM engine keeps a connection's slot in use for a while after the ID is destroyed. */
 	cm.max_conns = 2 * attr->max_ids;
 	cm.max_services = attr->max_ids;
-	cm.max_pending_per_gid = cm.max_pending;
+	cm.max_pending = 4 * MAX_PENDING_PER_GID;
+	cm.max_pending_per_gid = MAX_PENDING_PER_GID;
 	cm.ca_guid = attr->node_guid;
 	cm.id_prefix = attr->id_prefix;
 	cm.seed = attr->seed;
