@@ -69,28 +69,29 @@ bb_ibcm_stats(const struct bb_ibcm *cm)
 }
 
 const char *
-bb_ibcm_drop_str(enum bb_ibcm_drop why)
+bb_ibcm_drop_name(enum bb_ibcm_drop why)
 {
-	static const char *const texts[BB_IBCM_DROPS] = {
-		"length is not 256 bytes",
-		"unknown version",
-		"class is not CM",
-		"method is not Send",
-		"unknown attribute ID",
-		"wrong Q_Key",
-		"source QP is not QP1",
-		"unknown communication ID",
-		"not from the peer of the connection",
-		"wrong communication ID of the peer",
-		"wrong QPN",
-		"invalid field",
-		"unexpected in this state",
-		"duplicate",
-		"too many pending requests",
-		"too many pending requests of this GID",
+	static const char *const names[BB_IBCM_DROPS] = {
+		[BB_IBCM_DROP_LENGTH] = "length",
+		[BB_IBCM_DROP_VERSION] = "version",
+		[BB_IBCM_DROP_CLASS] = "class",
+		[BB_IBCM_DROP_METHOD] = "method",
+		[BB_IBCM_DROP_TYPE] = "type",
+		[BB_IBCM_DROP_QKEY] = "qkey",
+		[BB_IBCM_DROP_SQPN] = "sqpn",
+		[BB_IBCM_DROP_ID] = "id",
+		[BB_IBCM_DROP_PEER] = "peer",
+		[BB_IBCM_DROP_PEER_ID] = "peer_id",
+		[BB_IBCM_DROP_QPN] = "qpn",
+		[BB_IBCM_DROP_FIELD] = "field",
+		[BB_IBCM_DROP_STATE] = "state",
+		[BB_IBCM_DROP_DUPLICATE] = "duplicate",
+		[BB_IBCM_DROP_PENDING] = "pending",
+		[BB_IBCM_DROP_PER_GID] = "per_gid",
+		[BB_IBCM_DROP_ABANDONED] = "abandoned",
 	};
 
-	return why < BB_IBCM_DROPS ? texts[why] : "?";
+	return names[why];
 }
 
 /* ---- Services */

@@ -253,6 +253,9 @@ bb_ibcm_abandon(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 		return 0;
 	case BB_IBCM_TIMEWAIT:
 		return bb_ibcm_release(cm, id, now);
+	case BB_IBCM_REQ_RCVD:
+		bb_ibcm_dropped(cm, BB_IBCM_DROP_ABANDONED);
+		/* fall through */
 	default:
 		bb_ibcm_slot_free(cm, c);
 		return 0;

@@ -34,7 +34,7 @@ RULES = [
     ('lib/tel', [PUBLIC, 'lib/dev/*', 'lib/mem/*', 'lib/core/*', 'lib/queue/*', 'lib/format/*']),
     ('lib/loop', [PUBLIC, 'lib/dev/*', 'lib/tel/*', 'lib/queue/*', 'lib/format/*']),
     ('lib/connect', [PUBLIC, 'lib/connect/*', 'lib/dev/*', 'lib/mem/*', 'lib/core/*', 'lib/queue/*',
-                     'lib/format/*', 'lib/ibcm/*']),
+                     'lib/format/*', 'lib/ibcm/*', 'lib/tel/bb_tel.h']),
     ('lib', [PUBLIC]),
     ('drivers/soft', ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/include/bb_barrier.h',
                       'lib/tel/bb_tel.h', 'drivers/mlx5/mlx5_cmd.h']),

@@ -28,7 +28,7 @@ def fields(source):
     return (set(re.findall(r'\(\s*d,\s*"([a-z]\w*)"', source)) |
             set(re.findall(r'^\s*ADD\((\w+)\);', source, re.M)) |
             set(re.findall(r'(?:"|\bLOST\()(drop_\w+)', source)) |
-            set(re.findall(r'\[SOFT_DROP_\w+\] = "(\w+)"', source)) - {'none'})
+            set(re.findall(r'\[(?:SOFT|BB_IBCM)_DROP_\w+\] = "(\w+)"', source)) - {'none'})
 
 
 def listed(guide):
@@ -62,7 +62,7 @@ def main():
                 if name.endswith(('.c', '.h')):
                     with open(os.path.join(path, name), encoding='utf-8') as f:
                         text = f.read()
-                    source += text if re.search(r'rte_tel|"drop_|\[SOFT_DROP_', text) else ''
+                    source += text if re.search(r'rte_tel|"drop_|\[(SOFT|BB_IBCM)_DROP_', text) else ''
     with open(os.path.join(tree, GUIDE), encoding='utf-8') as f:
         bad = findings(f.read(), source)
     for line in bad:

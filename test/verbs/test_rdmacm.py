@@ -226,8 +226,11 @@ class Many(Base):
         self.assertIn('5000 connections, at most', self.many(5000, 'cycle', SERVER, '5000', '8'))
 
     def test_connections_over_a_network_that_loses_packets(self):
+        """The client repeats its messages whose answers are lost, and the server drops the repeated ones."""
         self.device = ',tx_drop=5'
         self.assertIn('100 connections, at most 100 open', self.many(100, 'open', SERVER, '100'))
+        with open(os.path.join(self.folder, 'server.log')) as f:
+            self.assertRegex(f.read(), r'verbs: rdma_cm has dropped [1-9]\d* messages: duplicate\n')
 
     def test_server_outlives_killed_clients(self):
         server = self.listening(self.hostile, 'serve', '1000000')

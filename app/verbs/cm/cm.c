@@ -231,6 +231,21 @@ receive(uint64_t now)
 	return true;
 }
 
+/* Prints the counters of dropped messages that have changed. @printed: the values printed last. */
+static void
+trace_drops(const uint64_t *drops, uint64_t *printed)
+{
+	int i;
+
+	for (i = 0; i < BB_IBCM_DROPS; i++) {
+		if (drops[i] != printed[i])
+			fprintf(stderr, "verbs: rdma_cm has dropped %llu messages: %s\n",
+				(unsigned long long)drops[i],
+				bb_ibcm_drop_name((enum bb_ibcm_drop)i));
+		printed[i] = drops[i];
+	}
+}
+
 /* Returns the milliseconds until the time @at, rounded up; -1 if @at is BB_IBCM_NEVER. */
 static int
 until(uint64_t at, uint64_t now)
@@ -244,6 +259,8 @@ static void *
 serve(void *arg)
 {
 	struct pollfd p[2] = {{.fd = wake, .events = POLLIN}, {.events = POLLIN}};
+	uint64_t drops[BB_IBCM_DROPS], printed[BB_IBCM_DROPS] = {0};
+	const bool trace = getenv(VERBS_ENV_TRACE) != NULL;
 	uint64_t n, now;
 	int wait = 0;
 	bool more;
@@ -263,7 +280,10 @@ serve(void *arg)
 		ucma_tick(node, now);
 		sleeps_until = more ? now : ucma_deadline(node);
 		wait = until(sleeps_until, now);
+		memcpy(drops, ucma_stats(node)->drop, sizeof(drops));
 		pthread_mutex_unlock(&lock);
+		if (trace)
+			trace_drops(drops, printed);
 	}
 	return NULL;
 }

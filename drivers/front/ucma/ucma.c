@@ -210,6 +210,12 @@ ucma_connections(const struct ucma *u)
 	return bb_ibcm_in_use(u->cm);
 }
 
+const struct bb_ibcm_stats *
+ucma_stats(const struct ucma *u)
+{
+	return bb_ibcm_stats(u->cm);
+}
+
 /* ---- Files */
 
 int

@@ -115,5 +115,7 @@ uint64_t ucma_deadline(const struct ucma *u);
 /* Returns the number of IDs, and the number of connections that the CM engine holds. */
 uint32_t ucma_ids(const struct ucma *u);
 uint32_t ucma_connections(const struct ucma *u);
+/* Returns the counters of the CM engine. */
+const struct bb_ibcm_stats *ucma_stats(const struct ucma *u);
 
 #endif

@@ -470,6 +470,34 @@ create(struct bb_dev *dev, struct bb_qp1 **out)
 	return 0;
 }
 
+/* Returns the service of a device, NULL if it has none. Under services_lock. */
+static struct bb_qp1 *
+find(const struct bb_dev *dev)
+{
+	struct bb_qp1 *q;
+
+	LIST_FOREACH(q, &services, link)
+		if (q->dev == dev)
+			break;
+	return q;
+}
+
+bool
+bb_qp1_counters(const struct bb_dev *dev, struct bb_qp1_stats *stats, struct bb_ibcm_stats *cm)
+{
+	struct bb_qp1 *q;
+
+	pthread_mutex_lock(&services_lock);
+	q = find(dev);
+	if (q != NULL) {
+		*cm = *bb_ibcm_stats(bb_qp1_lock(q));
+		*stats = q->stats;
+		bb_qp1_unlock(q);
+	}
+	pthread_mutex_unlock(&services_lock);
+	return q != NULL;
+}
+
 int
 bb_qp1_get(struct bb_dev *dev, struct bb_qp1 **out)
 {
@@ -477,9 +505,7 @@ bb_qp1_get(struct bb_dev *dev, struct bb_qp1 **out)
 	int ret = 0;
 
 	pthread_mutex_lock(&services_lock);
-	LIST_FOREACH(q, &services, link)
-		if (q->dev == dev)
-			break;
+	q = find(dev);
 	if (q == NULL) {
 		ret = create(dev, &q);
 		if (ret == 0)

@@ -73,5 +73,11 @@ struct bb_qp1_stats {
 };
 /* Returns the counters. Call it between bb_qp1_lock() and bb_qp1_unlock(). */
 const struct bb_qp1_stats *bb_qp1_stats(const struct bb_qp1 *q);
+/*
+ * Copies the counters of a device's service and of its engine. Any thread. Returns false if the
+ * device has no service.
+ */
+bool bb_qp1_counters(const struct bb_dev *dev, struct bb_qp1_stats *stats,
+		     struct bb_ibcm_stats *cm);
 
 #endif

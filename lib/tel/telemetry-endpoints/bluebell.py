@@ -79,6 +79,8 @@ def info():
                              'counter'),
         'port_drops_total': ('Frames that the port of the software device dropped, by the label '
                              'reason.', 'counter'),
+        'cm_drops_total': ('Messages of the communication manager that were dropped, by the label reason.',
+                           'counter'),
     }
     for prefix, counters, gauges in KINDS:
         found.update({prefix + key + '_total': (text, 'counter') for key, text in counters.items()})
@@ -126,7 +128,8 @@ def of_device(sock, device):
     yield from of_kind('memory_', answer(sock, '/bluebell/mr/stats', device), labels)
     for endpoint, metric, label in (('/bluebell/roce/counters', 'roce_total', 'counter'),
                                     ('/bluebell/roce/drops', 'roce_drops_total', 'reason'),
-                                    ('/bluebell/port/drops', 'port_drops_total', 'reason')):
+                                    ('/bluebell/port/drops', 'port_drops_total', 'reason'),
+                                    ('/bluebell/cm/drops', 'cm_drops_total', 'reason')):
         for key, value in answer(sock, endpoint, device).items():
             yield metric, value, dict(labels, **{label: key.removeprefix('drop_')})
 

@@ -257,10 +257,10 @@ TEST(test_drops_and_retransmissions_are_counted)
 
 TEST(test_bad_requests_get_an_error)
 {
-	static const char *const of_dev[] = {"/bluebell/device/info", "/bluebell/qp/list",
-					     "/bluebell/cq/list",     "/bluebell/mr/list",
-					     "/bluebell/mr/stats",    "/bluebell/roce/counters",
-					     "/bluebell/roce/drops",  "/bluebell/port/drops"};
+	static const char *const of_dev[] = {
+		"/bluebell/device/info", "/bluebell/qp/list",    "/bluebell/cq/list",
+		"/bluebell/mr/list",     "/bluebell/mr/stats",   "/bluebell/roce/counters",
+		"/bluebell/roce/drops",  "/bluebell/port/drops", "/bluebell/cm/drops"};
 	static const char *const of_number[] = {"/bluebell/qp/info", "/bluebell/cq/info",
 						"/bluebell/mr/info"};
 	static const char *const bad_devs[] = {

@@ -10,6 +10,7 @@
 #include "telemetry_client.h"
 
 #include "../../fakes/ring_port.h"
+#include "ib/bb_qp1.h"
 
 static struct tel client;
 static struct ring_port port;
@@ -126,6 +127,49 @@ TEST(test_retries_are_counted)
 {
 	retries_of("soft0");
 	retries_of("soft0,wire");
+}
+
+/* Received CM messages of two kinds that the engine drops, and a third that it rejects. */
+static void
+receive_bad_messages(struct bb_qp1 *q)
+{
+	struct bb_ibcm_gmp gmp = {.sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY, .pkey = 0xffff};
+	struct bb_ibcm *cm = bb_qp1_lock(q);
+	const uint8_t mad[BB_IBCM_MAD] = {1};
+
+	bb_ibcm_rx(cm, &gmp, mad, sizeof(mad) - 1, 0);
+	gmp.qkey = 1;
+	bb_ibcm_rx(cm, &gmp, mad, sizeof(mad), 0);
+	bb_ibcm_rx(cm, &gmp, mad, sizeof(mad), 0);
+	bb_qp1_unlock(q);
+}
+
+TEST(test_dropped_cm_messages_are_counted)
+{
+	struct bb_qp1 *q;
+	const char *key;
+	uint64_t sum = 0;
+	struct env e;
+	json_t *a, *v;
+
+	env_open_spec(&e, "soft0");
+	a = tel_ask(&client, "/bluebell/cm/drops,soft0");
+	assert_non_null(strstr(tel_text(a, "error"), "BB_CM_IB"));
+	json_decref(a);
+	OK(bb_qp1_get(e.a.dev, &q));
+	receive_bad_messages(q);
+	a = tel_ask(&client, "/bluebell/cm/drops,soft0");
+	assert_int_equal(tel_uint(a, "length"), 1);
+	assert_int_equal(tel_uint(a, "qkey"), 2);
+	assert_int_equal(json_object_size(a), BB_IBCM_DROPS + 3);
+	json_object_foreach(a, key, v) sum += (uint64_t)json_integer_value(v);
+	assert_int_equal(sum, 3);
+	json_decref(a);
+	bb_qp1_put(q);
+	a = tel_ask(&client, "/bluebell/cm/drops,soft0");
+	assert_non_null(json_object_get(a, "error"));
+	json_decref(a);
+	env_stop(&e);
 }
 
 int

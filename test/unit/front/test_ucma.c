@@ -448,6 +448,7 @@ TEST(test_backlog_limits_unread_requests)
 	}
 	no_event(a, 0);
 	assert_int_equal(ucma_ids(b->u), 3);
+	assert_int_equal(ucma_stats(b->u)->drop[BB_IBCM_DROP_ABANDONED], 1);
 	assert_int_equal(event(b, CONNECT_REQUEST).param.conn.qp_num, QPN);
 	up_time(up, 5 * UP_SEC);
 	up_run(up);

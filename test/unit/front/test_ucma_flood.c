@@ -80,6 +80,7 @@ TEST(test_flood_of_one_address_leaves_room_for_others)
 	/* Repeated requests do not count twice, and are no new requests. */
 	assert_int_equal(flood(up, 9, 3 * PER_GID), 0);
 	assert_int_equal(ucma_connections(b->u), PER_GID);
+	assert_int_equal(ucma_stats(b->u)->drop[BB_IBCM_DROP_PER_GID], 4 * PER_GID);
 	up->nmads = 0;
 
 	id = routed(up, 1, RDMA_PS_TCP, PORT);
