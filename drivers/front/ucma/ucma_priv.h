@@ -101,7 +101,7 @@ struct ucma_id {
 	uint32_t cm;
 	bool has_cm;
 	bool had_cm; /* there was a connection or request, which may have ended */
-	bool established, responded;
+	bool established;
 	struct ucma_qp qp;
 	uint64_t deadline; /* valid in state ADDR_QUERY */
 	/* number from ucma_ops.reach() that identifies the peer of the connection; 0: not known */

@@ -224,12 +224,6 @@ uverbs_close(struct uverbs_file *f)
 	uverbs_put(f);
 }
 
-struct mlx5_ctx *
-uverbs_device(const struct uverbs_file *f)
-{
-	return f->soft;
-}
-
 /* ---- Calls */
 
 int

@@ -66,8 +66,6 @@ void uverbs_put(struct uverbs_file *file);
 /* Executes a command of write(), or a method of ioctl(). Returns 0 or an errno. */
 int uverbs_write(struct uverbs_file *file, const void *buf, size_t len);
 int uverbs_ioctl(struct uverbs_file *file, struct ib_uverbs_ioctl_hdr *h);
-/* Returns the context of the software device. It is valid until uverbs_close(). */
-struct mlx5_ctx *uverbs_device(const struct uverbs_file *file);
 
 /*
  * Reads an event; waits for one unless O_NONBLOCK is set. Returns the number of bytes or a negative
