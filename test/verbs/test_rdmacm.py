@@ -83,6 +83,15 @@ class Base(VerbsTest):
         self.assertTrue(ok, text)
         return out
 
+    def served(self, server, client):
+        """Runs a client of a server that serves any number of clients. Returns the client's output."""
+        self.need(server, UTILS)
+        proc = self.listening(server)
+        rc, out = self.run_one(self.at(CLIENT, *client), self.uid)
+        self.assertEqual(rc, 0, '%s\n--- server:\n%s' % (out, self.output(proc)))
+        self.assertIsNone(proc.poll(), self.output(proc))
+        return out
+
     def perf(self, *args):
         """perftest's server destroys its listener and listens again between two connections of its
         client, which does not repeat a connection that is rejected meanwhile."""
@@ -93,6 +102,23 @@ class Base(VerbsTest):
 class Rdmacm(Base):
     def test_rdma_server_and_client(self):
         self.assertIn(': end 0', self.both(('rdma_server',), ('rdma_client', '-s', SERVER)))
+
+    def test_rdma_xserver_and_xclient(self):
+        self.assertIn(': end 0', self.both(('rdma_xserver',), ('rdma_xclient', '-s', SERVER)))
+
+    def test_cmtime(self):
+        out = self.served('cmtime', ('cmtime', '-c', '100', '-s', SERVER))
+        for step in 'resolve addr', 'connect', 'disconnect', 'destroy':
+            self.assertRegex(out, re.compile(r'^%s *: +[0-9.]+ ' % step, re.M))
+
+    def test_rcopy(self):
+        source, copy = (os.path.join(self.folder, name) for name in ('source', 'copy'))
+        data = os.urandom(3000001)
+        with open(source, 'wb') as f:
+            f.write(data)
+        self.served('rcopy', ('rcopy', source, '%s:%s' % (SERVER, copy)))
+        with open(copy, 'rb') as f:
+            self.assertTrue(f.read() == data, 'the copy differs')
 
     def test_ucmatose(self):
         out = self.both(('ucmatose', '-c', '100'), ('ucmatose', '-c', '100', '-s', SERVER))
@@ -276,6 +302,9 @@ class Libfabric(Base):
 
     def test_connections(self):
         self.pingpong('-p', 'verbs', '-e', 'msg')
+
+    def test_reliable_datagrams_over_connections(self):
+        self.pingpong('-p', 'verbs;ofi_rxm', '-e', 'rdm')
 
 
 class Ends(Base):
