@@ -153,16 +153,16 @@ fds_dup(int fd, int to)
 	return !has_duplicates(kind) || (unsigned int)to < MAX_FDS;
 }
 
-void
-fds_close(int fd)
+/* Gives a descriptor the kind @kind, and closes its file if no other descriptor has it. */
+static void
+release(int fd, enum fd_kind kind)
 {
 	struct fd_ref ref;
 
-	if (!fds_maybe(fd) || foreign())
-		return;
 	pthread_mutex_lock(&lock);
 	ref = (struct fd_ref){(enum fd_kind)kinds[fd], files[fd]};
-	__atomic_store_n(&kinds[fd], FD_NONE, __ATOMIC_RELAXED);
+	__atomic_store_n(&kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED);
+	files[fd] = NULL;
 	if ((ref.kind == FD_NODE || ref.kind == FD_CM) && is_open(ref.p))
 		ref.kind = FD_NONE;
 	pthread_mutex_unlock(&lock);
@@ -175,6 +175,13 @@ fds_close(int fd)
 }
 
 void
+fds_close(int fd)
+{
+	if (fds_maybe(fd) && !foreign())
+		release(fd, FD_NONE);
+}
+
+void
 fds_close_range(unsigned int first, unsigned int last)
 {
 	const unsigned int stop = __atomic_load_n(&end, __ATOMIC_RELAXED);
@@ -182,6 +189,22 @@ fds_close_range(unsigned int first, unsigned int last)
 
 	for (fd = first; fd < stop && fd <= last; fd++)
 		fds_close((int)fd);
+}
+
+bool
+fds_orphan(void)
+{
+	const unsigned int stop = __atomic_load_n(&end, __ATOMIC_RELAXED);
+	bool any = false;
+	unsigned int fd;
+
+	for (fd = 0; fd < stop; fd++) {
+		if (!fds_maybe((int)fd))
+			continue;
+		any = true;
+		release((int)fd, FD_ORPHAN);
+	}
+	return any;
 }
 
 bool

@@ -145,8 +145,18 @@ close(int fd)
 	REAL(int, close, int);
 	if (fds_maybe(fd))
 		fds_close(fd);
+	else if (fd >= 0)
+		node_closes((unsigned int)fd, (unsigned int)fd);
 	port_disown(fd);
 	return real(fd);
+}
+
+/* Closes the files of descriptors that a call is about to close. */
+static void
+close_own(unsigned int first, unsigned int last)
+{
+	fds_close_range(first, last);
+	node_closes(first, last);
 }
 
 /* Enters the descriptor @to, the result of a call that has duplicated @fd. Returns @to. */
@@ -171,8 +181,8 @@ PUBLIC int
 dup2(int fd, int to)
 {
 	REAL(int, dup2, int, int);
-	if (fd != to && fds_maybe(to))
-		fds_close(to);
+	if (fd != to && to >= 0)
+		close_own((unsigned int)to, (unsigned int)to);
 	return fd != to ? duplicated(fd, real(fd, to)) : real(fd, to);
 }
 
@@ -180,8 +190,8 @@ PUBLIC int
 dup3(int fd, int to, int flags)
 {
 	REAL(int, dup3, int, int, int);
-	if (fd != to && fds_maybe(to))
-		fds_close(to);
+	if (fd != to && to >= 0)
+		close_own((unsigned int)to, (unsigned int)to);
 	return fd != to ? duplicated(fd, real(fd, to, flags)) : real(fd, to, flags);
 }
 
@@ -207,7 +217,7 @@ close_range(unsigned int first, unsigned int last, int flags)
 {
 	REAL(int, close_range, unsigned int, unsigned int, int);
 	if ((flags & (int)CLOSE_RANGE_CLOEXEC) == 0)
-		fds_close_range(first, last);
+		close_own(first, last);
 	return real(first, last, flags);
 }
 
@@ -215,7 +225,7 @@ PUBLIC void
 closefrom(int first)
 {
 	REAL(void, closefrom, int);
-	fds_close_range(first < 0 ? 0 : (unsigned int)first, ~0u);
+	close_own(first < 0 ? 0 : (unsigned int)first, ~0u);
 	real(first);
 }
 

@@ -36,6 +36,8 @@ static char name[BB_DEV_NAME_MAX], args[1024];
 static struct mlx5_ctx *base;
 static uint64_t node_guid; /* 0 until the rdma_cm node is opened */
 static pid_t owner;
+static bool removed;      /* as the program has closed descriptors of the device */
+static int pages_fd = -1; /* of the device's pages, its first descriptor; -1: no device; atomic */
 
 /*
  * Makes all memory private again before fork(), so that the child gets a copy of each page, as of
@@ -76,6 +78,7 @@ in_child(void)
 	cm_forget();
 	pthread_mutex_init(&lock, NULL);
 	base = NULL;
+	__atomic_store_n(&pages_fd, -1, __ATOMIC_RELAXED);
 	node_guid = 0;
 }
 
@@ -160,6 +163,7 @@ open_base(void)
 		}
 	}
 	if (ret == 0) {
+		__atomic_store_n(&pages_fd, soft_node_fd(base), __ATOMIC_RELAXED);
 		soft_share_by(base, share_memory);
 		doorbell_file(soft_node_fd(base));
 		soft_sleep_by(base, &doorbell_ops);
@@ -184,6 +188,11 @@ install(void *arg, int fd, struct uverbs_events *events)
 static int
 need_base(void)
 {
+	if (base == NULL && removed && getenv(VERBS_ENV_VDEV) != NULL) {
+		fprintf(stderr,
+			"bb_verbs: %s: the program has closed the descriptors of its port\n", name);
+		return -ENODEV;
+	}
 	if (base == NULL)
 		return open_base();
 	if (getpid() == owner)
@@ -319,6 +328,43 @@ node_clock(uint64_t *cycles, uint32_t *khz)
 	return base != NULL ? base->cmd->clock(base, cycles) : -ENODEV;
 }
 
+/*
+ * Closes all contexts and the device, whose next context opens it anew. Otherwise the device's
+ * thread would use descriptors that are the program's by then.
+ */
+static void
+remove_device(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_mutex_lock(&lock);
+	if (__atomic_exchange_n(&pages_fd, -1, __ATOMIC_RELAXED) >= 0) {
+		if (fds_orphan())
+			fprintf(stderr,
+				"bb_verbs: the program closes descriptors of %s that it did not "
+				"open: its open contexts no longer work; call closefrom() and the "
+				"like before a device is opened\n",
+				name);
+		cm_stop();
+		cm_forget();
+		(void)base->cmd->close(base);
+		base = NULL;
+		removed = true;
+	}
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(state, NULL);
+}
+
+void
+node_closes(unsigned int first, unsigned int last)
+{
+	const int fd = __atomic_load_n(&pages_fd, __ATOMIC_RELAXED);
+
+	if (fd >= 0 && (unsigned int)fd >= first && (unsigned int)fd <= last && getpid() == owner)
+		remove_device();
+}
+
 /* Prints how often each cause woke the device's thread: a hint if a program is slow. */
 static void
 report_sleeps(void)
@@ -346,6 +392,7 @@ static void __attribute__((destructor)) stop(void)
 
 	if (base == NULL || getpid() != owner)
 		return;
+	__atomic_store_n(&pages_fd, -1, __ATOMIC_RELAXED);
 	report_sleeps();
 	cm_stop();
 	if (!fds_any_node()) {

@@ -71,6 +71,11 @@ void fds_close(int fd);
 /* Closes the files of all descriptors from @first to @last. */
 void fds_close_range(unsigned int first, unsigned int last);
 
+/*
+ * Closes the files of all descriptors. Calls on these descriptors fail with ENODEV from now on.
+ * Returns true if there was a file.
+ */
+bool fds_orphan(void);
 /* Returns true if a descriptor of the device node is open. */
 bool fds_any_node(void);
 
@@ -130,6 +135,11 @@ int node_open_cm(void);
 /* Returns @path, or the path of the file that replaces it. @to has room for PATH_MAX bytes. */
 const char *node_path(const char *path, char *to);
 
+/*
+ * The program closes the descriptors from @first to @last. Closes the device first if they include
+ * its own, because the program closes all descriptors that it does not know.
+ */
+void node_closes(unsigned int first, unsigned int last);
 /* Reads the device's clock, in ticks of 1/@khz ms. Returns 0 or a negative errno. */
 int node_clock(uint64_t *cycles, uint32_t *khz);
 /*

@@ -356,6 +356,44 @@ range(void)
 	CHECK(ibv_alloc_pd(ctx) == NULL);
 }
 
+/* Returns a context that was opened anew, after @old is found to be refused. */
+static struct ibv_context *
+opened_again(struct ibv_context *old)
+{
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+
+	CHECK(ibv_alloc_pd(old) == NULL);
+	ctx = open_device();
+	CHECK(ctx != NULL);
+	pd = ibv_alloc_pd(ctx);
+	CHECK(pd != NULL && ibv_dealloc_pd(pd) == 0);
+	return ctx;
+}
+
+/*
+ * The program closes all descriptors while it uses the device, those of the device's threads
+ * included. It opens files at their numbers, to which the device must not write.
+ */
+static void
+all_closed(void)
+{
+	struct ibv_context *ctx = open_device();
+	int fd, i;
+
+	CHECK(ctx != NULL);
+	closefrom(3);
+	for (i = 3; i < 40; i++)
+		CHECK(open("/dev/full", O_RDWR) == i);
+	closefrom(3);
+	ctx = opened_again(ctx);
+	for (fd = 3; fd < 1024; fd++)
+		(void)close(fd);
+	CHECK(open("/dev/null", O_RDONLY) == 3);
+	ctx = opened_again(ctx);
+	CHECK(ibv_close_device(ctx) == 0);
+}
+
 #define CM_NODE "/dev/infiniband/rdma_cm"
 
 /* Creates an ID whose number goes to @resp. Returns 0 or an errno. */
@@ -455,13 +493,21 @@ main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} cases[] = {{"closed", closed},           {"lengths", lengths},
-		     {"replaced", replaced},       {"forked", forked},
-		     {"vforked", vforked},         {"range", range},
-		     {"all_qps", all_qps},         {"daemonized", daemonized},
-		     {"duplicated", duplicated},   {"rdma_cm", rdma_cm},
-		     {"forked_port", forked_port}, {"failed_port", failed_port},
-		     {"failed_eal", failed_eal},   {"hold", hold}};
+	} cases[] = {{"closed", closed},
+		     {"lengths", lengths},
+		     {"replaced", replaced},
+		     {"forked", forked},
+		     {"vforked", vforked},
+		     {"range", range},
+		     {"all_closed", all_closed},
+		     {"all_qps", all_qps},
+		     {"daemonized", daemonized},
+		     {"duplicated", duplicated},
+		     {"rdma_cm", rdma_cm},
+		     {"forked_port", forked_port},
+		     {"failed_port", failed_port},
+		     {"failed_eal", failed_eal},
+		     {"hold", hold}};
 	unsigned int i;
 
 	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++) {
