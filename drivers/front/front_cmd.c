@@ -153,6 +153,7 @@ create(struct front_cmd *cmd, enum front_kind kind)
 {
 	struct front_obj *o = front_obj_new(cmd->f, kind, cmd->user);
 	const void *cqc = bb_prm_csub(cmd->in, BB_PRM_CREATE_CQ_CQC);
+	const void *qpc = bb_prm_csub(cmd->in, BB_PRM_CREATE_QP_QPC);
 	int ret;
 
 	if (o == NULL) {
@@ -165,6 +166,15 @@ create(struct front_cmd *cmd, enum front_kind kind)
 		front_obj_free(cmd->f, o);
 		if (ret != -EREMOTEIO)
 			front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
+		return;
+	}
+	/* The device still has an orphan UAR, which is no UAR for a new queue. */
+	if ((kind == FRONT_CQ &&
+	     !front_obj_hold_uar(cmd->f, o, bb_prm_get(cqc, BB_PRM_CQC_UAR_PAGE))) ||
+	    (kind == FRONT_QP &&
+	     !front_obj_hold_uar(cmd->f, o, bb_prm_get(qpc, BB_PRM_QPC_UAR_PAGE)))) {
+		(void)front_obj_destroy(cmd->f, o);
+		FRONT_REFUSE(cmd, BAD_RES);
 		return;
 	}
 	if (kind == FRONT_MKEY)
@@ -219,7 +229,13 @@ destroy(struct front_cmd *cmd, struct front_obj *o)
 		FRONT_REFUSE(cmd, BAD_RES);
 		return;
 	}
-	ret = front_obj_destroy(cmd->f, o);
+	/*
+	 * A card frees a UAR that CQs and QPs use. When a program closes a device, libmlx5 frees
+	 * the UAR of its CQs. After that the kernel destroys the CQs that the program has left. The
+	 * kernel ignores the status of DEALLOC_UAR (mlx5_ib_mmap_free()), so a refused one would
+	 * lose the page.
+	 */
+	ret = o->kind == FRONT_UAR ? front_obj_free_uar(cmd->f, o) : front_obj_destroy(cmd->f, o);
 	if (ret != 0)
 		front_refuse_errno(cmd, ret, FRONT_SYNDROME | __LINE__);
 }

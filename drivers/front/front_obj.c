@@ -57,10 +57,32 @@ front_obj_free(struct front *f, struct front_obj *o)
 	free(o);
 }
 
+bool
+front_obj_hold_uar(struct front *f, struct front_obj *o, uint32_t number)
+{
+	o->page = front_obj_find(f, FRONT_UAR, number);
+	if (o->page == NULL)
+		return false;
+	o->page->refs++;
+	return true;
+}
+
+int
+front_obj_free_uar(struct front *f, struct front_obj *uar)
+{
+	if (uar->refs == 0)
+		return front_obj_destroy(f, uar);
+	LIST_REMOVE(uar, bucket);
+	uar->bucket.le_prev = NULL;
+	uar->orphan = true;
+	return 0;
+}
+
 int
 front_obj_destroy(struct front *f, struct front_obj *o)
 {
 	struct mlx5_ctx *ctx = o->user->ctx;
+	struct front_obj *page = o->page;
 	int ret = 0;
 
 	if (o->refs != 0)
@@ -73,7 +95,10 @@ front_obj_destroy(struct front *f, struct front_obj *o)
 		ret = f->cmd->pd_free(ctx, o->pd);
 	else if (o->uar != NULL)
 		ret = f->cmd->uar_free(ctx, o->uar);
-	if (ret == 0)
-		front_obj_free(f, o);
-	return ret;
+	if (ret != 0)
+		return ret;
+	front_obj_free(f, o);
+	if (page != NULL && --page->refs == 0 && page->orphan)
+		(void)front_obj_destroy(f, page);
+	return 0;
 }

@@ -75,9 +75,12 @@ struct front_obj {
 	struct mlx5_obj *obj;
 	struct mlx5_pd *pd;
 	struct mlx5_uar *uar;
-	uint32_t eqn;         /* valid for a CQ: event queue of its completion events */
-	uint32_t dm_size;     /* valid for device memory: bytes */
-	uint32_t refs;        /* number of objects of drivers/front/eth that use this object */
+	uint32_t eqn;     /* valid for a CQ: event queue of its completion events */
+	uint32_t dm_size; /* valid for device memory: bytes */
+	uint32_t refs;    /* number of objects that use this object: those of drivers/front/eth,
+			     and CQs and QPs that use a UAR */
+	struct front_obj *page; /* valid for a CQ or QP: its UAR, on which it holds a reference */
+	bool orphan; /* true for a UAR that was freed before its last CQ or QP was destroyed */
 	struct front_key key; /* valid for a key */
 	void *eth;            /* state of an object of drivers/front/eth, which fini() frees */
 	void (*fini)(struct front_obj *o); /* NULL if there is nothing to free */
@@ -180,6 +183,13 @@ void front_obj_free(struct front *f, struct front_obj *o);
  * -EBUSY: another object uses @o.
  */
 int front_obj_destroy(struct front *f, struct front_obj *o);
+/* Gives a new CQ or QP its UAR. Returns false if @number is not a UAR. */
+bool front_obj_hold_uar(struct front *f, struct front_obj *o, uint32_t number);
+/*
+ * Frees a UAR. If CQs or QPs use the UAR, it cannot be found from now on, and is freed with the
+ * last of them. Returns 0 or a negative errno.
+ */
+int front_obj_free_uar(struct front *f, struct front_obj *uar);
 
 /* ---- front_user.c */
 int front_user_open(struct front *f, struct front_user *u, uint16_t uid);

@@ -245,12 +245,51 @@ T(test_qp_without_a_ring_needs_no_pages)
 	assert_int_equal(f->windows, 0);
 }
 
+/*
+ * libmlx5 frees a UAR while a CQ that the program has left uses it (perftest's ib_send_bw). The
+ * kernel then destroys the CQ and the user.
+ */
+T(test_uar_freed_before_its_cq_and_qp_goes_with_the_last_of_them)
+{
+	struct g_owner u;
+	struct g_cq cq;
+	struct g_qp qp;
+	uint8_t w[64];
+
+	g_owner_open(f, &u);
+	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_UAR, u.uid, u.uar), BB_PRM_STAT_OK);
+	/* The UAR is gone: for another free, for a new queue, and for a doorbell. */
+	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_UAR, u.uid, u.uar), BB_PRM_STAT_BAD_RES);
+	cq = u.cq;
+	g_cq_box(f, &cq, u.uid, u.uar);
+	assert_status(f, BAD_RES);
+	qp = u.qp;
+	g_qp_box(f, &qp, u.uid, u.pd, u.uar, u.cq.cqn);
+	assert_status(f, BAD_RES);
+	wqe_head(&u.qp, w, 0, 1, G_CQE_UPDATE);
+	g_post(f, &u.qp, w, sizeof(w));
+	front_doorbell(f->f, u.uar, 0x800, w, 8);
+	(void)front_poll(f->f);
+	assert_int_equal(g_at(f, &u.cq.ring, u.cq.offset)[63] >> 4, 0xf);
+	/* Its number is not given again while queues use the page. */
+	assert_int_not_equal(g_alloc(f, BB_PRM_OP_ALLOC_UAR, 0), u.uar);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_QP, u.uid, u.qp.qpn), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_MKEY, 0, u.from_key >> 8), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_MKEY, 0, u.to_key >> 8), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_PD, u.uid, u.pd), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_UCTX, 0, u.uid), BB_PRM_STAT_RES_BUSY);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_CQ, u.uid, u.cq.cqn), BB_PRM_STAT_OK);
+	assert_int_equal(run_on(f, BB_PRM_OP_DESTROY_UCTX, 0, u.uid), BB_PRM_STAT_OK);
+	assert_int_equal(f->windows, 0);
+}
+
 T(test_reset_destroys_all_objects_and_users)
 {
 	struct g_owner u, v;
 
 	g_owner_open(f, &u);
 	g_owner_open(f, &v);
+	assert_int_equal(run_on(f, BB_PRM_OP_DEALLOC_UAR, v.uid, v.uar), BB_PRM_STAT_OK);
 	front_reset(f->f);
 	assert_int_equal(f->windows, 0);
 	assert_int_equal(run_on(f, BB_PRM_OP_QUERY_QP, 0, u.qp.qpn), BB_PRM_STAT_BAD_RES);
