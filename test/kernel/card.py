@@ -161,11 +161,14 @@ class Card(machine.Machine):
     # The driver in the guest.
 
     def load(self):
-        """Loads the driver, and waits for an active port. A port with a netdev is active if the netdev is up."""
+        """Loads the driver, and waits for an active port. A port with a netdev is active if the netdev is up. Its
+        RoCE v2 GID works once the netdev has its IPv6 address (flags 80: permanent), which comes later: Linux looks
+        up the route of the peer's GID."""
         self.run('modprobe mlx5_ib && modprobe ib_uverbs', SECONDS)
-        self.run('for n in /sys/class/infiniband/mlx5_0/device/net/*; do '
-                 '[ ! -e $n ] || ip link set $(basename $n) up || exit; done', SECONDS)
+        each = 'for n in /sys/class/infiniband/mlx5_0/device/net/*; do [ ! -e $n ] || %s || exit; done'
+        self.run(each % 'ip link set $(basename $n) up', SECONDS)
         self.wait_active()
+        self.run(each % 'until grep -q " 80 *$(basename $n)$" /proc/net/if_inet6; do usleep 20000; done', SECONDS)
 
     def wait_active(self):
         self.wait_for('grep -q ACTIVE /sys/class/infiniband/mlx5_0/ports/1/state', SECONDS)
@@ -183,9 +186,14 @@ class Card(machine.Machine):
     def pair(self, command):
         """Runs a program twice in the guest, as server and client. Returns the client's output."""
         server = self.serve_tcp(command, seconds=SECONDS)
-        text = self.run(command + ' 127.0.0.1', SECONDS)
+        client = self.begin(command + ' 127.0.0.1', SECONDS)
+        # If the server ends early, the client reports only that the connection is lost.
+        if client.wait() != 0:
+            server.wait()
+            raise machine.GuestError('%s: status %d\n%s\nserver: status %d\n%s' % (
+                client.text, client.status, client.output, server.status, server.output))
         server.check()
-        return text
+        return client.output
 
     # The guest's kernel log.
 
