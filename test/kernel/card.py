@@ -13,6 +13,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'interop'), os.path.join(HERE, '..', 'interop', 'vm')]
 
+import carry  # noqa: E402
 import machine  # noqa: E402
 import namespace  # noqa: E402
 import paths  # noqa: E402
@@ -21,6 +22,9 @@ import paths  # noqa: E402
 SERVER_SECONDS = 60
 # A command in the guest that hangs fails after this time; none is judged by its time.
 SECONDS = 120
+# Stores of a doorbell flood, each of which is a message of QEMU.
+FLOOD = 5000
+FLOOD_SECONDS = 900
 # Lines of the kernel's log that are no fault.
 EXPECTED = [
     # The card has no vendor-specific capability, through which the kernel reads crash dumps.
@@ -53,19 +57,22 @@ class Card(machine.Machine):
     """One guest. @program: bb_hca, with @options after those of EAL; None: a guest without a card. The guest has
     @functions of bb_hca: PCI devices 0000:00:01.0 and on. @processes: a process of bb_hca for each function, each
     given by its further options of EAL and its options; None: one process serves all functions. @telemetry: the one
-    process serves DPDK's telemetry, for counters(). @number: see Machine."""
+    process serves DPDK's telemetry, for counters(). @number: see Machine. @beside: a guest that was started before;
+    its process of bb_hca serves this guest, too, with the functions that it does not use itself (@spare)."""
     # 10.1 or newer: the first with vfio-user-pci. The card is a PCIe device, so the chipset has PCIe. The
     # server maps the guest's memory, so that is shared.
     CHIPSET = 'q35,memory-backend=mem'
     memory = 1536
 
     def __init__(self, program, options, suite='bookworm', echo=print, functions=1, processes=None,
-                 telemetry=False, number=2):
+                 telemetry=False, number=2, spare=0, beside=None):
         super().__init__(number, suite, echo)
         self.QEMU = paths.qemu()
         self.program = program
         self.options = options
         self.functions = functions
+        self.spare = spare
+        self.beside = beside
         self.processes = processes
         self.telemetry = telemetry
         self.folder = None
@@ -73,13 +80,15 @@ class Card(machine.Machine):
         self.server_log = tempfile.TemporaryFile()
 
     def sockets(self):
-        return [os.path.join(self.folder.name, 'hca%d' % i) for i in range(self.functions)]
+        """Returns the sockets of all functions that the server has."""
+        return [os.path.join(self.folder.name, 'hca%d' % i) for i in range(self.functions + self.spare)]
 
     def devices(self):
         options = ['-object', 'memory-backend-memfd,id=mem,size=%dM,share=on' % self.memory]
         if self.program is None:
             return options
-        for i, path in enumerate(self.sockets()):
+        mine = self.beside.sockets()[-self.functions:] if self.beside else self.sockets()[:self.functions]
+        for i, path in enumerate(mine):
             # A socket's address has this form only. The guest's NIC has address 4.
             options += ['-device', json.dumps({'driver': 'vfio-user-pci', 'id': 'card%d' % i, 'addr': '%d' % (i + 1),
                                                'socket': {'type': 'unix', 'path': path}})]
@@ -93,7 +102,7 @@ class Card(machine.Machine):
         return ' '.join([os.path.basename(self.program), *self.options]) if self.program else 'without a card'
 
     def start(self):
-        if self.program and not self.servers:
+        if self.program and not self.servers and not self.beside:
             self.start_server()
         super().start()
 
@@ -126,6 +135,8 @@ class Card(machine.Machine):
             time.sleep(0.02)
 
     def server_text(self):
+        if self.beside:
+            return self.beside.server_text()
         return os.pread(self.server_log.fileno(), 1 << 24, 0).decode(errors='replace')
 
     def counters(self, device='soft0'):
@@ -194,6 +205,14 @@ class Card(machine.Machine):
                 client.text, client.status, client.output, server.status, server.output))
         server.check()
         return client.output
+
+    def flood(self, program):
+        """Runs doorbell_flood, and a pingpong beside it. The pingpong and the last write of the flood must succeed."""
+        command, _ = carry.carry(self, program)
+        flood = self.begin('%s mlx5_0 %s %d' % (command, self.gid().replace(' -g ', '') or '0', FLOOD), FLOOD_SECONDS)
+        flood.read_line()
+        self.pair('ibv_rc_pingpong -d mlx5_0 -n 100' + self.gid())
+        print(flood.check().strip().split('\n')[-1], flush=True)
 
     # The guest's kernel log.
 

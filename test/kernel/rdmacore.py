@@ -62,15 +62,21 @@ def install(guest):
     guest.put(RUNNER, '/pyverbs/run.py')
 
 
-def run(guest, seconds):
+def run(guest, seconds, device='mlx5_0'):
     """Returns {test: (passed, failed or skipped, reason)}, and the output."""
-    out = guest.run('cd /pyverbs && HOME=/root python3 -B run.py /pyverbs mlx5_0 ' + ' '.join(modules(guest)), seconds)
+    out = guest.run('cd /pyverbs && HOME=/root python3 -B run.py /pyverbs %s %s' % (
+        device, ' '.join(modules(guest))), seconds)
     results = {}
     for line in re.findall(r'RESULT (\[.*\])$', out, re.M):
         name, outcome, why = json.loads(line)
         if results.get(name, ('passed',))[0] != 'failed':
             results[name] = outcome, why
     return results, out
+
+
+def names(results, outcome):
+    """Returns the tests with that outcome, sorted."""
+    return sorted(n for n, r in results.items() if r[0] == outcome)
 
 
 def kind_of(name, why):
@@ -91,4 +97,4 @@ def report(results):
             lines.append('failed: %s: %s' % (name, FAILURES.get(name, why)))
         elif outcome == 'skipped':
             kinds.setdefault(kind_of(name, why) or why, []).append(name)
-    return lines + ['skipped %d: %s' % (len(names), kind) for kind, names in sorted(kinds.items())]
+    return lines + ['skipped %d: %s' % (len(found), kind) for kind, found in sorted(kinds.items())]

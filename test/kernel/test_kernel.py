@@ -3,7 +3,7 @@
 """Linux's own mlx5 driver, unmodified, on bb_hca: a ConnectX of the software device for a QEMU guest.
 
 usage: test_kernel.py BB_HCA CONFORM [--suite NAME] [--long] [--vf] [--link ib|eth] [--device SPEC] [--only NAME]
-                      [--rows LIST]
+                      [--rows LIST] [--flood PROGRAM] [--logs FOLDER]
 
 One boot serves all tests, which run in the order of this file. The kernel must not print a warning: neither
 while it finds the card, nor in a test, nor while the driver is unloaded. Both ends of all traffic are in the
@@ -49,6 +49,8 @@ class Kernel(unittest.TestCase):
     maxDiff = None
     seen = 0            # lines of the kernel's log that a test has looked at
     probed = False
+    passed = ()         # rdma-core's tests that passed on the card
+    active = 0.0        # seconds from the start of QEMU until mlx5_0 was active
 
     def setUp(self):
         self.assertTrue(self.probed or self._testMethodName == 'test_probe', 'there is no mlx5_0')
@@ -85,12 +87,9 @@ class Kernel(unittest.TestCase):
     def test_probe(self):
         Kernel.seen = len(THERE.kernel_lines())
         THERE.load()
-        print('mlx5_0 is active %.1f s after the start of QEMU' % (time.monotonic() - THERE.began))
+        Kernel.active = time.monotonic() - THERE.began
         for _, text in self.look():
             print('  ' + text)
-        if ARGS.dmesg:
-            with open(ARGS.dmesg, 'w') as f:
-                f.write(THERE.run('dmesg'))
         Kernel.probed = True
 
     def test_devinfo(self):
@@ -128,12 +127,24 @@ class Kernel(unittest.TestCase):
                         print(command, flush=True)
         self.look()
 
+    def test_doorbell_flood(self):
+        if not ARGS.flood:
+            self.skipTest('no --flood')
+        THERE.flood(ARGS.flood)
+        self.look()
+
     def test_conform_devx(self):
         self.conform('mlx5_0,cq_resize')
 
     @only_long
     def test_conform_verbs(self):
         self.conform('verbs:mlx5_0')
+
+    def count_rdma_core(self, device, results):
+        """Prints how many of rdma-core's tests came out how. Returns their names by outcome."""
+        count = {what: rdmacore.names(results, what) for what in ('passed', 'failed', 'skipped')}
+        print('rdma-core on %s: %s' % (device, ', '.join('%s %d' % (k, len(v)) for k, v in count.items())), flush=True)
+        return count
 
     @only_long
     def test_rdma_core(self):
@@ -142,9 +153,9 @@ class Kernel(unittest.TestCase):
             self.skipTest('no pyverbs: run test/interop/vm/build --qemu')
         rdmacore.install(THERE)
         results, out = rdmacore.run(THERE, CONFORM_SECONDS)
-        count = {what: sorted(n for n, r in results.items() if r[0] == what) for what in ('passed', 'failed', 'skipped')}
+        count = self.count_rdma_core('mlx5_0', results)
+        Kernel.passed = count['passed']
         print('\n'.join(rdmacore.report(results)), flush=True)
-        print('rdma-core: ' + ', '.join('%s %d' % (k, len(v)) for k, v in count.items()), flush=True)
         self.assertGreater(len(count['passed']), 50, out)
         if ARGS.link == 'ib':
             self.assertEqual({n: results[n][1] for n in count['failed'] if n not in rdmacore.FAILURES}, {}, out)
@@ -173,7 +184,28 @@ class Kernel(unittest.TestCase):
         self.look()
         print('loaded and unloaded %d times, then a pingpong' % times)
 
+    @only_long
+    def test_rdma_core_on_rxe(self):
+        """Of rdma-core's own tests at least as many pass on the card as on rxe in the same guest."""
+        if not self.passed:
+            self.skipTest('no results of the card to compare with')
+        # The GIDs of rxe that the tests choose need the netdev's IPv6 address, without a check for duplicates.
+        THERE.run('cd /proc/sys/net/ipv6/conf/eth1 && echo 0 >accept_dad && echo 0 >disable_ipv6 && '
+                  'modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth1', card.SECONDS)
+        try:
+            results, out = rdmacore.run(THERE, CONFORM_SECONDS, 'rxe0')
+        finally:
+            THERE.run('rdma link delete rxe0; echo 1 >/proc/sys/net/ipv6/conf/eth1/disable_ipv6', card.SECONDS)
+        passed = self.count_rdma_core('rxe0', results)['passed']
+        for name in passed:
+            if name not in self.passed:
+                print('passed on rxe0 only: ' + name, flush=True)
+        self.assertGreater(len(passed), 50, out)
+        self.assertGreaterEqual(len(self.passed), len(passed))
+        self.look(['rxe', 'eth1 speed is unknown'])
+
     def test_server_ends(self):
+        keep_log()
         THERE.qemu.kill()
         THERE.qemu.wait()
         THERE.qemu = None
@@ -195,6 +227,20 @@ class Result(unittest.TextTestResult):
         super().addSubTest(test, subtest, err)
         if err:
             print(THERE.context(), flush=True)
+
+
+def keep_log():
+    """Prints the times of this run, and writes a file with them and the kernel's log to the folder of --logs."""
+    release = THERE.run('uname -r').strip()
+    text = 'Linux %s, %s: guest up after %.1f s, mlx5_0 active after %.1f s, tests done after %.1f s' % (
+        release, THERE.about(), THERE.up, Kernel.active, time.monotonic() - THERE.began)
+    print(text, flush=True)
+    if ARGS.logs:
+        os.makedirs(ARGS.logs, exist_ok=True)
+        path = os.path.join(ARGS.logs, '-'.join(['linux', release, ARGS.link] + ['vf'] * ARGS.vf) + '.txt')
+        with open(path, 'w') as f:
+            f.write(text + '\n\n' + THERE.run('dmesg'))
+        print('its log: ' + path, flush=True)
 
 
 def boot():
@@ -222,7 +268,8 @@ def main():
     p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
     p.add_argument('--record', action='store_true', help="keep conform's results in conformance.json")
     p.add_argument('--json', help="file for conform's results")
-    p.add_argument('--dmesg', help='file for the kernel log after the probe')
+    p.add_argument('--flood', help='the program doorbell_flood')
+    p.add_argument('--logs', help="folder for a file with the times and the kernel's log")
     p.add_argument('--device', default='soft0', help='behind the card (default: soft0)')
     p.add_argument('--vf', action='store_true', help='the card is a virtual function')
     p.add_argument('--link', default='ib', choices=['ib', 'eth'], help='of its port')

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two guests on one wire, each with the card of a bb_hca of its own: Linux's mlx5 driver at both ends.
+"""Two guests on one wire, each with a card of bb_hca: Linux's mlx5 driver at both ends.
 
-usage: test_pair.py BB_HCA [--suite NAME] [--vf] [--doorbell trap|shared] [--only NAME]
+usage: test_pair.py BB_HCA [--one] [--suite NAME] [--vf] [--doorbell trap|shared] [--only NAME]
 
-The wire is a memif between the two processes. The netdevs, RoCE and rdma_cm of the guests use it. One boot of each
-guest serves all tests, which run in the order of this file. The kernels must not print a warning.
+The wire is a memif between two processes of bb_hca. With --one, one process has a function for each guest. The
+netdevs, RoCE and rdma_cm of the guests use the wire. One boot of each guest serves all tests, which run in the order
+of this file. The kernels must not print a warning.
 """
 
 import argparse
@@ -149,6 +150,7 @@ class Pair(unittest.TestCase):
         self.look()
         for there in THERE:
             there.stop_guest()
+        for there in THERE[:1] if ARGS.one else THERE:
             self.assertEqual(there.stop_server(), 0, 'exit status of bb_hca after SIGTERM')
 
 
@@ -180,6 +182,7 @@ def main():
     p.add_argument('--suite', default='bookworm', help='whose kernel (see test/interop/vm/build)')
     p.add_argument('--vf', action='store_true', help='the functions are virtual functions')
     p.add_argument('--doorbell', default='trap', choices=['trap', 'shared'], help='of both functions')
+    p.add_argument('--one', action='store_true', help='one process of bb_hca serves both guests, each by a function')
     p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
     ARGS = p.parse_args()
     card.enter_or_skip(ARGS.bb_hca, ARGS.suite)
@@ -187,12 +190,13 @@ def main():
     names = [name for name in vars(Pair) if name.startswith('test_') and (ARGS.only in name or name == 'test_probe')]
     try:
         for i in range(2):
-            THERE.append(card.Card(ARGS.bb_hca, options, ARGS.suite, processes=[test_eth.memif(i)], number=2 + i))
+            how = {'processes': [test_eth.memif(i)]} if not ARGS.one else {'beside': THERE[0]} if i else {'spare': 1}
+            THERE.append(card.Card(ARGS.bb_hca, options, ARGS.suite, number=2 + i, **how))
             THERE[i].memory = 768  # MiB
             THERE[i].boot()
         done = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(unittest.TestSuite(map(Pair, names)))
     finally:
-        for there in THERE:
+        for there in reversed(THERE):
             there.stop()
     return 0 if done.wasSuccessful() else 1
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """bb_hca with doorbells of the guest's programs in shared memory (--doorbell shared), and trapped.
 
-usage: test_shared.py BB_HCA CONFORM [--suite NAME] [--vf] [--link ib|eth] [--only NAME]
+usage: test_shared.py BB_HCA CONFORM [--suite NAME] [--vf] [--link ib|eth] [--flood PROGRAM] [--only NAME]
 
 The same programs run in both modes. The counters of bb_hca show how many doorbells were messages of QEMU. The
 kernel must not print a warning.
@@ -98,6 +98,8 @@ class Doorbell(unittest.TestCase):
                 self.assertLessEqual(messages, KERNEL)
                 # Stores between two polls count once, so their number depends on the host.
                 self.assertGreater(polls, 0)
+        if ARGS.flood:
+            self.there.flood(ARGS.flood)
         self.look()
         before = self.there.counters()
         rows = carry.conform(self.there, ARGS.conform, 'mlx5_0,cq_resize', "-t 30 -f '%s'" % ROWS, CONFORM_SECONDS,
@@ -131,6 +133,7 @@ def main():
     p.add_argument('--suite', default='bookworm', help='whose kernel (see test/interop/vm/build)')
     p.add_argument('--vf', action='store_true', help='the card is a virtual function')
     p.add_argument('--link', default='ib', choices=['ib', 'eth'], help='of its port')
+    p.add_argument('--flood', help='the program doorbell_flood')
     p.add_argument('--only', default='', help='tests with this in the name')
     ARGS = p.parse_args()
     card.enter_or_skip(ARGS.bb_hca, ARGS.suite)

@@ -156,6 +156,7 @@ class Machine:
         self.port = 23000 + number
         self.qemu = None
         self.log = None
+        self.up = None      # seconds from the start of QEMU until the last boot was done
         self.carried = {}
 
     def __enter__(self):
@@ -205,8 +206,9 @@ class Machine:
             text = self.console()
             said = re.search(r'interop-guest: (READY|FAILED)(.*)\n', text)
             if said and said[1] == 'READY':
+                self.up = time.monotonic() - self.began
                 self.echo('%s: Linux%s, %s, up after %.1f s' % (
-                    self.name, said[2].rstrip(), self.about(), time.monotonic() - self.began))
+                    self.name, said[2].rstrip(), self.about(), self.up))
                 return
             if said or ended is not None or time.monotonic() - self.began > seconds:
                 why = said[0].strip() if said else 'QEMU ended with %s' % ended \
