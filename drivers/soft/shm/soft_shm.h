@@ -562,9 +562,9 @@ soft_shm_direct_next(const struct soft_qp *qp)
 uint32_t soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
 
 /*
- * Returns true if the next WQE must not become packets: packets of the same kind are in flight, and
- * the WQE can be executed directly once they are acknowledged. A queue that is never empty would
- * otherwise use packets for ever.
+ * Returns true if the next WQE must not become packets: packets are in flight, and the WQE can be
+ * executed directly once they are acknowledged. A queue that is never empty would otherwise use
+ * packets for ever. After a SEND a single WQE becomes packets, and several WQEs wait.
  */
 bool soft_shm_holds(struct soft_engine *e, struct soft_wire *w);
 

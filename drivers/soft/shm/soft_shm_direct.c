@@ -313,6 +313,19 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	return direct_run(e, w, budget);
 }
 
+/* Returns true if the WQE after the next one is posted and can be executed directly. */
+static bool
+second_is_direct(const struct soft_wire *w)
+{
+	const struct soft_qp *qp = w->qp;
+	const uint8_t *b = soft_shm_wqe(qp, w->sq_next);
+	uint32_t blocks = bb_wqe_blocks(__atomic_load_n(&b[7], __ATOMIC_RELAXED) & BB_WQE_MAX_DS);
+
+	b = soft_shm_wqe(qp, (uint16_t)(w->sq_next + blocks));
+	return blocks < (uint16_t)(qp->sq_pi - w->sq_next) &&
+	       soft_shm_direct_kind(__atomic_load_n(&b[3], __ATOMIC_RELAXED));
+}
+
 bool
 soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 {
@@ -325,9 +338,13 @@ soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 	if (w->roce.req.head == w->roce.req.tail || w->sq_next == qp->sq_pi ||
 	    !soft_shm_wire(w)->direct.allowed || qp->state != BB_PRM_QP_RTS || qp->umr_index != 0)
 		return false;
-	/* If operations of other kinds are in flight, waiting for them would cost a round trip. */
+	/*
+	 * If the last operation in flight is of another kind, waiting for it costs a round trip. A
+	 * second WQE would wait for the first one, so both wait for that operation.
+	 */
 	if (!soft_shm_direct_kind(__atomic_load_n(&b[3], __ATOMIC_RELAXED)) ||
-	    !soft_shm_direct_kind(w->done[(w->posted - 1) % SOFT_WIRE_SLOTS].opcode))
+	    (!soft_shm_direct_kind(w->done[(w->posted - 1) % SOFT_WIRE_SLOTS].opcode) &&
+	     !second_is_direct(w)))
 		return false;
 	direct_enter(e, w);
 	/*

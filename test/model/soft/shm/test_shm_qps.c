@@ -159,6 +159,57 @@ T(test_failed_qp_is_not_reached_directly)
 	twice(qp_error);
 }
 
+/* ---- Requests after a SEND */
+
+/*
+ * The peer is stopped, so the ACK of the SEND cannot come before the WRITEs were posted. A single
+ * WRITE becomes a packet. Several WRITEs wait for the ACK, and are executed directly.
+ */
+static void
+writes_after_send(uint32_t n)
+{
+	const uint64_t before = direct();
+	struct bb_sge sge = {(uintptr_t)a.buf, 1000, a.mr->lkey};
+	uint32_t i;
+
+	m.x = OFF + 7000;
+	m.y = 64;
+	do_ok(&b, ACTOR_RECV);
+	fill(&a, 0, 1000, n);
+	assert_int_equal(kill(b.pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(b.pid, NULL, WUNTRACED), b.pid);
+	post(&a, ACTOR_SEND, 0, 64, 0, 0);
+	for (i = 0; i < n; i++)
+		OK(bb_post_write(a.qp, i, &sge, 1, mr_b.raddr + i * 1024, mr_b.rkey,
+				 BB_SEND_SIGNALED));
+	bb_qp_ring(a.qp);
+	for (i = 0; i < 100; i++)
+		actor_run(&a);
+	assert_int_equal(kill(b.pid, SIGCONT), 0);
+	completes(&a, BB_WC_SUCCESS);
+	assert_int_equal(m.y, 77);
+	for (i = 0; i < n; i++) {
+		completes(&a, BB_WC_SUCCESS);
+		assert_int_equal(m.y, i);
+	}
+	assert_int_equal(direct(), before + (n == 1 ? 0 : n));
+	completes(&b, BB_WC_SUCCESS);
+	for (i = 0; i < n; i++)
+		holds(&b, OFF + i * 1024, 1000, n);
+}
+
+T(test_several_writes_after_a_send_wait_for_its_ack_and_one_does_not)
+{
+	static const struct differ none;
+	uint32_t n;
+
+	begin("");
+	ready(true, &none);
+	for (n = 1; n <= 5; n++)
+		writes_after_send(n);
+	stop();
+}
+
 /* ---- Shared memory */
 
 /*
