@@ -38,7 +38,7 @@ nvmf_queue_create(struct nvmf_target *t, uint16_t qid, uint32_t depth, void *mem
 		q->req[i].q = q;
 		q->req[i].index = i;
 		q->req[i].mem = (uint8_t *)mem + (size_t)i * t->attr.max_io;
-		q->req[i].next_free = i + 1;
+		q->req[i].next = i + 1;
 	}
 	*out = q;
 	return 0;
@@ -172,7 +172,7 @@ begin(struct nvmf_queue *q, const struct nvmf_capsule *cap)
 	uint32_t status;
 	uint64_t bit;
 
-	q->free = r->next_free;
+	q->free = r->next;
 	memcpy(r->cmd, cap->bytes, NVMF_SQE);
 	r->cid = get16(r->cmd + AT_CID);
 	r->capsule = cap->index;

@@ -34,6 +34,13 @@ struct nvmf_conn {
 	bool ring_send, ring_recv; /* posts wait for their doorbell */
 	bool listed;               /* true if the connection is in nvmf_rdma.to_ring */
 	struct nvmf_conn *next_to_ring;
+	/*
+	 * Responses that are posted at the end of the turn, after the RDMA WRITEs of all of them: a
+	 * software device copies the data of successive WRITEs straight into a host's memory.
+	 */
+	uint32_t responses;                     /* number of these responses */
+	uint32_t first_response, last_response; /* indices of their requests */
+	uint32_t pushed;                        /* bytes of their RDMA WRITEs */
 	/* The following fields are in use only if a worker has the connection. */
 	uint16_t qid;
 	/*
@@ -194,6 +201,8 @@ void nvmf_rdma_run(struct nvmf_rdma *first, void (*fn)(struct nvmf_rdma *worker,
 /* Disconnects a host, and prints the reason @why. BB_CM_DISCONNECTED follows. */
 void nvmf_rdma_drop(struct nvmf_conn *c, const char *why);
 void nvmf_rdma_wc(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg);
+/* Posts the responses that wait for the end of the turn. */
+void nvmf_rdma_post_responses(struct nvmf_conn *c);
 int nvmf_rdma_receive(struct nvmf_conn *c, uint32_t index);
 
 #endif

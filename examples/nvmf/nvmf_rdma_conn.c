@@ -48,6 +48,7 @@ nvmf_rdma_release(struct nvmf_conn *c)
 		bb_qp_destroy(c->qp);
 	c->qp = NULL;
 	c->ring_send = c->ring_recv = false;
+	c->responses = 0;
 	nvmf_queue_close(c->queue);
 	if (c->releasing != !nvmf_queue_idle(c->queue)) {
 		c->releasing = !c->releasing;
@@ -303,6 +304,7 @@ ring(struct nvmf_rdma *r)
 
 	for (c = r->to_ring; c != NULL; c = next) {
 		next = c->next_to_ring;
+		nvmf_rdma_post_responses(c);
 		c->listed = false;
 		if (c->ring_recv)
 			bb_qp_ring_recv(c->qp);

@@ -18,6 +18,8 @@
 #define WR_DONE 0x30000u /* SEND */
 #define WR_KIND 0xf0000u
 #define WR_REQ  0x0ffffu
+/* Bytes of RDMA WRITEs that responses wait for at most. */
+#define PUSH_MAX (256u << 10)
 
 void
 nvmf_rdma_drop(struct nvmf_conn *c, const char *why)
@@ -62,11 +64,35 @@ pull(struct nvmf_queue *q, struct nvmf_req *r, void *to, uint32_t offset, uint32
 }
 
 static void
+post_response(struct nvmf_conn *c, struct nvmf_req *r)
+{
+	uint64_t id = WR_DONE | r->index;
+
+	if (r->invalidate)
+		posted(c, bb_post_send_inv_inline(c->qp, id, r->cqe, NVMF_CQE, r->key,
+						  BB_SEND_SIGNALED));
+	else
+		posted(c, bb_post_send_inline(c->qp, id, r->cqe, NVMF_CQE, BB_SEND_SIGNALED));
+}
+
+void
+nvmf_rdma_post_responses(struct nvmf_conn *c)
+{
+	struct nvmf_req *r;
+
+	for (; c->responses != 0 && !c->ending; c->responses--) {
+		r = &c->queue->req[c->first_response];
+		c->first_response = r->next;
+		post_response(c, r);
+	}
+	c->responses = c->pushed = 0;
+}
+
+static void
 respond(struct nvmf_queue *q, struct nvmf_req *r)
 {
 	struct nvmf_conn *c = q->user;
 	struct bb_sge sge = {(uintptr_t)r->mem, r->push, c->rdma->mr->lkey};
-	uint64_t id = WR_DONE | r->index;
 
 	if (c->ending)
 		return;
@@ -76,11 +102,14 @@ respond(struct nvmf_queue *q, struct nvmf_req *r)
 	(void)nvmf_rdma_receive(c, r->capsule);
 	if (r->push != 0)
 		posted(c, bb_post_write(c->qp, WR_PUSH | r->index, &sge, 1, r->addr, r->key, 0));
-	if (r->invalidate)
-		posted(c, bb_post_send_inv_inline(c->qp, id, r->cqe, NVMF_CQE, r->key,
-						  BB_SEND_SIGNALED));
+	if (c->responses++ == 0)
+		c->first_response = r->index;
 	else
-		posted(c, bb_post_send_inline(c->qp, id, r->cqe, NVMF_CQE, BB_SEND_SIGNALED));
+		q->req[c->last_response].next = r->index;
+	c->last_response = r->index;
+	c->pushed += r->push;
+	if (c->pushed >= PUSH_MAX)
+		nvmf_rdma_post_responses(c);
 }
 
 static void

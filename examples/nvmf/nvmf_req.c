@@ -192,7 +192,7 @@ void
 nvmf_req_release(struct nvmf_req *r)
 {
 	r->state = REQ_FREE;
-	r->next_free = r->q->free;
+	r->next = r->q->free;
 	r->q->free = r->index;
 }
 
