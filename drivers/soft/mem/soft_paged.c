@@ -56,17 +56,39 @@ soft_paged_works(void)
 	return copy(&to, &from, 1, false) && to == 0x5a && copy(&to, &from, 1, true);
 }
 
+/*
+ * Calls syscall() instead of madvise(), because a library of the program may replace madvise().
+ */
+static bool
+populate(uintptr_t from, size_t len, bool write)
+{
+	return syscall(SYS_madvise, from, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) ==
+	       0;
+}
+
+/*
+ * Returns true if the kernel reports memory that it cannot populate. QEMU's emulation of a process
+ * ignores what it does not know, and returns 0. Page 0 is never mapped.
+ */
+static bool
+populate_reports(void)
+{
+	static int reports; /* 1 true, -1 false, 0 unknown; atomic */
+	int found = __atomic_load_n(&reports, __ATOMIC_RELAXED);
+
+	if (found == 0) {
+		found = populate(0, (size_t)sysconf(_SC_PAGESIZE), false) ? -1 : 1;
+		__atomic_store_n(&reports, found, __ATOMIC_RELAXED);
+	}
+	return found > 0;
+}
+
 bool
 soft_paged_populate(uint8_t *at, uint64_t len, bool write)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at & ~(page - 1);
 
-	/*
-	 * Calls syscall() instead of madvise(), because a library of the program may replace
-	 * madvise().
-	 */
-	return syscall(SYS_madvise, from, (uintptr_t)at + len - from,
-		       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
+	return populate_reports() && populate(from, (uintptr_t)at + len - from, write);
 }
 
 bool
