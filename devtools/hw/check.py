@@ -81,7 +81,7 @@ class Check:
         self.device = host.with_resize(args.device)
         self.verbs = args.device if args.device.startswith(VERBS) else VERBS + args.device.split(',')[0]
         self.devx = not args.device.startswith(VERBS)
-        self.run = programs.Programs(args.build, args.eal.split(), args.suffix)
+        self.run = programs.Programs(args.build, args.eal.split(), args.suffix, args.patience)
         self.secrets = anonymous.known_secrets()
         self.report = {'format': 2, 'complete': False, 'machine': host.facts(args.device), 'steps': [],
                        'conform': {'mlx5': None, 'verbs': None, 'software': None}, 'failures': {},
@@ -302,6 +302,8 @@ def arguments():
     p.add_argument('--filter', metavar='LIST', help='run only these rows of conform, as with its --filter')
     p.add_argument('--eal', metavar='ARGS', help='arguments for EAL; default: lcores 0 and 1 on two CPUs, '
                    'plain pages, no PCI', default=host.eal())
+    p.add_argument('--patience', metavar='N', type=int, default=1,
+                   help='multiply the time limit of each step, for a slow machine (default: %(default)s)')
     p.add_argument('--tarball', metavar='FILE', nargs='?', const='bluebell-hw-check.tar.gz',
                    help='only make an archive of hw-check with static programs (default: %(const)s)')
     p.add_argument('--build', metavar='DIR', default='build',
@@ -322,6 +324,9 @@ def main():
             say('no device in /sys/class/infiniband: load mlx5_ib, or try %s' % SOFT)
             return 2
         args.device = host.devices()[0]
+    if args.patience < 1:
+        say('--patience %d: it must be 1 or more' % args.patience)
+        return 2
     why = host.missing(args.device) if not args.suffix else None
     if why is not None:
         say('%s cannot be used: %s' % (args.device, why))

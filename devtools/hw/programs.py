@@ -20,10 +20,11 @@ LINES = 200         # of a program's output that are kept
 
 
 class Programs:
-    def __init__(self, build, eal, suffix):
+    def __init__(self, build, eal, suffix, patience=1):
         self.build = build
         self.eal = eal
         self.suffix = suffix
+        self.patience = patience    # factor of all time limits
         self.tail = []      # last lines of the program that ran last
 
     def path(self, name):
@@ -42,6 +43,7 @@ class Programs:
         """Runs a program to its end. Returns (exit status, why it did not end by itself, or None)."""
         self.tail = []
         late = threading.Event()
+        limit = LIMITS[name] * self.patience
         with subprocess.Popen([self.path(name)] + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors='replace') as child:
 
@@ -49,7 +51,7 @@ class Programs:
                 late.set()
                 child.kill()
 
-            timer = threading.Timer(LIMITS[name], end)
+            timer = threading.Timer(limit, end)
             timer.start()
             try:
                 for line in child.stdout:
@@ -63,7 +65,7 @@ class Programs:
                 if child.poll() is None:
                     child.kill()
         if late.is_set():
-            return rc, 'did not end in %d s' % LIMITS[name]
+            return rc, 'did not end in %d s' % limit
         return rc, 'was ended by signal %d' % -rc if rc < 0 else None
 
     def last_error(self):

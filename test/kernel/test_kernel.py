@@ -3,7 +3,7 @@
 """Linux's own mlx5 driver, unmodified, on bb_hca: a ConnectX of the software device for a QEMU guest.
 
 usage: test_kernel.py BB_HCA CONFORM [--suite NAME] [--long] [--vf] [--link ib|eth] [--device SPEC] [--only NAME]
-                      [--rows LIST] [--flood PROGRAM] [--logs FOLDER]
+                      [--rows LIST] [--flood PROGRAM] [--hw-build FOLDER] [--logs FOLDER]
 
 One boot serves all tests, which run in the order of this file. The kernel must not print a warning: neither
 while it finds the card, nor in a test, nor while the driver is unloaded. Both ends of all traffic are in the
@@ -14,7 +14,9 @@ import argparse
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -31,7 +33,9 @@ import recorded  # noqa: E402
 
 RECORDS = os.path.join(card.HERE, 'conformance.json')
 SKIPS = [os.path.join(card.HERE, '..', part, 'allowed-skips') for part in ('conform', 'uverbs', 'kernel')]
+TARBALL = os.path.join(card.HERE, '..', '..', 'devtools', 'hw', 'tarball.sh')
 CONFORM_SECONDS = 900
+HW_CHECK_SECONDS = 3000
 RELOADS = 50
 # Of conform, by device: as its option --json writes them.
 RESULTS = []
@@ -165,6 +169,30 @@ class Kernel(unittest.TestCase):
                          'skips of no known kind')
         self.look(rdmacore.EXPECTED)
 
+    @only_long
+    def test_hw_check(self):
+        """hw-check runs in the guest as on a machine with a card: from its archive, without a compiler or DPDK."""
+        if not ARGS.hw_build or paths.pyverbs() is None:
+            self.skipTest('no --hw-build, or no Python for the guest: run test/interop/vm/build --qemu')
+        rdmacore.install(THERE)  # brings Python
+        with tempfile.TemporaryDirectory() as work:
+            archive = os.path.join(work, 'hw-check.tar.gz')
+            subprocess.run([TARBALL, ARGS.hw_build, archive], check=True)
+            THERE.put(archive, '/tmp/hw-check.tar.gz')
+        # The guest has no KVM, and the host may be busy.
+        request = THERE.begin('mkdir -p /var/run; tar -xzf /tmp/hw-check.tar.gz -C / && cd /bluebell-hw-check && '
+                              'HOME=/root ./hw-check mlx5_0 --patience 10', HW_CHECK_SECONDS)
+        status = request.wait()
+        print(request.output, flush=True)
+        self.assertEqual(status, 0)
+        report = json.loads(THERE.get('/bluebell-hw-check/hw-check.json'))
+        self.assertTrue(report['complete'])
+        self.assertEqual({s['name']: s['result'] for s in report['steps'] if s['result'] != 'done'},
+                         {'bisect': 'not run'})
+        for name in 'mlx5', 'verbs', 'software':
+            self.assertGreater(list(report['conform'][name].values()).count('pass'), 2000, name)
+        self.look()
+
     def test_unload(self):
         pages = int(THERE.run('cat /sys/kernel/debug/mlx5/*/pages/fw_pages_total'))
         self.assertGreater(pages, 0)
@@ -269,6 +297,7 @@ def main():
     p.add_argument('--record', action='store_true', help="keep conform's results in conformance.json")
     p.add_argument('--json', help="file for conform's results")
     p.add_argument('--flood', help='the program doorbell_flood')
+    p.add_argument('--hw-build', help='build folder with the target hw-static')
     p.add_argument('--logs', help="folder for a file with the times and the kernel's log")
     p.add_argument('--device', default='soft0', help='behind the card (default: soft0)')
     p.add_argument('--vf', action='store_true', help='the card is a virtual function')
