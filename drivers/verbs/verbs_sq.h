@@ -103,8 +103,7 @@ verbs_slot(struct bb_sq *sq, const struct verbs_qp *q, uint8_t opcode, uint64_t 
 	wr->wr_id = q->wr_base;
 	wr->flags = verbs_flags(flags);
 	if (!verbs_unsignalled(sq, flags)) {
-		if ((flags & (BB_SEND_SIGNALED | BB_SQ_ASK_CQE)) == 0)
-			flags |= sq->sig_flags;
+		flags |= sq->sig_flags;
 		wr->wr_id = q->wr_reported;
 		wr->flags |= IBV_SEND_SIGNALED;
 		sq->sig_seq = (uint32_t)where + 1;

@@ -438,6 +438,27 @@ T_KINDS(BB_QPT_RC, false, test_large_request_gets_room_after_unsignalled_ones)
 	assert_int_equal(bb_mw_free(mw), 0);
 }
 
+/* The library asks for a CQE of each of these requests, whatever the caller asks for. */
+T_KINDS(BB_QPT_RC, false, test_signal_all_reports_binds_and_invalidations)
+{
+	struct bb_mw *mw;
+
+	make_small(f, true);
+	for (enum bb_mw_type type = BB_MW_TYPE_1; type <= BB_MW_TYPE_2; type++) {
+		assert_int_equal(bb_mw_alloc(f->pd, type, &mw), 0);
+		for (uint32_t flags = 0; flags <= SIG; flags += SIG) {
+			one(f, bind_any(f, 1, mw, flags), 1, BB_WC_BIND_MW);
+			if (type == BB_MW_TYPE_1)
+				one(f, bb_mw_bind(f->qp, 2, mw, NULL, 0, 0, 0, flags), 2,
+				    BB_WC_BIND_MW);
+			else
+				one(f, bb_post_local_inv(f->qp, 2, mw->rkey, flags), 2,
+				    BB_WC_LOCAL_INV);
+		}
+		assert_int_equal(bb_mw_free(mw), 0);
+	}
+}
+
 T_F(test_drain_nop_is_never_reported)
 {
 	struct bb_sge sge;

@@ -261,6 +261,8 @@ TEST(test_signal_all_reports_every_request)
 	struct env *e = &t.e;
 	struct bb_qp_init_attr bad;
 	struct bb_wc wc[16];
+	struct bb_mr *mr;
+	struct bb_mw *mw;
 	struct bb_qp *qp;
 	unsigned int i;
 
@@ -278,6 +280,20 @@ TEST(test_signal_all_reports_every_request)
 	env_poll(e, &e->a, wc, 10);
 	for (i = 0; i < 10; i++)
 		expect(&wc[i], e->a.qp, i, BB_WC_SUCCESS);
+	/* The library asks for a CQE of each of these requests, whatever the caller asks for. */
+	OK(bb_mr_reg(e->a.pd, e->a.buf, 64, BB_ACCESS_MW_BIND, &mr));
+	OK(bb_mw_alloc(e->a.pd, BB_MW_TYPE_2, &mw));
+	for (i = 0; i <= BB_SEND_SIGNALED; i += BB_SEND_SIGNALED) {
+		OK(bb_post_bind_mw(e->a.qp, 20, mw, bb_inc_rkey(mw->rkey), mr, raddr_of(&e->a, 0),
+				   64, BB_ACCESS_REMOTE_READ, i));
+		OK(bb_post_local_inv(e->a.qp, 21, mw->rkey, i));
+		bb_qp_ring(e->a.qp);
+		env_poll(e, &e->a, wc, 2);
+		expect(&wc[0], e->a.qp, 20, BB_WC_SUCCESS);
+		expect(&wc[1], e->a.qp, 21, BB_WC_SUCCESS);
+	}
+	OK(bb_mw_free(mw));
+	OK(bb_mr_dereg(mr));
 	env_silent(e, &e->a);
 	env_stop(e);
 }
