@@ -207,9 +207,16 @@ bb_roce_resp_busy(const struct bb_roce_qp *qp)
 }
 /*
  * Calls ops->established() if the QP is in RTR and the callback was not called before. Call it for
- * every valid packet.
+ * every request packet that is valid where it arrives, whether it is executed or rejected by a NAK.
  */
-void bb_roce_resp_established(struct bb_roce_qp *qp);
+static inline void
+bb_roce_resp_established(struct bb_roce_qp *qp)
+{
+	if (qp->resp.established || qp->state != BB_ROCE_RTR)
+		return;
+	qp->resp.established = true;
+	qp->ops->established(qp->ctx, qp);
+}
 /*
  * Refuses the memory access of request packet @seq. An RC QP sends a NAK with the error @synd and
  * then goes to ERR. A UC QP drops the message.

@@ -215,15 +215,6 @@ bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
 }
 
 void
-bb_roce_resp_established(struct bb_roce_qp *qp)
-{
-	if (qp->resp.established || qp->state != BB_ROCE_RTR)
-		return;
-	qp->resp.established = true;
-	qp->ops->established(qp->ctx, qp);
-}
-
-void
 bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets)
 {
 	struct bb_roce_resp *r = &qp->resp;
@@ -236,7 +227,6 @@ bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets)
 	 */
 	if (r->ack_due && r->ack_syndrome != (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF))
 		set_pending_ack(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, r->seq - 1);
-	bb_roce_resp_established(qp);
 }
 
 /*
@@ -408,9 +398,12 @@ fits(const struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 static void
 execute(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
-	if (!(flags & BB_ROCE_F_REQUEST) || !in_order(&qp->resp, flags))
+	if (!(flags & BB_ROCE_F_REQUEST) || !in_order(&qp->resp, flags)) {
 		invalid(qp, &qp->stats.drop_order);
-	else if (!(flags & (BB_ROCE_F_SEND | BB_ROCE_F_WRITE)))
+		return;
+	}
+	bb_roce_resp_established(qp);
+	if (!(flags & (BB_ROCE_F_SEND | BB_ROCE_F_WRITE)))
 		bb_roce_replay_rx(qp, pkt);
 	else if (!fits(qp, pkt, flags))
 		invalid(qp, &qp->stats.drop_length);
@@ -588,6 +581,7 @@ bb_roce_short_message_slow(struct bb_roce_qp *qp, uint32_t len, uint8_t flags)
 {
 	const struct bb_roce_pkt pkt = {.flags = flags};
 
+	bb_roce_resp_established(qp);
 	packet_executed(qp, &pkt, len, true);
 }
 

@@ -80,6 +80,35 @@ T_OWN_FAKE(test_missing_receive_queue_is_invalid_request)
 	assert_int_equal(f->failed + f->n_done, 0);
 }
 
+/* The peer's first packet is reported once, also if a NAK rejects it or UC drops it. */
+T_OWN_FAKE(test_rejected_first_packet_establishes_communication)
+{
+	fake_init(f, BB_ROCE_RC);
+	f->recvs = 0;
+	for (uint32_t i = 0; i < 2; i++) {
+		fake_rx(f, RC(SEND_ONLY), 0, 4, NULL);
+		fake_expect(f, BB_ROCE_AETH_RNR | 12, 0, 0);
+		assert_int_equal(f->established, 1);
+	}
+
+	fake_init(f, BB_ROCE_RC);
+	f->key_gone = true;
+	fake_rx_rdma(f, RC(WRITE_ONLY), 0, 4, 0, 4);
+	assert_int_equal(f->established, 1);
+	fake_expect_fatal(f, NAK(ACCESS), 0, 0, BB_SYN_REMOTE_ACCESS);
+
+	fake_init(f, BB_ROCE_UC);
+	f->recvs = 0;
+	fake_rx(f, UC(SEND_ONLY), 0, 4, NULL);
+	assert_fields(*f, qp.stats.drop_no_recv, 1, established, 1);
+
+	/* A packet without the beginning of its message is none of the peer's requests. */
+	fake_init(f, BB_ROCE_RC);
+	fake_rx(f, RC(SEND_MIDDLE), 0, FAKE_MTU, NULL);
+	assert_int_equal(f->established, 0);
+	fake_expect_fatal(f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
+}
+
 static uint8_t
 odd_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t rkey, uint64_t va,
 	  uint32_t len)
