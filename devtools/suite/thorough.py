@@ -11,12 +11,16 @@ from clock import say
 
 
 def stage_seeds(r):
-    """Many seeds of the API against its model, on four devices; every test marked long."""
+    """Many seeds of the API against its model, on three devices; every test marked long.
+
+    None of them has packets: a message of several packets may fail after its first ones were written, and the model
+    executes whole messages.
+    """
     path = r.builds.get(r.tally, 'gcc')
     if not path:
         return
     diff = os.path.join(path, 'test/fuzz/diff/diff')
-    for device in ('soft0', 'soft0+soft1,shuffle=1', 'soft0,progress=thread', 'soft0,wire=1'):
+    for device in ('soft0', 'soft0+soft1,shuffle=1', 'soft0,progress=thread'):
         say('seeds: diff on ' + device)
         log = os.path.join(WORK, 'seeds.log')
         ok = run([diff, '--device', device, '--seeds', '100000..115000', '--save', WORK], log)

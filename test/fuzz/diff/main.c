@@ -25,6 +25,8 @@ static const char help[] =
 	"\n"
 	"  --device SPEC    what bb_dev_open() takes, soft0 if not given; two devices are joined by\n"
 	"                   '+': soft0+soft1, and queue pairs connect across them\n"
+	"                   The model executes whole messages: give no device with packets\n"
+	"                   (wire=1, port=, shm=)\n"
 	"  --seeds A..B     seeds to run, 1..200 if not given; A.. goes on until time is over\n"
 	"  --steps N        steps of a sequence, 120 if not given\n"
 	"  --seconds N, --minutes N  stop after this time\n"
