@@ -37,13 +37,13 @@ run_session(struct perf *p)
 	if (!pingpong && perftest_end(p) != 0)
 		return -1;
 	/*
-	 * Runs the device for another second with pingpong, in which no message confirms that the
-	 * last acknowledgement has arrived.
+	 * No message of ibv_*_pingpong confirms that the last acknowledgement has arrived, so runs
+	 * the device for another second.
 	 */
-	if (pingpong)
-		perf_linger(p, 1);
-	else
+	if (!pingpong)
 		peer_finish(p);
+	else if (!tcp_pingpong_finish(p))
+		perf_linger(p, 1);
 	p->res.served = perf_served(p);
 	if ((p->server || p->o.bidirectional) && check_target(p) != 0)
 		return -1;

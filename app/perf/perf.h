@@ -230,6 +230,11 @@ int tcp_read(struct perf *p, void *buf, size_t len, const char *what);
  * peer may still need ACKs.
  */
 void tcp_finish(struct perf *p);
+/*
+ * tcp_finish() for pingpong, if the peer is bb_perf, too. Returns false if the peer closes the
+ * connection earlier, as ibv_*_pingpong does after the handshake.
+ */
+bool tcp_pingpong_finish(struct perf *p);
 void tcp_close(struct perf *p);
 /* Returns true if the peer has closed the TCP connection. */
 bool tcp_peer_gone(const struct perf *p);

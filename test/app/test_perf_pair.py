@@ -9,10 +9,12 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 
+import perfpeer
 from apptest import CPUS, EAL, AppTest, free_ports, long, main
 
 WAIT = 150  # seconds; sanitizers are slow, and two processes may share a core
@@ -93,6 +95,38 @@ class Pair(AppTest):
                 # Between two of these programs all bytes are known.
                 self.assertEqual(server['checked_bytes'], 200 * size)
                 self.assertEqual(client['checked_bytes'], 200 * size)
+
+    def test_end_of_pingpong_waits_for_the_peer(self):
+        """A relay of TCP holds back what both ends say when their messages are complete."""
+        for protocol in ('rc_pingpong', 'uc_pingpong', 'ud_pingpong'):
+            args = ['-P', protocol, '-s', '1000', '-n', '20']
+            server = self.start(SERVER, args)
+            self.assertIn('TCP port', server.stdout.readline())
+            with socket.create_server(('127.0.0.1', 0)) as listener:
+                client = self.start(CLIENT, args + ['-p', str(listener.getsockname()[1])])
+                listener.settimeout(WAIT)
+                to_client = listener.accept()[0]
+            to_server = socket.create_connection(('127.0.0.1', self.port))
+            with to_client, to_server:
+                to_server.sendall(perfpeer.read(to_client, perfpeer.PINGPONG))
+                to_client.sendall(perfpeer.read(to_server, perfpeer.PINGPONG))
+                to_server.sendall(perfpeer.read(to_client, 5))
+                self.assertEqual(perfpeer.read(to_server, 5), b'done\0')
+                self.assertEqual(perfpeer.read(to_client, 5), b'done\0')
+                self.assertEqual([server.poll(), client.poll()], [None, None])
+                to_server.sendall(b'done\0')
+                to_client.sendall(b'done\0')
+                # The client destroys its queue pair first, and the server closes its device first.
+                self.assertEqual(perfpeer.read(to_client, 1), b'')
+                self.assertEqual([server.poll(), client.poll()], [None, None])
+                to_server.shutdown(socket.SHUT_WR)
+                self.assertEqual(perfpeer.read(to_server, 1), b'')
+            for side, proc in enumerate((server, client)):
+                rc, report, text = self.end(proc, side)
+                self.assertEqual((rc, report['result']), (0, 'pass'), text)
+                self.assertNotIn('died', text)
+            self.tearDown()
+            self.setUp()
 
     def test_bandwidth(self):
         for protocol, size in (('write_bw', 100), ('write_bw', 70000), ('read_bw', 100),

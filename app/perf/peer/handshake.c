@@ -6,8 +6,8 @@
  * perftest also from the main() of each program.
  *
  * pingpong: the client sends its address, the server replies with its address, and the client sends
- * "done". Then TCP is closed. The server is ready to receive before it replies, the client before
- * it sends "done".
+ * "done". Then ibv_*_pingpong closes TCP. The server is ready to receive before it replies, the
+ * client before it sends "done". A bb_perf sends "done" again when all its messages are complete.
  *
  * perftest: in every exchange the client sends first. The exchanges are, in this order:
  * - Version, cycle buffer, cache line and MTU.
@@ -68,10 +68,7 @@ pingpong_begin(struct perf *p)
 		    p->mtu, p->port.active_mtu);
 		return -1;
 	}
-	if (perf_create(p) != 0 || pingpong_meet(p) != 0)
-		return -1;
-	tcp_close(p);
-	return 0;
+	return perf_create(p) != 0 || pingpong_meet(p) != 0 ? -1 : 0;
 }
 
 /* Exchanges one message in each direction; the client sends first. */

@@ -362,6 +362,40 @@ tcp_finish(struct perf *p)
 	} while (!perf_overdue(p) && run_device(p, p->fd, POLLIN) == 0);
 }
 
+/*
+ * Tells the peer that all messages of this process are complete, and waits until the peer says the
+ * same. Returns false if the peer closes the connection instead.
+ */
+static bool
+exchange_done(struct perf *p)
+{
+	uint8_t done[MSG_DONE];
+	size_t have = 0;
+	ssize_t n;
+
+	(void)send(p->fd, "done", MSG_DONE, MSG_NOSIGNAL);
+	perf_progress(p);
+	while (have < MSG_DONE) {
+		n = recv(p->fd, done + have, MSG_DONE - have, 0);
+		if (n > 0)
+			have += (size_t)n;
+		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			return false;
+		else if (perf_overdue(p) || run_device(p, p->fd, POLLIN) != 0)
+			return false;
+	}
+	return true;
+}
+
+bool
+tcp_pingpong_finish(struct perf *p)
+{
+	if (!exchange_done(p))
+		return false;
+	tcp_finish(p);
+	return true;
+}
+
 bool
 tcp_peer_gone(const struct perf *p)
 {
