@@ -25,6 +25,12 @@ REFUSED = {
 # The first version that takes the events of sends and of receives from two channels (commit 2209cf8). Earlier ones
 # wait for a send and wake for a receive, so that their send queue is full.
 TWO_CHANNELS = (23, 7)
+# These tools take each event for a completion (run_iter_lat() of perftest, also in commit 00b55b6). They arm the CQ
+# before they poll, so that the CQE raises a second event: a ConnectX raises one for CQEs that were there before (Linux
+# commit ed23a72778f3). If the second event comes before the next completion, they post one request more, for which
+# their send queue may have no room.
+TAKES_EVENTS_FOR_COMPLETIONS = ('read_lat', 'atomic_lat')
+NO_ROOM = "Couldn't post send: scnt="
 
 
 def cells():
@@ -55,7 +61,13 @@ class Matrix(VerbsTest):
             if not tool.startswith('atomic'):
                 args += ['-s', '32' if 'inline' in chosen else '1024']
             with self.subTest(tool=tool, transport=transport, options=chosen):
-                text = self.pair('ib_' + tool, '-x', '1', '-n', ITERATIONS, '-c', transport, *args)
+                try:
+                    text = self.pair('ib_' + tool, '-x', '1', '-n', ITERATIONS, '-c', transport, *args)
+                except AssertionError as failure:
+                    if tool not in TAKES_EVENTS_FOR_COMPLETIONS or 'events' not in chosen or NO_ROOM not in str(failure):
+                        raise
+                    print('ib_%s -e: took an event for a completion, and its send queue is full' % tool, flush=True)
+                    continue
                 self.assertRegex(text, re.compile(r'^ *\d+ +%s +\d' % ITERATIONS, re.M))
 
 
