@@ -25,6 +25,8 @@ Interoperation with Linux
 ``devtools/test --long --only interop`` runs the tests and compares their results with this page;
 ``test/interop/README.md`` explains how.
 
+This page has the results of verbs. Those of NVMe over Fabrics are in :doc:`nvmf` and :doc:`nvmf_client`.
+
 The software device exchanges RoCEv2 packets with ``rdma_rxe``, the software RDMA of the Linux kernel. rxe was
 written independently of this project, so it is unlikely that both have the same mistake. The tests run
 Debian's kernel in a QEMU guest, which a tap device connects with the host. Bluebell runs on the host and uses

@@ -208,20 +208,35 @@ def makes_a_file_system(both):
     return text
 
 
+# New data in each round, so that old data is found. /tmp/writing exists while the host writes.
+LOAD = '''
+    rounds=0
+    while test ! -e /tmp/stop; do
+        dd if=/dev/urandom of=/tmp/data bs=1M count=2 2>/dev/null
+        touch /tmp/writing
+        dd if=/tmp/data of=/dev/nvme0n1 bs=16k oflag=direct 2>/dev/null
+        rm -f /tmp/writing
+        dd if=/dev/nvme0n1 bs=16k count=128 iflag=direct 2>/dev/null | cmp - /tmp/data
+        rounds=$((rounds + 1))
+    done
+    echo $rounds rounds, all data read'''
+
+
 def reconnects(both):
-    """kill -9 of the target: the host connects again by itself, and finds the data"""
+    """kill -9 of the target while the host writes: the host connects again by itself, and all data is there"""
     both.connect('-c 1 -l 600')
-    for _ in range(2):
-        both.run('dd if=/dev/urandom of=/tmp/data bs=64k count=32 2>/dev/null; '
-                 'dd if=/tmp/data of=/dev/nvme0n1 bs=64k oflag=direct 2>/dev/null')
+    load = both.there.begin('set -e; rm -f /tmp/stop;' + LOAD, 3 * SECONDS)
+    for _ in range(3):
+        both.there.wait_for('test -e /tmp/writing', SECONDS)
         both.target.process.kill()
         both.target.process.wait(SECONDS)
+        assert load.poll() is None, load.output
         both.start()
-        # The read waits in the guest until the host has connected again.
-        both.run('dd if=/dev/nvme0n1 bs=64k count=32 iflag=direct 2>/dev/null | cmp - /tmp/data')
-        both.there.wait_for('grep -q live /sys/class/nvme/nvme0/state', SECONDS)
+        both.there.wait_for('grep -q live /sys/class/nvme/nvme0/state && test ! -e /tmp/writing', SECONDS)
+    both.run('touch /tmp/stop')
+    text = load.check()
     both.disconnect()
-    return both.run('dmesg | grep -i nvme | tail -20')
+    return text + both.run('dmesg | grep -i nvme | tail -20')
 
 
 CASES = [discovers, refuses, describes, keeps_data, serves_two_hosts, makes_a_file_system, reconnects, sees_changes]

@@ -66,6 +66,7 @@ struct host {
 	struct bb_cm *cm;
 	struct bb_mr *mr;
 	uint8_t *data;
+	bool no_reads; /* its next queues execute no RDMA READs */
 };
 
 static struct target tgt;
@@ -273,6 +274,8 @@ hq_call(struct hq *q, uint16_t qid, uint32_t depth, const void *private_data, ui
 	param.private_data = private_data;
 	param.private_len = len;
 	param.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
+	if (host.no_reads)
+		param.responder_resources = 0;
 	OK(bb_conn_connect(host.cm, (struct sockaddr *)&tgt.addr, q->qp, &param, &q->conn));
 	bb_conn_user_set(q->conn, q);
 	WAIT_FOR(q->event);

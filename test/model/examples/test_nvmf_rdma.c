@@ -65,6 +65,22 @@ TEST_WITH(setup, teardown, test_request_with_wrong_private_data_is_rejected_with
 	assert_true(IDLE);
 }
 
+TEST_WITH(setup, teardown, test_request_of_a_host_that_executes_no_reads_is_rejected)
+{
+	uint8_t req[NVMF_CM_REQ] = {0};
+	struct hq q;
+
+	put16(req + 4, MAX_DEPTH);
+	put16(req + 6, MAX_DEPTH - 1);
+	host.no_reads = true;
+	hq_call(&q, 0, MAX_DEPTH, req, sizeof(req));
+	assert_int_equal(q.ev.type, BB_CM_REJECTED);
+	assert_int_equal(q.ev.reason, BB_REJECT_CONSUMER);
+	assert_int_equal(get16(q.private_data + 2), NVMF_CM_IRD);
+	hq_free(&q);
+	assert_true(IDLE);
+}
+
 TEST_WITH(setup, teardown, test_data_goes_to_the_disk_and_back)
 {
 	struct hq admin, io;
