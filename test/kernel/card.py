@@ -89,8 +89,10 @@ class Card(machine.Machine):
             return options
         mine = self.beside.sockets()[-self.functions:] if self.beside else self.sockets()[:self.functions]
         for i, path in enumerate(mine):
-            # A socket's address has this form only. The guest's NIC has address 4.
+            # A socket's address has this form only. The guest's NIC has address 4. After 5 s without a reply,
+            # such as on a busy host, QEMU would give the card up.
             options += ['-device', json.dumps({'driver': 'vfio-user-pci', 'id': 'card%d' % i, 'addr': '%d' % (i + 1),
+                                               'x-msg-timeout': 60000,
                                                'socket': {'type': 'unix', 'path': path}})]
         return options
 
