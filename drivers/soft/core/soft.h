@@ -389,7 +389,7 @@ struct soft_dev {
 	struct soft_congestion cong;
 	uint64_t lost[SOFT_LOSTS]; /* dropped packets, by enum soft_lost; __atomic */
 	struct soft_flap flap;
-	uint64_t virtual_tsc;             /* current time with option virtual_time; __atomic */
+	uint64_t virtual_us;              /* current time with option virtual_time; __atomic */
 	struct soft_capture *capture;     /* capture of packets, NULL if off */
 	struct soft_engine *engine;       /* engine of progress=lcore or thread; NULL with inline */
 	const struct soft_link_ops *link; /* link that sends packets, NULL if none */

@@ -13,7 +13,7 @@
  * rounds to MHz with an error of 1 %.
  */
 static uint64_t soft_tsc_hz;
-static uint64_t soft_tsc_us; /* ticks per microsecond, rounded up */
+static uint64_t soft_tsc_us; /* ticks per microsecond, in 2^-20, rounded up */
 static uint64_t soft_tsc_ns; /* duration of a tick, in 2^-20 ns */
 static pthread_once_t soft_tsc_once = PTHREAD_ONCE_INIT;
 
@@ -41,7 +41,7 @@ soft_tsc_init(void)
 	/* Without EAL the frequency is unknown, so it is measured. */
 	if (soft_tsc_hz == 0)
 		soft_tsc_hz = soft_tsc_measure();
-	soft_tsc_us = (soft_tsc_hz - 1) / 1000000 + 1;
+	soft_tsc_us = ((soft_tsc_hz << 20) - 1) / 1000000 + 1;
 	soft_tsc_ns = (UINT64_C(1000000000) << 20) / soft_tsc_hz;
 }
 
@@ -62,9 +62,15 @@ soft_clock_khz(void)
 }
 
 uint64_t
+soft_us_ticks(uint64_t us)
+{
+	return (uint64_t)((unsigned __int128)us * soft_tsc_us >> 20);
+}
+
+uint64_t
 soft_time_cycles(uint64_t ns)
 {
-	return (ns / 1000 + 1) * soft_tsc_us;
+	return soft_us_ticks(ns / 1000 + 1);
 }
 
 /*

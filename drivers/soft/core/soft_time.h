@@ -11,12 +11,14 @@
 
 /* Initializes the clock. Must be called before the other functions of this header. */
 void soft_time_init(void);
+/* Converts @us microseconds to TSC ticks. */
+uint64_t soft_us_ticks(uint64_t us);
 /* Returns the device's time in TSC ticks. */
 static inline uint64_t
 soft_ticks(const struct soft_dev *dev)
 {
 	return unlikely(dev->opts.virtual_time)
-		       ? __atomic_load_n(&dev->virtual_tsc, __ATOMIC_RELAXED)
+		       ? soft_us_ticks(__atomic_load_n(&dev->virtual_us, __ATOMIC_RELAXED))
 		       : rte_rdtsc();
 }
 /* Returns the device's time in ns. */

@@ -186,7 +186,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	dev->memory = NULL;
 	/* Starts the clock at a value above 0, because a deadline of 0 means "no deadline". */
 	soft_time_init();
-	dev->virtual_tsc = soft_time_cycles(0);
+	dev->virtual_us = 1;
 	dev->flap = (struct soft_flap){
 		.start = soft_dev_ns(dev),
 		.up = opts->flap_up * UINT64_C(1000000),

@@ -414,7 +414,7 @@ soft_net_run(struct soft_engine *e)
 	struct soft_dev *dev = e->dev;
 
 	if (dev->opts.virtual_time)
-		__atomic_fetch_add(&dev->virtual_tsc, soft_time_cycles(0), __ATOMIC_RELAXED);
+		__atomic_fetch_add(&dev->virtual_us, 1, __ATOMIC_RELAXED);
 	if (soft_net_flaps(dev))
 		flap(dev);
 	return (dev->capture != NULL && soft_capture_run(dev->capture)) || dev->opts.virtual_time ||

@@ -24,6 +24,17 @@
 #define ECT0         2u
 #define CE           3u
 
+/* Frequency of the TSC in Hz that EAL reports; 0 as without EAL, where the device measures it. */
+static uint64_t tsc_hz;
+
+uint64_t __wrap_rte_get_tsc_hz(void);
+
+uint64_t
+__wrap_rte_get_tsc_hz(void)
+{
+	return tsc_hz;
+}
+
 struct net {
 	struct rig_pair p;
 	char path[64];
@@ -548,4 +559,9 @@ TEST(test_invalid_network_options_are_refused)
 		assert_int_equal(soft_cmd_if.open("soft0", bad[i], &ctx), -EINVAL);
 }
 
-TEST_MAIN(0)
+int
+main(int argc, char **argv)
+{
+	tsc_hz = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+	return bb_test_run(__FILE__, NULL, NULL);
+}
