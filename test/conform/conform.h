@@ -81,6 +81,7 @@ enum need {
 	NEED_NO_MASKED = UINT64_C(1) << 38,
 	NEED_LONG = UINT64_C(1) << 39,
 	NEED_MEMORY = UINT64_C(1) << 40,
+	NEED_PROCESS_VM = UINT64_C(1) << 41,
 	NEED_PASSIVE = UINT64_C(1) << 42,
 	NEED_PSNS = UINT64_C(1) << 43,
 	NEED_REREG = UINT64_C(1) << 44,
@@ -96,7 +97,10 @@ enum need {
 	NEED_MCAST = UINT64_C(1) << 54,
 	NEED_NO_MCAST = UINT64_C(1) << 55,
 	NEED_MCAST_COPIES = UINT64_C(1) << 56,
-	/* Needs that depend on the machine, not on the device. */
+	/*
+	 * Needs that depend on the machine, not on the device, and that many machines lack. The
+	 * guide shows no device's result for their rows.
+	 */
 	NEEDS_OF_MACHINE = NEED_UDMABUF | NEED_MEMORY,
 };
 

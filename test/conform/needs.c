@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "../fakes/process.h"
 #include "conform.h"
 
 static bool
@@ -139,6 +140,9 @@ met(const struct fx *fx, enum need need)
 		return access("/dev/udmabuf", R_OK | W_OK) == 0;
 	case NEED_MEMORY:
 		return long_buffers(fx);
+	case NEED_PROCESS_VM:
+		/* Of a software device, unless an option disables what it needs the call for. */
+		return !a->software || strstr(fx->spec, "no_odp") != NULL || kernel_copies_memory();
 	case NEED_QP_CONNECT:
 		return fx->link == NULL;
 	case NEED_GLOBAL_ATOMICS:
@@ -178,6 +182,8 @@ static const struct {
 	{NEED_NO_DMABUF, "no-dma-buf", "bb_dev_attr.dmabuf is true"},
 	{NEED_SRQ, "srq", "bb_dev_attr.max_srq is 0"},
 	{NEED_NO_SRQ, "no-srq", "bb_dev_attr.max_srq is not 0"},
+	/* Before what a software device lacks without the call. */
+	{NEED_PROCESS_VM, "machine-process-vm", "the kernel allows no process_vm_readv(2)"},
 	{NEED_ODP, "on-demand", "bb_dev_attr.odp is false"},
 	{NEED_NO_ODP, "no-on-demand", "bb_dev_attr.odp is true"},
 	{NEED_RELAXED, "relaxed-ordering", "bb_dev_attr.relaxed_ordering is false"},
@@ -220,7 +226,7 @@ static const struct {
 	{NEED_RNR, "rnr", "bb_dev_attr.iwarp is true: no RNR"},
 	{NEED_READ_LIST, "read-list", "bb_dev_attr.max_read_sge is 1"},
 	{NEED_QP_CONNECT, "qp-connect", "--address: pairs are connected by librdmacm"},
-	/* Last: the machine matters only if the device has everything. */
+	/* Last: the machine matters only if the device has everything else. */
 	{NEED_UDMABUF, "machine-udmabuf", "/dev/udmabuf cannot be opened"},
 	{NEED_MEMORY, "machine-memory",
 	 "5 GiB cannot be mapped, and locked and pinned for a device"},

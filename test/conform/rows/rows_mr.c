@@ -368,12 +368,13 @@ rows_mr(struct rows *rows)
 		row = row_add(rows, "ibv_reg_mr(3)", run_paged, "memory/mr/on-demand", "%s",
 			      i == 0 ? "untouched" : "mapped-later");
 		row->n = i;
-		row->needs = NEED_ODP;
+		row->needs = NEED_ODP | NEED_PROCESS_VM;
 	}
 	/* Assumed: the status that a peer gets for a failed page fault. */
-	row_add(rows, ASSUMED, run_unmapped, "memory/mr/on-demand", "unmapped")->needs = NEED_ODP;
+	row_add(rows, ASSUMED, run_unmapped, "memory/mr/on-demand", "unmapped")->needs =
+		NEED_ODP | NEED_PROCESS_VM;
 	row_add(rows, "ibv_reg_mr(3)", run_implicit, "memory/mr/on-demand", "whole-address-space")
-		->needs = NEED_ODP_IMPLICIT;
+		->needs = NEED_ODP_IMPLICIT | NEED_PROCESS_VM;
 	row_add(rows, "ibv_reg_mr(3)", run_no_odp, "memory/mr/no-on-demand", "refused")->needs =
 		NEED_NO_ODP;
 }

@@ -11,9 +11,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "../../fakes/process.h"
 #include "connect_env.h"
 
 /* Report of the server on stdout: once when it listens, and after each line on its stdin. */
@@ -40,21 +40,6 @@ peers_eal(unsigned int mb)
 		return -1;
 	rte_log_set_global_level(RTE_LOG_CRIT);
 	return 0;
-}
-
-/*
- * Raises the limit of descriptors: one for each connection. Returns false if the hard limit is
- * below @n.
- */
-static inline bool
-peers_descriptors(uint32_t n)
-{
-	struct rlimit lim;
-
-	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_max < n)
-		return false;
-	lim.rlim_cur = lim.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &lim) == 0;
 }
 
 static inline void
@@ -131,7 +116,7 @@ server_main(char **argv)
 	char text[64], line;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (e == NULL || peers_eal(conns > 1000 ? 2048 : 256) != 0 || !peers_descriptors(conns))
+	if (e == NULL || peers_eal(conns > 1000 ? 2048 : 256) != 0 || !descriptors_raise(conns))
 		return 77;
 	peers_end(e, argv[0], conns);
 	if (bb_region_of(e->mr, "buf", 0, 0, &region) != 0)
@@ -179,13 +164,16 @@ server_hear(struct server *s, struct server_says *says)
 static inline bool
 server_start(struct server *s, const char *spec, uint32_t port, uint32_t conns)
 {
-	char port_text[16], conns_text[16];
+	char name[] = "server", role[] = "serve", port_text[16], conns_text[16];
+	char spec_text[128];
+	char *argv[] = {name, role, spec_text, port_text, conns_text, NULL};
 	struct server_says says;
 	struct pollfd out;
 	int in[2], from[2];
 
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+	snprintf(spec_text, sizeof(spec_text), "%s", spec);
 	snprintf(port_text, sizeof(port_text), "%u", port);
 	snprintf(conns_text, sizeof(conns_text), "%u", conns);
 	s->pid = fork();
@@ -193,8 +181,7 @@ server_start(struct server *s, const char *spec, uint32_t port, uint32_t conns)
 	if (s->pid == 0) {
 		dup2(in[0], 0);
 		dup2(from[1], 1);
-		execl("/proc/self/exe", "server", "serve", spec, port_text, conns_text,
-		      (char *)NULL);
+		exec_again(argv);
 		_exit(127);
 	}
 	close(in[0]);

@@ -10,7 +10,6 @@
 #define _GNU_SOURCE /* pipe2() */
 #include <netinet/in.h>
 
-#include "../../fakes/descriptors.h"
 #include "connect_server.h"
 
 #define WINDOW 128u
@@ -128,7 +127,7 @@ TEST(test_many_connections_at_once_leave_nothing)
 	uint64_t stop, start;
 
 	assert_non_null(conns);
-	if (!peers_descriptors(nconns + 100)) {
+	if (!descriptors_raise(nconns + 100)) {
 		print_message("skipped: the limit of descriptors is below %u\n", nconns + 100);
 		free(conns);
 		skip();

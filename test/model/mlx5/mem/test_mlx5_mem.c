@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "../../../fakes/process.h"
 #include "mem_env.h"
 
 ENV_TEST(test_mr_reaches_the_last_byte_of_the_address_space)
@@ -19,13 +20,14 @@ ENV_TEST(test_mr_reaches_the_last_byte_of_the_address_space)
 	OK(bb_mr_dereg(mr));
 }
 
-static bool
-has_odp(struct env *e)
+static void
+need_odp(struct env *e)
 {
 	struct bb_dev_attr attr;
 
+	NEED_KERNEL_COPIES();
 	OK(bb_dev_query(e->b.dev, &attr));
-	return attr.odp && attr.odp_write && attr.odp_read;
+	assert_true(attr.odp && attr.odp_write && attr.odp_read);
 }
 
 #define OD (BB_ACCESS_ON_DEMAND | LW | RW | RR)
@@ -38,8 +40,7 @@ ENV_TEST(test_pages_on_demand_fault_as_they_are_mapped)
 	uint64_t at;
 	uint8_t *p;
 
-	if (!has_odp(e))
-		skip();
+	need_odp(e);
 	p = map(8 * PAGE, PROT_NONE);
 	at = (uintptr_t)p;
 	assert_int_equal(mprotect(p, PAGE, PROT_READ | PROT_WRITE), 0);
@@ -104,8 +105,7 @@ ENV_TEST(test_every_message_reaches_the_whole_address_space)
 	struct bb_mr *mr;
 	struct bb_wc wc;
 
-	if (!has_odp(e))
-		skip();
+	need_odp(e);
 	OK(bb_mr_reg(e->b.pd, NULL, SIZE_MAX, OD, &mr));
 	fill(e->a.buf, 16384, 1);
 	OK(bb_post_write(e->a.qp, 1, sge, 2, at + 1, mr->rkey, 0));

@@ -259,6 +259,8 @@ env_open(struct env *env, const char *args)
 	env_cq_in(env, in);
 	OK(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &env->cq));
 	env->cqn = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
+	/* Discards the log of the open, which names features that the kernel lacks. */
+	(void)env_log(env);
 }
 
 static inline void

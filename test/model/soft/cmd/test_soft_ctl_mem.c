@@ -6,9 +6,9 @@
 
 #include <inttypes.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "../../../fakes/process.h"
 #include "soft_kernel.h"
 
 #define LW   BB_ACCESS_LOCAL_WRITE
@@ -152,31 +152,27 @@ TEST(test_thousands_of_mappings_are_read)
 T(test_registration_needs_a_descriptor_only_for_the_reason_of_a_failure)
 {
 	void *hole = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct rlimit old, none;
 	struct mlx5_mr *mr = NULL;
+	bool populates;
 	int ret, small;
 
 	assert_ptr_not_equal(hole, MAP_FAILED);
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
-	none = old;
-	none.rlim_cur = 0;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	/* Linux before 5.14 has no such call, and QEMU's emulation of Linux ignores it. */
+	populates = madvise(env->mem, PAGE, MADV_POPULATE_READ) == 0 &&
+		    madvise(hole, PAGE, MADV_POPULATE_READ) != 0;
 	env_log(env);
+	descriptors_leave(0);
 	small = mr_reg(env, env->mem, PAGE, LW, &mr);
 	if (small == 0)
 		OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 	mr = NULL;
 	ret = mr_reg(env, hole, PAGE, LW, &mr);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	descriptors_restore();
 	assert_int_equal(ret, -EMFILE);
 	assert_null(mr);
 	assert_non_null(strstr(env_log(env), "/proc/self/maps"));
 	munmap(hole, PAGE);
-	/* Before Linux 5.14 the system call is not there. */
-	if (small == -EMFILE)
-		skip();
-	assert_int_equal(small, 0);
+	assert_int_equal(small, populates ? 0 : -EMFILE);
 }
 
 TEST(test_hugepages_are_recognized)

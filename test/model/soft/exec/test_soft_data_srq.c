@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "../../../fakes/process.h"
 #include "soft_rmp_env.h"
 
 #define LENGTH  MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR
@@ -270,11 +271,14 @@ TEST(test_invalid_receive_fails_only_its_message)
  */
 TEST(test_taken_receive_of_a_failed_message_is_flushed)
 {
-	struct shared *s = open_shared(BB_PRM_WQ_TYPE_LIST, false);
 	struct mlx5_mr_attr attr;
 	struct mlx5_mr *mr;
+	struct shared *s;
 	uint8_t *two;
 
+	/* On demand, because other memory may not be unmapped before the WRITE. */
+	NEED_KERNEL_COPIES();
+	s = open_shared(BB_PRM_WQ_TYPE_LIST, false);
 	two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(two != MAP_FAILED);
 	attr = mlx5_mr_mem(two, 8192, RIG_ALL | BB_ACCESS_ON_DEMAND);

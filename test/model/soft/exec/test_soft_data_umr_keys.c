@@ -5,6 +5,7 @@
  * Which keys a UMR may change and in which state, and the limits of windows and patterns. Each
  * refusal is provoked so that no other rule would refuse, too.
  */
+#include "../../../fakes/process.h"
 #include "soft.h"
 #include "soft_umr_env.h"
 
@@ -152,7 +153,15 @@ TEST(test_window_covers_at_most_its_region)
 		rig_mem_close(&mem);
 		keys_close(k);
 	}
-	/* Memory that is paged on demand. */
+}
+
+TEST(test_window_of_memory_on_demand_is_refused)
+{
+	struct rig_mem mem;
+	struct keys *k;
+	struct umr w;
+
+	NEED_KERNEL_COPIES();
 	k = keys_open(false);
 	rig_mem_open(&mem, &k->p.d, NULL, 4096, ALL_MW | BB_ACCESS_ON_DEMAND);
 	w = window(k, &mem, 0, 64);

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "shm_actor.h"
 #include "../../../fakes/bare_eal.h"
+#include "../../../fakes/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -493,7 +494,7 @@ actor_spawn(struct actor *s, const char *const *more, unsigned int n)
 	s->pid = fork();
 	if (s->pid == 0) {
 		if (dup2(sv[1], CHANNEL) == CHANNEL && fcntl(CHANNEL, F_SETFD, 0) == 0)
-			execv("/proc/self/exe", argv);
+			exec_again(argv);
 		_exit(126);
 	}
 	close(sv[1]);

@@ -11,7 +11,7 @@
 #include <rte_cycles.h>
 #include <rte_log.h>
 
-#include "../../../fakes/descriptors.h"
+#include "../../../fakes/process.h"
 #include "shm_env.h"
 
 /*

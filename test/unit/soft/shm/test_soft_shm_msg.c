@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../../fakes/descriptors.h"
+#include "../../../fakes/process.h"
 #include "bb_test.h"
 #include "soft_shm_mem.h"
 #include "soft_shm_msg.h"
