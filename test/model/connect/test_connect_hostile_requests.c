@@ -7,8 +7,8 @@
  * serves other peers meanwhile.
  */
 #include <pthread.h>
-#include <sys/resource.h>
 
+#include "../../fakes/process.h"
 #include "bb_bytes.h"
 #include "connect_raw.h"
 
@@ -302,18 +302,14 @@ PAIR_TEST(open_pair(30000), test_wrong_answer_fails_the_connection)
  */
 TEST(test_silent_connections_are_held_up_to_max_half_open)
 {
-	struct rlimit lim;
 	struct link l;
 	int fds[1000];
 	unsigned int i;
 
-	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_max < 2048) {
-		print_message("skipped: the limit of descriptors is %lu\n",
-			      (unsigned long)lim.rlim_max);
+	if (!descriptors_raise(2048)) {
+		print_message("skipped: the limit of descriptors is below 2048\n");
 		skip();
 	}
-	lim.rlim_cur = lim.rlim_max;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
 	/* None of them is closed by its own deadline. */
 	open_pair(300000);
 	for (i = 0; i < 1000; i++) {

@@ -6,9 +6,9 @@
  * max_conns connections; a process without free descriptors.
  */
 #include <poll.h>
-#include <sys/resource.h>
 
 #include "../../fakes/log_catch.h"
+#include "../../fakes/process.h"
 #include "connect_raw.h"
 
 /* How the substituted socket sends. */
@@ -208,23 +208,16 @@ PAIR_TEST(open_pair(8, 30000), test_connection_without_a_descriptor_gets_a_silen
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
-	struct rlimit lim, few;
 	struct bb_cm_event ev;
 	uint64_t begin, seconds, lines = 0;
 	const char *at;
-	int fds[2], next;
+	int fds[2];
 
 	begin = rte_get_tsc_cycles();
 	fds[0] = raw_connect();
 	fds[1] = raw_connect();
-	next = dup(0);
-	assert_true(next >= 0);
-	close(next);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lim), 0);
-	few = lim;
-	few.rlim_cur = (rlim_t)next + 1;
 	log_begin();
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	descriptors_leave(1);
 	until(one_half_open);
 	assert_int_equal(send(fds[1], buf, n, 0), n);
 	/* The other connection waits 250 ms; on a busy machine a single turn may take longer. */
@@ -238,7 +231,7 @@ PAIR_TEST(open_pair(8, 30000), test_connection_without_a_descriptor_gets_a_silen
 		turn(&p);
 	} while (true);
 	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	descriptors_restore();
 	fflush(log_file);
 	seconds = (rte_get_tsc_cycles() - begin) / rte_get_tsc_hz();
 	for (at = log_text; (at = strstr(at, "accept() failed:")) != NULL; at++)
@@ -265,28 +258,21 @@ PAIR_TEST(open_pair(8, 30000), test_connection_without_a_descriptor_does_not_end
 	struct pollfd sleeper = {.fd = bb_cm_fd(p.b.cm), .events = POLLIN};
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
-	struct rlimit lim, none;
 	unsigned int turns = 0;
 	struct bb_cm_event ev;
-	int fd, next;
+	int fd;
 
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
-	next = dup(0);
-	assert_true(next >= 0);
-	close(next);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lim), 0);
-	none = lim;
-	none.rlim_cur = (rlim_t)next;
 	assert_int_equal(poll(&sleeper, 1, -1), 1);
 	log_begin();
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	descriptors_leave(0);
 	/* The CM retries at intervals, so a turn that was late may find the descriptor readable. */
 	do {
 		turn(&p);
 		assert_in_range(++turns, 1, 10000);
 	} while (poll(&sleeper, 1, 0) != 0);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	descriptors_restore();
 	log_expect("accept() failed: Too many open files");
 	assert_int_equal(stats().half_open, 0);
 	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
