@@ -97,6 +97,7 @@ uverbs_end(struct uverbs_file *f, enum uverbs_kind kind, void *p)
 	case UV_UMEM:
 		return -f->soft->cmd->umem_dereg(f->soft, p);
 	case UV_UAR:
+	case UV_ORPHAN_UAR:
 		return -f->soft->cmd->uar_free(f->soft, p);
 	case UV_DM:
 		return -f->soft->cmd->dm_free(f->soft, p);

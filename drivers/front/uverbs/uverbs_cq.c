@@ -70,6 +70,7 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct request *
 		return uverbs_queue_errno(ret, out);
 	}
 	cq->num = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
+	cq->uar = q.uar_page_index;
 	cq->ring_at = ring_at;
 	cq->element = r->element;
 	cq->entries = cqe;

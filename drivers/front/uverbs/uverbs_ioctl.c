@@ -13,6 +13,7 @@
 
 #include "uverbs_attr.h"
 #include "uverbs_priv.h"
+#include "uverbs_queue.h"
 
 /* Returns the handle of a new object to the caller; destroys the object if that fails. */
 static int
@@ -320,7 +321,7 @@ uverbs_method(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 	case MLX5_IB_OBJECT_UAR << 16 | MLX5_IB_METHOD_UAR_OBJ_ALLOC:
 		return uar_alloc(f, h);
 	case MLX5_IB_OBJECT_UAR << 16 | MLX5_IB_METHOD_UAR_OBJ_DESTROY:
-		return uverbs_destroy(f, UV_UAR, in_handle(h, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE));
+		return uverbs_uar_destroy(f, in_handle(h, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE));
 	case MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD << 16 | MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC:
 		return event_fd(f, h);
 	case UVERBS_OBJECT_DM << 16 | UVERBS_METHOD_DM_ALLOC:

@@ -33,6 +33,7 @@ enum uverbs_kind {
 	UV_DM,
 	UV_UMEM,
 	UV_UAR,
+	UV_ORPHAN_UAR, /* a UAR that the program freed while CQs or QPs used it */
 	UV_PD,
 	UV_KINDS
 };

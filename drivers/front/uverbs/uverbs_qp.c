@@ -129,6 +129,7 @@ create(struct uverbs_file *f, const struct uverbs_cmd *c, const struct ib_uverbs
 		return uverbs_queue_errno(ret, out);
 	}
 	qp->num = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
+	qp->uar = q.bfreg_index;
 	qp->type = a->qp_type;
 	qp->pd = pd;
 	qp->element = a->user_handle;

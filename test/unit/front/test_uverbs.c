@@ -179,6 +179,52 @@ method(union method *m, uint16_t object, uint16_t number, unsigned int attrs)
 	return &m->h;
 }
 
+static int
+free_uar(struct node *n, uint64_t handle)
+{
+	union method m = {.room = {0}};
+
+	method(&m, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, 1);
+	m.h.attrs[0] = (struct ib_uverbs_attr){.attr_id = MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE,
+					       .data = handle};
+	return uverbs_ioctl(n->file, &m.h);
+}
+
+/* Makes a CQ of 4 entries that is armed through a UAR page. Returns its handle. */
+static uint32_t
+create_cq(struct node *n, uint64_t page)
+{
+	static _Alignas(4096) uint8_t mem[4096];
+	const struct ib_uverbs_create_cq core = {.cqe = 3, .comp_channel = -1};
+	const struct mlx5_ib_create_cq drv = {.buf_addr = (uintptr_t)mem,
+					      .db_addr = (uintptr_t)mem + 2048,
+					      .cqe_size = 64,
+					      .flags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX,
+					      .uar_page_index = (uint16_t)page};
+	uint8_t q[sizeof(core) + sizeof(drv)];
+	union {
+		struct ib_uverbs_create_cq_resp core;
+		uint8_t all[16];
+	} r;
+
+	memcpy(q, &core, sizeof(core));
+	memcpy(q + sizeof(core), &drv, sizeof(drv));
+	assert_int_equal(command(n, IB_USER_VERBS_CMD_CREATE_CQ, q, sizeof(q), &r, sizeof(r)), 0);
+	return r.core.cq_handle;
+}
+
+static int
+destroy_cq(struct node *n, uint32_t handle)
+{
+	struct ib_uverbs_destroy_cq q = {.cq_handle = handle};
+	struct ib_uverbs_destroy_cq_resp r;
+
+	return command(n, IB_USER_VERBS_CMD_DESTROY_CQ, &q, sizeof(q), &r, sizeof(r));
+}
+
+/* Handle of the UAR that alloc_uar() made last. */
+static uint64_t uar_handle;
+
 /* Makes a UAR and returns the offset at which it is mapped. */
 static uint64_t
 alloc_uar(struct node *n, uint64_t *page)
@@ -203,6 +249,7 @@ alloc_uar(struct node *n, uint64_t *page)
 	*page = 0;
 	assert_int_equal(uverbs_ioctl(n->file, &m.h), 0);
 	assert_int_equal(len, 4096);
+	uar_handle = m.h.attrs[0].data;
 	return offset;
 }
 
@@ -360,6 +407,33 @@ TEST(test_close_destroys_all_objects)
 	(void)alloc_uar(&n, &page);
 	node_close(&n);
 	/* A device that is still open refuses other options. */
+	node_open(&n, "dm=4096");
+	node_close(&n);
+}
+
+/* libmlx5 frees the UAR of its CQs when a program closes a device with CQs. */
+TEST(test_uar_that_a_cq_uses_is_freed_with_the_file)
+{
+	uint64_t page, other, handle;
+	static struct node n;
+	uint32_t cq;
+
+	node_open(&n, "dm=8192");
+	(void)alloc_uar(&n, &page);
+	handle = uar_handle;
+	cq = create_cq(&n, page);
+	(void)alloc_uar(&n, &other);
+	assert_int_not_equal(page, other);
+	assert_int_equal(free_uar(&n, uar_handle), 0);
+	assert_int_equal(free_uar(&n, uar_handle), EINVAL);
+	assert_int_equal(free_uar(&n, handle), 0);
+	assert_int_equal(free_uar(&n, handle), EINVAL);
+	/* The CQ still has its page. */
+	(void)alloc_uar(&n, &other);
+	assert_int_not_equal(page, other);
+	assert_int_equal(destroy_cq(&n, cq), 0);
+	node_close(&n);
+	/* The device is closed: one that is open refuses other options. */
 	node_open(&n, "dm=4096");
 	node_close(&n);
 }
