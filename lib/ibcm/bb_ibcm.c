@@ -194,6 +194,17 @@ bb_ibcm_may_pend(struct bb_ibcm *cm, const uint8_t gid[16])
 	return true;
 }
 
+struct bb_ibcm_conn *
+bb_ibcm_find_qpn(struct bb_ibcm *cm, const uint8_t gid[16], uint32_t qpn, uint64_t guid)
+{
+	struct bb_ibcm_conn *c = bb_ibcm_find_peer(cm, BB_IBCM_BY_QPN, gid, qpn, guid, false);
+
+	if (c == NULL || !c->owned || cm->attr.ops->reused == NULL)
+		return c;
+	cm->attr.ops->reused(cm->attr.ctx, c->id, c->cookie);
+	return bb_ibcm_find_peer(cm, BB_IBCM_BY_QPN, gid, qpn, guid, false);
+}
+
 /* ---- Messages */
 
 void

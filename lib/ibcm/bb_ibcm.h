@@ -96,6 +96,12 @@ struct bb_ibcm_ops {
 	 * functions of the engine, except bb_ibcm_rx(), bb_ibcm_tick() and bb_ibcm_destroy().
 	 */
 	void (*event)(void *ctx, const struct bb_ibcm_event *ev);
+	/*
+	 * A message gives the QPN of the peer of connection @id to a new connection. If the caller
+	 * knows that the old peer is gone, it calls bb_ibcm_abandon(), and the engine accepts the
+	 * message. Otherwise the message is rejected as stale. NULL: the caller never knows.
+	 */
+	void (*reused)(void *ctx, uint32_t id, uint64_t cookie);
 };
 
 struct bb_ibcm_attr {

@@ -208,6 +208,8 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 	if (c->state == BB_IBCM_SIDR_RCVD)
 		return bb_ibcm_sidr_reply(cm, id, BB_IBCM_SIDR_REJECT, 0, 0, NULL, 0);
 	c->owned = false;
+	/* From now on the peer may connect the same QP again, as in Linux (cm_destroy_id()). */
+	bb_ibcm_remove(cm, c, BB_IBCM_BY_QPN);
 	switch (c->state) {
 	case BB_IBCM_REQ_SENT:
 		bb_ibcm_post_rej(cm, c, BB_IBCM_REJ_TIMEOUT, NULL, 0);

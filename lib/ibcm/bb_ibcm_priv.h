@@ -206,6 +206,13 @@ const struct bb_ibcm_service *bb_ibcm_service_find(const struct bb_ibcm *cm, uin
  */
 bool bb_ibcm_may_pend(struct bb_ibcm *cm, const uint8_t gid[16]);
 
+/*
+ * Returns the connection whose peer has this QPN, NULL if there is none, or if the caller has
+ * abandoned the connection because its peer is gone.
+ */
+struct bb_ibcm_conn *bb_ibcm_find_qpn(struct bb_ibcm *cm, const uint8_t gid[16], uint32_t qpn,
+				      uint64_t guid);
+
 /* ---- bb_ibcm_call.c */
 /*
  * Sends a DREQ for an established connection, at the caller's request or because the peer has lost

@@ -99,7 +99,7 @@ bb_ibcm_rx_req(struct bb_ibcm *cm, const struct bb_ibcm_gmp *gmp, const struct b
 		refuse(cm, gmp, msg, reason);
 		return;
 	}
-	c = bb_ibcm_find_peer(cm, BB_IBCM_BY_QPN, gmp->net.src, r->qpn, r->ca_guid, false);
+	c = bb_ibcm_find_qpn(cm, gmp->net.src, r->qpn, r->ca_guid);
 	if (c != NULL) {
 		stale(cm, c, gmp, msg, now);
 		return;

@@ -99,8 +99,7 @@ first_rep(struct bb_ibcm *cm, struct bb_ibcm_conn *c, const struct bb_ibcm_gmp *
 		bb_ibcm_remove(cm, old, BB_IBCM_BY_ID);
 		old = NULL;
 	}
-	if (old != NULL ||
-	    bb_ibcm_find_peer(cm, BB_IBCM_BY_QPN, gid, r->qpn, r->ca_guid, false) != NULL) {
+	if (old != NULL || bb_ibcm_find_qpn(cm, gid, r->qpn, r->ca_guid) != NULL) {
 		reject_rep(cm, gmp, msg, BB_IBCM_REJ_STALE);
 		over(cm, c, 0, BB_IBCM_EV_FAILED, -ECONNREFUSED, msg, now);
 		return;

@@ -124,10 +124,12 @@ node_gid(void *ctx, uint32_t index, struct bb_gid *gid)
 static int
 node_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint32_t qpn, uint64_t *opening)
 {
-	int ret = qp1_reach(qp1, sgid_index, dgid);
+	int ret = soft_peer_opening(device, dgid, qpn, opening);
 
 	(void)ctx;
-	return ret != 0 ? ret : soft_peer_opening(device, dgid, qpn, opening);
+	/* If the link knows the peer's process, other processes of the peer's host do not matter.
+	 */
+	return ret != 0 || *opening != 0 ? ret : qp1_reach(qp1, sgid_index, dgid);
 }
 
 static int

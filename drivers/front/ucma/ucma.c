@@ -33,7 +33,8 @@ send_mad(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD
 int
 ucma_create(const struct ucma_attr *attr, struct ucma **out)
 {
-	static const struct bb_ibcm_ops ops = {.tx = send_mad, .event = ucma_cm_event};
+	static const struct bb_ibcm_ops ops = {
+		.tx = send_mad, .event = ucma_cm_event, .reused = ucma_cm_reused};
 	struct bb_ibcm_attr cm;
 	struct ucma *u;
 	int ret = -ENOMEM;
@@ -147,18 +148,22 @@ ucma_cm_set(struct ucma_id *id, uint32_t cm)
 	id->cm = cm;
 	id->has_cm = id->had_cm = true;
 	id->opening = 0;
-	ucma_find_opening(id);
+	(void)ucma_find_opening(id);
 }
 
-void
+bool
 ucma_find_opening(struct ucma_id *id)
 {
 	const struct ucma_attr *attr = &id->u->attr;
 	uint64_t opening;
+	int ret = 0;
 
-	if (id->opening == 0 &&
-	    attr->ops->reach(attr->ctx, id->sgid_index, id->dgid, id->qp.remote_qpn, &opening) == 0)
+	if (id->opening == 0)
+		ret = attr->ops->reach(attr->ctx, id->sgid_index, id->dgid, id->qp.remote_qpn,
+				       &opening);
+	if (id->opening == 0 && ret == 0)
 		id->opening = opening;
+	return ret != -EHOSTUNREACH;
 }
 
 void

@@ -218,6 +218,19 @@ failed(struct ucma_id *id, const struct bb_ibcm_event *ev)
 		end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, false, NULL);
 }
 
+/*
+ * Ends a connection whose peer is gone, without a message. A DREQ would get no answer, and
+ * meanwhile keep the peer's QPN from a new process.
+ */
+static void
+peer_lost(struct ucma_id *id)
+{
+	if (id->established)
+		end(id, UCMA_EV_DISCONNECTED, 0, true, NULL);
+	else
+		end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, true, NULL);
+}
+
 void
 ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 {
@@ -241,9 +254,13 @@ ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 		break;
 	case BB_IBCM_EV_ESTABLISHED:
 		id->established = true;
-		/* The peer has answered, so the link already knows how to reach it. */
-		ucma_find_opening(id);
 		(void)ucma_event_add(id, UCMA_EV_ESTABLISHED, 0);
+		/*
+		 * The peer has answered, so the link knows how to reach it, or that it has been
+		 * killed since. A later check could find another process with its QPN.
+		 */
+		if (!ucma_find_opening(id))
+			peer_lost(id);
 		break;
 	case BB_IBCM_EV_REJECTED:
 		end(id, UCMA_EV_REJECTED, (int)ev->msg->rej.reason, false, ev->msg);
@@ -295,20 +312,32 @@ ask(const struct ucma *u, const struct ucma_id *id, struct answer *table, uint32
 	return to;
 }
 
-/* Ends a connection whose peer is gone. @silent: no host has the peer's address now. */
-static void
-peer_lost(struct ucma_id *id, bool silent)
+/*
+ * A process that is killed sends no DREQ, and a process that is started then may get its QPNs. The
+ * link to the killed process was up when its connection was made. So the process is gone if the
+ * link is down now (-EAGAIN), too.
+ */
+void
+ucma_cm_reused(void *ctx, uint32_t cm, uint64_t cookie)
 {
-	if (id->established)
-		end(id, UCMA_EV_DISCONNECTED, 0, silent, NULL);
-	else
-		end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, silent, NULL);
+	struct ucma *u = ctx;
+	struct ucma_id *id = ucma_id_at(u, cookie);
+	uint64_t opening = 0;
+	int ret;
+
+	if (id == NULL || !id->has_cm || id->cm != cm)
+		return;
+	ret = u->attr.ops->reach(u->attr.ctx, id->sgid_index, id->dgid, id->qp.remote_qpn,
+				 &opening);
+	if (ret == -EHOSTUNREACH ||
+	    (id->opening != 0 &&
+	     (ret == -EAGAIN || (ret == 0 && opening != 0 && opening != id->opening))))
+		peer_lost(id);
 }
 
 /*
  * A process that is killed sends no DREQ. So this function asks the link whether the peers of all
- * connections still exist, and ends the connections of those that do not. If another host has the
- * peer's address now, that host gets the messages that end the connection.
+ * connections still exist, and ends the connections of those that do not.
  */
 void
 ucma_peers_check(struct ucma *u)
@@ -323,7 +352,7 @@ ucma_peers_check(struct ucma *u)
 			continue;
 		a = ask(u, id, table, &n);
 		if (a->ret == -EHOSTUNREACH)
-			peer_lost(id, true);
+			peer_lost(id);
 		/*
 		 * Any other error has a local cause, such as a lack of descriptors, and says
 		 * nothing of the peer.
@@ -333,6 +362,6 @@ ucma_peers_check(struct ucma *u)
 		if (id->opening == 0)
 			id->opening = a->opening;
 		else if (a->opening != 0 && a->opening != id->opening)
-			peer_lost(id, false);
+			peer_lost(id);
 	}
 }

@@ -185,8 +185,11 @@ int ucma_id_find(const struct ucma_file *f, uint32_t number, struct ucma_id **id
 uint32_t ucma_id_free(struct ucma_id *id);
 /* Sets the connection of an ID. */
 void ucma_cm_set(struct ucma_id *id, uint32_t cm);
-/* Sets id->opening, which identifies the peer of the connection, unless it is already set. */
-void ucma_find_opening(struct ucma_id *id);
+/*
+ * Sets id->opening, which identifies the peer of the connection, unless it is already set. Returns
+ * false if the peer is gone.
+ */
+bool ucma_find_opening(struct ucma_id *id);
 /* Ends the connection of an ID, without a message if the peer is gone. */
 void ucma_cm_release(struct ucma_id *id, bool peer_gone);
 /* Writes a response to the program. */
@@ -251,6 +254,8 @@ ucma_fn ucma_listen, ucma_connect, ucma_accept, ucma_reject, ucma_disconnect, uc
 /* ---- ucma_cm.c */
 /* Handles an event of the CM engine. */
 void ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev);
+/* Ends a connection if the link knows that its peer is gone: another process has the peer's QPN. */
+void ucma_cm_reused(void *ctx, uint32_t cm, uint64_t cookie);
 /* Ends the connections whose peers no longer exist and have sent no DREQ. */
 void ucma_peers_check(struct ucma *u);
 

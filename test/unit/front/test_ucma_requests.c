@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Floods of connection requests: their number is limited by address. */
+/*
+ * Connection requests: floods, whose number is limited by address, and requests of processes that
+ * have the QPNs of killed ones.
+ */
 #include "ucma_program.h"
 
 #define IDS      8192u
@@ -20,7 +23,7 @@ send_req(struct up *up, uint32_t host, uint32_t n)
 		.tid = n,
 		.local_id = 1 + n,
 		.req = {.service_id = bb_ibcm_service_id(BB_IBCM_PS_TCP, PORT),
-			.ca_guid = host,
+			.ca_guid = UINT64_C(0x0123456789abcd00) + host - 1,
 			.qpn = 2 + n,
 			.remote_timeout = 20,
 			.local_timeout = 20,
@@ -127,6 +130,95 @@ TEST(test_floods_of_many_addresses_leave_half_of_the_ids)
 	up_close(b, 1);
 	assert_int_equal(flood(up, 9, 2 * PER_GID), PER_GID);
 	up_free(up);
+}
+
+/* ---- QPNs of killed processes */
+
+/* Answers of the link about a peer whose process was killed, or lives. */
+static const struct {
+	int reach;
+	uint64_t opening;
+	bool gone;
+} known[] = {
+	{0, 7, false}, {0, 0, false},      {-EMFILE, 0, false},
+	{0, 8, true},  {-EAGAIN, 0, true}, {-EHOSTUNREACH, 0, true},
+};
+
+TEST(test_request_with_the_qpn_of_a_killed_process_is_not_stale)
+{
+	for (uint32_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		struct up *up = up_new(16);
+		struct up_host *b = &up->host[1];
+
+		b->opening = 7;
+		(void)connected(up);
+		b->reach = known[i].reach;
+		b->opening = known[i].opening;
+		send_req(up, 1, QPN - 2);
+		if (known[i].gone) {
+			assert_int_equal(event(b, DISCONNECTED).uid, 2);
+			assert_int_equal(event(b, CONNECT_REQUEST).param.conn.qp_num, QPN);
+		}
+		no_event(b, 0);
+		/* REJ and DREQ, or nothing. */
+		assert_int_equal(up->nmads, known[i].gone ? 0 : 2);
+		up_free(up);
+	}
+}
+
+TEST(test_request_with_the_qpn_of_a_released_connection_is_not_stale)
+{
+	struct up *up = up_new(16);
+	struct up_host *b = &up->host[1];
+
+	/* The peer never answers the DREQ. */
+	destroy(b, 0, connected(up).passive);
+	assert_int_equal(up->nmads, 1);
+	send_req(up, 1, QPN - 2);
+	event(b, CONNECT_REQUEST);
+	assert_int_equal(up->nmads, 1);
+	up_free(up);
+}
+
+TEST(test_peer_that_is_killed_after_its_rtu_is_noticed)
+{
+	struct up *up = up_new(16);
+	struct up_host *b = &up->host[1];
+
+	b->reach = -EHOSTUNREACH;
+	(void)connected(up);
+	assert_int_equal(event(b, DISCONNECTED).uid, 2);
+	no_event(b, 0);
+	assert_int_equal(up->nmads, 0);
+	up_free(up);
+}
+
+TEST(test_reply_with_the_qpn_of_a_killed_process_is_not_stale)
+{
+	for (uint32_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const struct rdma_ucm_conn_param p = param(QPN + 2, ""), q = param(QPN + 1, "");
+		struct up *up = up_new(16);
+		struct up_host *a = &up->host[0], *b = &up->host[1];
+		uint32_t id;
+
+		a->opening = 7;
+		(void)connected(up);
+		id = routed(up, 3, RDMA_PS_TCP, PORT);
+		a->reach = known[i].reach;
+		a->opening = known[i].opening;
+		OK(connect_rc(a, id, &p));
+		up_run(up);
+		OK(accept_rc(b, 0, event(b, CONNECT_REQUEST).id, 4, &q));
+		up_run(up);
+		if (known[i].gone) {
+			assert_int_equal(event(a, DISCONNECTED).uid, 1);
+			assert_int_equal(event(a, CONNECT_RESPONSE).uid, 3);
+		} else {
+			assert_int_equal(event(a, REJECTED).status, BB_IBCM_REJ_STALE);
+		}
+		no_event(a, 0);
+		up_free(up);
+	}
 }
 
 TEST_MAIN(0)
