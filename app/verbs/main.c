@@ -419,11 +419,6 @@ main(int argc, char **argv)
 	if (!o.quiet)
 		report(&port, o.device);
 	ret = tree_make(&port, root, sizeof(root));
-	if (ret == 0) {
-		ret = tree_watch(root);
-		if (ret != 0)
-			tree_remove(root);
-	}
 	if (ret != 0) {
 		say("cannot make the files that stand for /sys in TMPDIR or /tmp: %s",
 		    strerror(-ret));

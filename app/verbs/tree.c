@@ -304,8 +304,9 @@ static void __attribute__((noreturn)) sweep(int pidfd, const char *root)
 	_exit(0);
 }
 
-int
-tree_watch(const char *root)
+/* Starts the process of sweep(). Returns 0 or -errno. */
+static int
+watch(const char *root)
 {
 	const int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	pid_t pid;
@@ -339,7 +340,9 @@ tree_make(const struct tree_port *port, char *root, size_t size)
 		return -ENAMETOOLONG;
 	if (mkdtemp(root) == NULL)
 		return -errno;
-	ret = put_all(&t, port);
+	ret = watch(root);
+	if (ret == 0)
+		ret = put_all(&t, port);
 	if (ret != 0)
 		tree_remove(root);
 	return ret;

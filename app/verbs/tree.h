@@ -19,14 +19,12 @@ struct tree_port {
 /*
  * Makes the files that stand for /sys and /dev. They are in a new folder of TMPDIR or /tmp, whose
  * name is written to @root. Returns 0 or -errno.
- */
-int tree_make(const struct tree_port *port, char *root, size_t size);
-/*
+ *
  * Starts a process that removes the files when this process ends, even if this process has executed
  * another program or is killed. Close the device before the call, because the new process inherits
- * all descriptors. Returns 0 or -errno.
+ * all descriptors.
  */
-int tree_watch(const char *root);
+int tree_make(const struct tree_port *port, char *root, size_t size);
 /* Removes the tree of files at once. For a launcher that, after an error, starts no program. */
 void tree_remove(const char *root);
 
