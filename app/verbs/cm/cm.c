@@ -215,6 +215,15 @@ node_file(void *ctx, uint32_t fd, struct ucma_file **f)
 
 /* ---- The thread that receives MADs and handles timeouts */
 
+/* Returns the time up to which the thread may sleep. */
+static uint64_t
+deadline(uint64_t now)
+{
+	const uint64_t at = ucma_deadline(node), retry = now + QP1_RETRY_NS;
+
+	return qp1_holds(qp1) && retry < at ? retry : at;
+}
+
 /* Handles at most MAX_MADS received MADs. Returns true if there may be more. */
 static bool
 receive(uint64_t now)
@@ -280,7 +289,8 @@ serve(void *arg)
 		now = now_ns();
 		more = receive(now);
 		ucma_tick(node, now);
-		sleeps_until = more ? now : ucma_deadline(node);
+		qp1_retry(qp1, now);
+		sleeps_until = more ? now : deadline(now);
 		wait = until(sleeps_until, now);
 		memcpy(drops, ucma_stats(node)->drop, sizeof(drops));
 		pthread_mutex_unlock(&lock);
@@ -428,12 +438,13 @@ cm_put(struct cm_file *file)
 static int
 command(struct cm_file *file, const void *buf, size_t len)
 {
-	int ret = ucma_write(file->f, buf, len, now_ns());
+	const uint64_t now = now_ns();
+	int ret = ucma_write(file->f, buf, len, now);
 
 	/*
 	 * Wake the thread if the command has added a timeout that ends before the thread's sleep.
 	 */
-	if (ucma_deadline(node) < sleeps_until)
+	if (deadline(now) < sleeps_until)
 		raise_fd(wake);
 	return -ret;
 }

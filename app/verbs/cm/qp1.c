@@ -30,6 +30,12 @@
 #define ARM     0x20
 /* Times that the device runs before QP1 is closed. */
 #define LAST_TURNS 64
+/*
+ * MADs that may wait until the link knows how to reach their destinations, and the number of times
+ * that each is tried again, after QP1_RETRY_NS each: 2 s.
+ */
+#define HELD  64u
+#define TRIES 200u
 
 /* Memory that the device reads and writes. Each ring starts on a page. */
 struct rings {
@@ -43,6 +49,12 @@ struct rings {
 _Static_assert(offsetof(struct rings, send) % 4096 == 0, "page");
 _Static_assert(offsetof(struct rings, cqe) % 4096 == 0, "page");
 _Static_assert(offsetof(struct rings, rec) % 4096 == 0, "page");
+
+struct held {
+	uint32_t sgid_index, tries;
+	struct bb_ibcm_net net;
+	uint8_t mad[BB_IBCM_MAD];
+};
 
 struct qp1 {
 	struct mlx5_ctx *ctx;
@@ -65,6 +77,9 @@ struct qp1 {
 		uint32_t slot, len, qpn;
 	} got[RECVS];
 	bool failed; /* a completion with an error was reported */
+	uint32_t n_held;
+	uint64_t retry_at; /* time at which the held MADs are tried again, ns */
+	struct held held[HELD];
 };
 
 /* ---- Creation */
@@ -368,8 +383,9 @@ qp1_reach(struct qp1 *q, uint32_t sgid_index, const uint8_t dgid[16])
 	return q->ctx->cmd->av_ready(q->ctx, PORT, sgid_index, dgid);
 }
 
-void
-qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
+/* Sends a MAD to a destination that the link can reach. */
+static void
+send_now(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	 const uint8_t mad[BB_IBCM_MAD])
 {
 	const uint32_t i = q->sent % SENDS;
@@ -385,7 +401,7 @@ qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 		soft_run(q->ctx);
 		reap(q);
 	}
-	if (q->sent - q->completed == SENDS || qp1_reach(q, sgid_index, net->dst) != 0 ||
+	if (q->sent - q->completed == SENDS ||
 	    q->ctx->cmd->av_resolve(q->ctx, q->pd, PORT, sgid_index, net->dst, &mac) != 0)
 		return;
 	memcpy(q->m->send_buf[i], mad, BB_IBCM_MAD);
@@ -414,6 +430,48 @@ qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	bb_uar_store64((volatile uint64_t *)(void *)q->uar->reg_addr, head);
 	bb_wc_flush();
 	soft_run(q->ctx);
+}
+
+void
+qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
+	 const uint8_t mad[BB_IBCM_MAD])
+{
+	const int ret = qp1_reach(q, sgid_index, net->dst);
+	struct held *h = &q->held[q->n_held];
+
+	if (ret == 0)
+		send_now(q, sgid_index, net, mad);
+	if (ret != -EAGAIN || q->n_held == HELD)
+		return;
+	*h = (struct held){.sgid_index = sgid_index, .tries = TRIES, .net = *net};
+	memcpy(h->mad, mad, sizeof(h->mad));
+	q->n_held++;
+}
+
+void
+qp1_retry(struct qp1 *q, uint64_t now)
+{
+	uint32_t i, left = 0;
+
+	if (q->n_held == 0 || now < q->retry_at)
+		return;
+	q->retry_at = now + QP1_RETRY_NS;
+	for (i = 0; i < q->n_held; i++) {
+		struct held *h = &q->held[i];
+		const int ret = qp1_reach(q, h->sgid_index, h->net.dst);
+
+		if (ret == 0)
+			send_now(q, h->sgid_index, &h->net, h->mad);
+		else if (ret == -EAGAIN && --h->tries > 0)
+			q->held[left++] = *h;
+	}
+	q->n_held = left;
+}
+
+bool
+qp1_holds(const struct qp1 *q)
+{
+	return q->n_held != 0;
 }
 
 void

@@ -10,6 +10,9 @@
 #ifndef QP1_H
 #define QP1_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "bb_ibcm.h"
 #include "mlx5_cmd.h"
 
@@ -24,9 +27,17 @@ void qp1_close(struct qp1 *q);
  * Resolves the MAC of a GID. Returns 0, -EAGAIN if it is not known yet, or another negative errno.
  */
 int qp1_reach(struct qp1 *q, uint32_t sgid_index, const uint8_t dgid[16]);
-/* Sends a MAD. Drops it if its destination cannot be reached at once or all buffers are in use. */
+/*
+ * Sends a MAD. If the MAC of its destination is not known yet, holds the MAD for at most 2 s. Drops
+ * the MAD if its destination cannot be reached, all buffers are in use, or too many MADs are held.
+ */
 void qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	      const uint8_t mad[BB_IBCM_MAD]);
+/* Interval, in ns, at which the caller calls qp1_retry() while qp1_holds() returns true. */
+#define QP1_RETRY_NS UINT64_C(10000000)
+bool qp1_holds(const struct qp1 *q);
+/* Sends the held MADs whose destinations can be reached now. */
+void qp1_retry(struct qp1 *q, uint64_t now);
 
 /*
  * Gets a received MAD. Returns NULL if there is none; qp1_fd() is then readable when there is one.
