@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares doc/guides/interop.rst with the conversations: same cells, none empty.
+"""Compares doc/guides/interop.rst with the conversations and the cases of rdma_cm: same cells, none empty.
 
 test_bb_rxe.py finds the content of the cells and writes the file. This check needs no guest:
-it finds a conversation, path or known gap that is not in the table.
+it finds a conversation, path or known gap that is not in the table. The cells of rdma_cm are the lists of cases that
+test_cm_ib.py and test_cm_verbs.py run: a case that fails makes the test fail.
 
 usage: table.py INTEROP_RST
 """
@@ -13,6 +14,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import cm_cases  # noqa: E402
 import runs  # noqa: E402
 
 ROLES = {'bluebell': 'Bluebell requests, rxe responds', 'rxe': 'rxe requests, Bluebell responds'}
@@ -54,6 +56,21 @@ NAMES = {'send': 'SEND', 'send_imm': 'SEND with immediate', 'send_inv': 'SEND wi
          'fetch_add': 'FETCH_ADD', 'cmp_swap': 'CMP_SWAP'}
 
 MARKS = {'pass': '✓', 'n/a': '–'}
+CONNECTIONS = '''
+Connections by rdma_cm
+----------------------
+
+Programs connect by the messages of the connection manager: Linux's rdma_cm in the guest, and on the host ``BB_CM_IB``
+of Bluebell's API (``meson test cm_ib``) or a program on :doc:`bb_verbs <verbs-programs>` (``meson test cm_verbs``).
+A column names the side of the host. In the first two columns the host's program is ``test/interop/cm_peer.c``; in the
+others the same program of Debian runs on both sides. ``loss 5%`` is netem's loss in both directions.
+
+.. csv-table::
+   :class: matrix
+   :widths: auto
+   :header: program, API serves, API calls, bb_verbs serves, bb_verbs calls
+
+'''
 
 
 def declared():
@@ -89,6 +106,9 @@ def render(found):
                     what = 'skip [%d]' % (reasons.index(what) + 1)
                 says.append(MARKS.get(what, what))
             text += '   %s, %s, "%s", %s\n' % (cell[0], NAMES[cell[1]], cell[2], ', '.join(says))
+    text += CONNECTIONS
+    for name, sides in cm_cases.table():
+        text += '   "%s", %s\n' % (name, ', '.join(MARKS['pass' if side in sides else 'n/a'] for side in cm_cases.SIDES))
     if reasons:
         text += '\nSkipped:\n\n'
         for number, reason in enumerate(reasons, 1):

@@ -17,6 +17,7 @@ import time
 
 sys.dont_write_bytecode = True
 
+import cm_cases  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
 import paths  # noqa: E402, F401
@@ -159,6 +160,7 @@ def main():
     p.add_argument('cm_peer')
     p.add_argument('--only', default='', help='cases whose name this pattern matches')
     args = p.parse_args()
+    assert [case.__name__ for case in CASES] == list(cm_cases.API_CASES), 'the table has other cases'
     reason = guest.missing()
     if reason:
         namespace.skip(reason)
