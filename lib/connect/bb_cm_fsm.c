@@ -288,7 +288,14 @@ static void
 resolve_req(struct bb_conn *c)
 {
 	int ret = bb_cm_may_resolve(c) ? bb_cm_peer_ready(c, &c->peer) : -EAGAIN;
+	struct bb_listener *l = c->listener;
 
+	/* This side's address may have moved to another index since the last connection. */
+	if (ret != 0 && ret != -EAGAIN && c->path_sure && l != NULL && l->accepted) {
+		l->accepted = false;
+		if (bb_cm_request_path(c))
+			ret = bb_cm_peer_ready(c, &c->peer);
+	}
 	if (ret == -EAGAIN) {
 		bb_cm_resolve_begin(c);
 		return;
@@ -397,6 +404,11 @@ received_rtu(struct bb_conn *c)
 static void
 received_rej(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
+	/* The address may return at either side before recover_ms ends. */
+	if (c->state == BB_CONN_LOST && msg->reason == BB_REJECT_GID) {
+		bb_cm_try_failed(c, -EHOSTUNREACH, bb_reject_name(msg->reason));
+		return;
+	}
 	c->cm->ops->disconnect(c, false);
 	(void)bb_cm_store_peer(c, msg);
 	bb_cm_close(c);

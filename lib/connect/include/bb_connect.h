@@ -114,8 +114,8 @@ enum bb_cm_event_type {
 	/**
 	 * The peer, or its CM, has rejected the connection. The field reason has the cause. The
 	 * accepting side can get this event instead of ESTABLISHED. While a connection is LOST, the
-	 * side that connects again can get it, too. Recovery then ends before recover_ms has
-	 * passed. Destroy the connection.
+	 * side that connects again can get it, too, except for the reason BB_REJECT_GID. Recovery
+	 * then ends before recover_ms has passed. Destroy the connection.
 	 */
 	BB_CM_REJECTED,
 	/**

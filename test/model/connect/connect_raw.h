@@ -158,15 +158,22 @@ reply(uint8_t *buf)
 	return bb_cm_msg_encode(buf, &msg);
 }
 
-/* Sends a message without a body: RTU, REJ, DREQ or DREP. */
+/* Sends a message without a body. @reason: of a REJ. */
 static inline void
-say(int fd, uint8_t type)
+say_reason(int fd, uint8_t type, uint32_t reason)
 {
-	const struct bb_cm_msg msg = {.type = type, .reason = BB_REJECT_CONSUMER};
+	const struct bb_cm_msg msg = {.type = type, .reason = reason};
 	uint8_t buf[BB_CM_MSG_MAX];
 	size_t n = bb_cm_msg_encode(buf, &msg);
 
 	assert_int_equal(send(fd, buf, n, MSG_NOSIGNAL), n);
+}
+
+/* Sends a message without a body: RTU, REJ, DREQ or DREP. */
+static inline void
+say(int fd, uint8_t type)
+{
+	say_reason(fd, type, BB_REJECT_CONSUMER);
 }
 
 /* Reads the next message of the listener. Returns false if it has closed the connection. */
