@@ -122,7 +122,7 @@ def help_text():
     text += 'All builds go to build-test/. Three forms, with the time that each takes on 2 cores:\n'
     text += '  devtools/test          10 minutes: %s\n' % FORMS['quick']
     text += '  devtools/test --all    28 minutes: %s\n' % FORMS['all']
-    text += '  devtools/test --long   90 minutes: %s\n\n' % FORMS['long']
+    text += '  devtools/test --long   2 hours: %s\n\n' % FORMS['long']
     text += 'Stages, in this order (q: of the short form, a: of --all, l: of --long):\n'
     for name, (func, shares) in STAGES.items():
         text += '  %-10s %-3s %s\n' % (name, ''.join(form[0] for form in FORMS if form in shares), func.__doc__)

@@ -41,7 +41,7 @@ STEPS = [
     ([(VLANS, '198.51.7.2')], {
         'any': '192.0.2.2 .*eth0$', 'vlan=0': '192.0.2.2 .*eth0$',
         'vlan=5': '198.51.5.2 .*eth0.5, VLAN 5$', 'vlan=7': '198.51.7.2 .*eth0.7, VLAN 7$',
-        'netdev=eth0.7': '198.51.7.2 .*VLAN 7$', 'ipv6,vlan=5': 'fe80::.*eth0.5, VLAN 5$',
+        'netdev=eth0.7': '198.51.7.2 .*VLAN 7$', 'ipv6,vlan=5': 'fe80::.*eth0.5, VLAN 5, link-local$',
         'vlan=6': 'ENOENT$'}),
     # Another address takes its index; both match, and neither is chosen by chance.
     ([(DROP, '-192.0.2.2'), (ADD % '192.0.2.77', '192.0.2.77'), (ADD % '192.0.2.2', '192.0.2.2')], {

@@ -43,7 +43,7 @@ rxe has a fault: a READ that rxe posts may complete with success although the la
 arrived. In Linux 6.12 this happens if the ACK of an earlier SEND or WRITE arrives between the responses to the
 READ. On a network that reorders packets this is possible (Linux's ``rxe_comp.c``). In Linux 6.1 it happens if
 an ACK has a PSN of the READ. If your program uses rxe, compare the data after a READ.
-``test/interop/rxe_read.c`` shows the fault without Bluebell. ``meson test rxe_read`` distinguishes this fault
+``test/interop/programs/rxe_read.c`` shows the fault without Bluebell. ``meson test rxe_read`` distinguishes this fault
 of the kernel from a fault of Bluebell.
 
 A path is the network between the program in the guest and the program on the host: the IP version, the MTU
@@ -62,7 +62,7 @@ Connections by rdma_cm
 
 Programs connect by the messages of the connection manager: Linux's rdma_cm in the guest, and on the host ``BB_CM_IB``
 of Bluebell's API (``meson test cm_ib``) or a program on :doc:`bb_verbs <verbs-programs>` (``meson test cm_verbs``).
-A column names the side of the host. In the first two columns the host's program is ``test/interop/cm_peer.c``; in the
+A column names the side of the host. In the first two columns the host's program is ``test/interop/programs/cm_peer.c``; in the
 others the same program of Debian runs on both sides. ``loss 5%`` is netem's loss in both directions.
 
 .. csv-table::
