@@ -123,7 +123,7 @@ class Hosts(unittest.TestCase):
         os._exit(SKIP)
 
     def test_collectives_on_two_hosts(self):
-        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
+        env = dict(os.environ, TMPDIR=self.folder, OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
         cmd = [*self.enter[0], 'mpirun', '--mca', 'plm_rsh_agent', self.folder + '/agent',
                '--mca', 'oob_tcp_if_include', '198.51.100.0/24', '--host', '198.51.100.1:2,198.51.100.2:2',
                '--mca', 'pml', 'cm', '--mca', 'mtl', 'ofi', '--mca', 'mtl_ofi_provider_include', 'bluebell;ofi_rxm',

@@ -21,9 +21,14 @@ MPI = ['mpirun', '--oversubscribe', '--mca', 'pml', 'cm', '--mca', 'mtl', 'ofi',
        '--mca', 'mtl_ofi_provider_include', 'bluebell;ofi_rxm', '--mca', 'btl', '^openib']
 
 
+# Two mpiruns that start at once must not share a folder: each makes /tmp/ompi.HOST.UID if it is not there.
+FOLDERS = tempfile.TemporaryDirectory(prefix='fi.')
+
+
 def environment(name):
     """Returns the environment of a job: its devices find each other by a name of their own."""
-    return dict(os.environ, FI_BLUEBELL_DEVICE='soft0,shm=%s-%d' % (name, os.getpid()),
+    return dict(os.environ, TMPDIR=tempfile.mkdtemp(dir=FOLDERS.name),
+                FI_BLUEBELL_DEVICE='soft0,shm=%s-%d' % (name, os.getpid()),
                 OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1', OMPI_MCA_rmaps_base_oversubscribe='1')
 
 
