@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "memory.h"
@@ -372,8 +371,6 @@ run_peer(void)
 	struct order o;
 	char go;
 
-	/* It polls for ever if the test is killed. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	open_qp(&me);
 	CHECK(receive(0, &it, sizeof(it)));
 	send_all(1, &me, sizeof(me));
