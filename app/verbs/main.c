@@ -420,7 +420,7 @@ main(int argc, char **argv)
 		report(&port, o.device);
 	ret = tree_make(&port, root, sizeof(root));
 	if (ret != 0) {
-		say("cannot make the files that stand for /sys in TMPDIR or /tmp: %s",
+		say("cannot make the files that stand for /sys in TMPDIR, or /dev/shm and /tmp: %s",
 		    strerror(-ret));
 		return 1;
 	}

@@ -29,23 +29,43 @@
 #define PORT IB "/ports/1"
 #define NODE "/sys/class/infiniband_verbs"
 
-/* The folder with the files that stand for /sys and /dev, and the first error in making them. */
 struct tree {
-	const char *root;
-	int error;
+	const char *root;    /* the folder with the files that stand for /sys and /dev */
+	char made[PATH_MAX]; /* the folder that was made last */
+	int error;           /* the first error in making the files */
 };
 
-/* Creates the folders above the file @name. Changes @name for that, and restores it. */
-static void
-folders(struct tree *t, char *name)
+/* Creates a folder and those above it. Returns 0 or an errno. Changes @name, and restores it. */
+static int
+make_folder(char *name)
 {
-	char *s;
+	char *last = strrchr(name, '/');
+	int ret;
 
-	for (s = name + strlen(t->root) + 1; (s = strchr(s, '/')) != NULL; *s++ = '/') {
-		*s = '\0';
-		if (mkdir(name, 0700) != 0 && errno != EEXIST && t->error == 0)
-			t->error = errno;
-	}
+	if (mkdir(name, 0700) == 0 || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT || last == NULL)
+		return errno;
+	*last = '\0';
+	ret = make_folder(name);
+	*last = '/';
+	return ret != 0 || mkdir(name, 0700) == 0 ? ret : errno;
+}
+
+/* Creates the folders above the file @name. */
+static void
+folders(struct tree *t, const char *name)
+{
+	char folder[PATH_MAX];
+	int ret;
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(name, '/') - name), name);
+	if (strcmp(folder, t->made) == 0)
+		return;
+	ret = make_folder(folder);
+	if (ret != 0 && t->error == 0)
+		t->error = ret;
+	memcpy(t->made, folder, sizeof(folder));
 }
 
 static void __attribute__((format(printf, 3, 4)))
@@ -223,7 +243,7 @@ start_time(const char *pid)
 static long
 real_uid(const char *pid)
 {
-	char path[64], line[256];
+	char path[NAME_MAX + 32], line[256];
 	long uid = -1;
 	FILE *f;
 
@@ -251,7 +271,7 @@ may_use(const char *pid)
 static bool
 used_by(const char *pid, const char *root)
 {
-	char path[64], *line = NULL, want[PATH_MAX];
+	char path[NAME_MAX + 32], *line = NULL, want[PATH_MAX];
 	bool used = false;
 	size_t size = 0;
 	FILE *f;
@@ -327,6 +347,15 @@ watch(const char *root)
 	return 0;
 }
 
+/* Creates an empty folder in @parent. Returns 0 or -errno. */
+static int
+root_in(const char *parent, char *root, size_t size)
+{
+	if ((size_t)snprintf(root, size, "%s/bb_verbs-XXXXXX", parent) >= size)
+		return -ENAMETOOLONG;
+	return mkdtemp(root) != NULL ? 0 : -errno;
+}
+
 int
 tree_make(const struct tree_port *port, char *root, size_t size)
 {
@@ -334,12 +363,12 @@ tree_make(const struct tree_port *port, char *root, size_t size)
 	struct tree t = {.root = root};
 	int ret;
 
-	if (tmp == NULL || tmp[0] == '\0')
-		tmp = "/tmp";
-	if ((size_t)snprintf(root, size, "%s/bb_verbs-XXXXXX", tmp) >= size)
-		return -ENAMETOOLONG;
-	if (mkdtemp(root) == NULL)
-		return -errno;
+	if (tmp != NULL && tmp[0] != '\0')
+		ret = root_in(tmp, root, size);
+	else if ((ret = root_in("/dev/shm", root, size)) != 0) /* in memory, so it is fast */
+		ret = root_in("/tmp", root, size);
+	if (ret != 0)
+		return ret;
 	ret = watch(root);
 	if (ret == 0)
 		ret = put_all(&t, port);
