@@ -81,7 +81,7 @@ T(test_oldest_pending_request_is_named)
 {
 	struct bb_sge sge;
 	struct bb_wc wc;
-	char want[64];
+	char want[96];
 	int len, i;
 
 	sge = sge_of(&e.a, 0, 64);
@@ -96,9 +96,10 @@ T(test_oldest_pending_request_is_named)
 	bb_qp_ring(e.a.qp);
 	for (i = 0; i < 3; i++) {
 		len = bb_qp_pending_text(e.a.qp, text, sizeof(text));
-		snprintf(want, sizeof(want),
-			 ": %d request%s without a completion; the oldest, wr_id 0x%x, was", 3 - i,
-			 i == 2 ? "" : "s", 0x70u + (unsigned int)i);
+		snprintf(
+			want, sizeof(want),
+			": %d request%s without a completion; the oldest, wr_id 0x%x, was announced",
+			3 - i, i == 2 ? "" : "s", 0x70u + (unsigned int)i);
 		assert_non_null(strstr(text, want));
 		snprintf(want, sizeof(want), "WQE %d: RDMA_WRITE", i);
 		assert_non_null(strstr(text, want));
