@@ -36,8 +36,8 @@ static char name[BB_DEV_NAME_MAX], args[1024];
 static struct mlx5_ctx *base;
 static uint64_t node_guid; /* 0 until the rdma_cm node is opened */
 static pid_t owner;
-static bool removed;      /* as the program has closed descriptors of the device */
-static int pages_fd = -1; /* of the device's pages, its first descriptor; -1: no device; atomic */
+static bool removed;      /* the program has closed the device's descriptors, and so the device */
+static int pages_fd = -1; /* the device's first descriptor, of its pages; -1: no device; atomic */
 
 /*
  * Makes all memory private again before fork(), so that the child gets a copy of each page, as of

@@ -270,7 +270,7 @@ static void *
 serve(void *arg)
 {
 	struct pollfd p[2] = {{.fd = wake, .events = POLLIN}, {.events = POLLIN}};
-	uint64_t drops[BB_IBCM_DROPS], printed[BB_IBCM_DROPS] = {0};
+	uint64_t drops[BB_IBCM_DROPS] = {0}, printed[BB_IBCM_DROPS] = {0};
 	const bool trace = getenv(VERBS_ENV_TRACE) != NULL;
 	uint64_t n, now;
 	int wait = 0;
@@ -292,7 +292,8 @@ serve(void *arg)
 		qp1_retry(qp1, now);
 		sleeps_until = more ? now : deadline(now);
 		wait = until(sleeps_until, now);
-		memcpy(drops, ucma_stats(node)->drop, sizeof(drops));
+		if (trace)
+			memcpy(drops, ucma_stats(node)->drop, sizeof(drops));
 		pthread_mutex_unlock(&lock);
 		if (trace)
 			trace_drops(drops, printed);
