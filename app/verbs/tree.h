@@ -17,8 +17,8 @@ struct tree_port {
 };
 
 /*
- * Makes the files that stand for /sys and /dev. They are in a new folder of TMPDIR, else /dev/shm or
- * /tmp, whose name is written to @root. Returns 0 or -errno.
+ * Makes the files that stand for /sys and /dev. They are in a new folder of TMPDIR, else /dev/shm
+ * or /tmp, whose name is written to @root. Returns 0 or -errno.
  *
  * Starts a process that removes the files when this process ends, even if this process has executed
  * another program or is killed. Close the device before the call, because the new process inherits

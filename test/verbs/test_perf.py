@@ -11,7 +11,7 @@ import sys
 import time
 
 from test_rdmacm import PERFTEST, SERVER, Base, main
-from verbstest import WAIT
+from verbstest import WAIT, clocked
 
 OWN = '10.88.200.3'  # address of bb_perf
 COUNT = 200
@@ -37,28 +37,34 @@ class Perf(Base):
         """The table has a row of the messages."""
         self.assertRegex(out, re.compile(r'^ *\d+ +%d +\d' % count, re.M))
 
-    def test_bb_perf_is_the_client_of_perftest(self):
+    def as_client(self, tool, args):
+        server = self.listening(*self.perftest(tool, args))
+        rc, out = self.run_one(self.bb_perf(tool, args, [SERVER]))
+        server_rc, server_out = self.ended(server)
+        return (rc, server_rc), out + server_out
+
+    def as_server(self, tool, args):
+        server = self.start(self.bb_perf(tool, args))
+        out, end = '', time.monotonic() + WAIT
+        while 'of rdma_cm' not in out and server.poll() is None and time.monotonic() < end:
+            out += server.stdout.readline()
+        rc, client_out = self.run_one(self.at(SERVER, *self.perftest(tool, args), OWN))
+        server_rc, rest = self.end(server)
+        return (rc, server_rc), client_out + out + rest
+
+    def against_perftest(self, pair):
         self.need('ib_write_bw', PERFTEST)
         for tool, args, count in TESTS:
             with self.subTest(tool=tool):
-                server = self.listening(*self.perftest(tool, args))
-                rc, out = self.run_one(self.bb_perf(tool, args, [SERVER]))
-                server_rc, server_out = self.ended(server)
-                self.assertEqual((rc, server_rc), (0, 0), out + server_out)
+                status, out = clocked(lambda tool=tool, args=args: pair(tool, args))
+                self.assertEqual(status, (0, 0), out)
                 self.lines(out, count)
 
+    def test_bb_perf_is_the_client_of_perftest(self):
+        self.against_perftest(self.as_client)
+
     def test_bb_perf_is_the_server_of_perftest(self):
-        self.need('ib_write_bw', PERFTEST)
-        for tool, args, count in TESTS:
-            with self.subTest(tool=tool):
-                server = self.start(self.bb_perf(tool, args))
-                out, end = '', time.monotonic() + WAIT
-                while 'of rdma_cm' not in out and server.poll() is None and time.monotonic() < end:
-                    out += server.stdout.readline()
-                rc, client_out = self.run_one(self.at(SERVER, *self.perftest(tool, args), OWN))
-                server_rc, rest = self.end(server)
-                self.assertEqual((rc, server_rc), (0, 0), client_out + out + rest)
-                self.lines(client_out, count)
+        self.against_perftest(self.as_server)
 
 
 if __name__ == '__main__':
