@@ -37,7 +37,7 @@ class Figures(VerbsTest):
         first = self.start(self.on_cpu(0, server))
         while not listens(port) and first.poll() is None:
             time.sleep(0.05)
-        done = subprocess.run(self.on_cpu(1, client), text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        done = subprocess.run(self.on_cpu(1, client), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env=self.env, cwd=self.folder, check=False)
         rc, out = self.end(first)
         self.assertEqual((rc, done.returncode), (0, 0), out + done.stdout)

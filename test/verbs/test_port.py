@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from verbstest import NOBODY, WAIT, VerbsTest, clocked, free_port, main
+from verbstest import NOBODY, WAIT, VerbsTest, clocked, free_port, main, patient
 
 UTILS, PERFTEST = 'ibverbs-utils', 'perftest'
 SERVER, CLIENT = ('server', '192.0.2.1'), ('client', '192.0.2.2')
@@ -28,7 +28,7 @@ class Base(VerbsTest):
     def at(self, end, *args):
         role, address = end
         return [self.program, '--vdev', self.vdev(role), '--device', 'soft0,port=' + self.port, '--address',
-                address + '/24', '--', *args]
+                address + '/24', '--', *patient(args)]
 
     def both(self, *args):
         port = free_port()
