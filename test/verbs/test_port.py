@@ -13,6 +13,14 @@ from verbstest import NOBODY, WAIT, VerbsTest, clocked, free_port, main, patient
 
 UTILS, PERFTEST = 'ibverbs-utils', 'perftest'
 SERVER, CLIENT = ('server', '192.0.2.1'), ('client', '192.0.2.2')
+SERVER_6, CLIENT_6 = ('server', '2001:db8::1'), ('client', '2001:db8::2')
+# Programs by librdmacm over IPv6: further options of the server and of the client; what the client prints, how often.
+OVER_IPV6 = (
+    ('rping -V -C 20', '-s -a ::', '-c -v -a ' + SERVER_6[1], r'^ping data: rdma-ping-', 20),
+    ('ucmatose -c 16', '-b ' + SERVER_6[1], '-s ' + SERVER_6[1], r'^data transfers complete$', 1),
+    ('udaddy -c 8', '-b ' + SERVER_6[1], '-s ' + SERVER_6[1], r'^data transfers complete$', 1),
+    ('rstream -I 10 -C 10 -S 4096', '-b ' + SERVER_6[1], '-s ' + SERVER_6[1], r'^custom +4k ', 1),
+)
 FORKED = r'process \d+ was forked after process \d+ had started DPDK: such a child of fork\(\) cannot use net_'
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
 
@@ -28,7 +36,7 @@ class Base(VerbsTest):
     def at(self, end, *args):
         role, address = end
         return [self.program, '--vdev', self.vdev(role), '--device', 'soft0,port=' + self.port, '--address',
-                address + '/24', '--', *patient(args)]
+                address, '--', *patient(args)]
 
     def both(self, *args):
         port = free_port()
@@ -42,16 +50,16 @@ class Base(VerbsTest):
         self.assertIn('GID ::ffff:192.0.2.2', text)
         self.until_removed()
 
-    def listening(self, *args):
+    def listening(self, *args, end=SERVER):
         """Starts a server of rdma_cm, and returns it when it listens: the list of its calls says so."""
         log = os.path.join(self.folder, 'server.log')
         with open(log, 'w') as f:
-            server = subprocess.Popen(self.at(SERVER, *args), stdout=f, stderr=subprocess.STDOUT, cwd=self.folder,
+            server = subprocess.Popen(self.at(end, *args), stdout=f, stderr=subprocess.STDOUT, cwd=self.folder,
                                       env=dict(self.env, BB_VERBS_TRACE='1'))
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
-        end = time.monotonic() + WAIT
-        while time.monotonic() < end and server.poll() is None:
+        until = time.monotonic() + WAIT
+        while time.monotonic() < until and server.poll() is None:
             with open(log, errors='replace') as f:
                 if LISTEN in f.read():
                     break
@@ -94,6 +102,18 @@ class Programs:
         self.assertEqual((rc, server_rc in (0, 255)), (0, True), out + server_out)
         self.assertEqual(len(re.findall(r'^ping data: rdma-ping-', out, re.M)), 20, out)
         self.assertIn('server DISCONNECT EVENT', server_out)
+
+    def test_programs_of_rdma_cm_over_ipv6(self):
+        self.need('rping', 'rdmacm-utils')
+        for program, server, client, sign, count in OVER_IPV6:
+            with self.subTest(program):
+                proc = self.listening(*program.split(), *server.split(), end=SERVER_6)
+                rc, out = self.run_one(self.at(CLIENT_6, *program.split(), *client.split()))
+                server_rc, server_out = self.ended(proc)
+                # See test_rping for rping's status.
+                self.assertIn((rc, server_rc), [(0, 0)] + [(0, 255)] * program.startswith('rping'), out + server_out)
+                self.assertEqual(len(re.findall(sign, out, re.M)), count, out + server_out)
+                self.assertIn('address %s, GID index 1 (RoCE v2)' % SERVER_6[1], server_out)
 
 
 class Port(Programs, Base):

@@ -61,7 +61,7 @@ class Hosts(Programs, Base):
         return 'net_af_packet0,iface=roce'
 
     def at(self, end, *args):
-        return self.enter[0 if end is SERVER else 1] + super().at(end, *args)
+        return self.enter[0 if end[0] == 'server' else 1] + super().at(end, *args)
 
     def test_interface_of_the_namespace_is_found(self):
         rc, out = self.run_one(self.at(SERVER, 'sh', '-c', 'cat /sys/class/infiniband/mlx5_0/node_guid'))
