@@ -22,7 +22,7 @@ import unittest
 
 from apptest import CPUS, LIMIT
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'check'))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'check', 'docs'))
 import snippets
 
 BLOCK = re.compile(r'^\.\. code-block:: (?:console|text)\n(?: +:.*\n)*\n((?:(?:[ \t].*)?\n)+)', re.M)

@@ -11,24 +11,24 @@ import sys
 import tempfile
 import unittest
 
-import circles
-import commands
-import headers
-import includes
-import length
-import manpages
-import names
-import porting
-import rooms
-import prose
-import snippets
-import telemetry
-import texts
-import threads
-import turn
-
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../devtools/suite'))
-import tally
+sys.path += [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder)
+             for folder in ('api', 'docs', 'layout', '../../devtools/suite')]
+import circles  # noqa: E402
+import commands  # noqa: E402
+import headers  # noqa: E402
+import includes  # noqa: E402
+import length  # noqa: E402
+import manpages  # noqa: E402
+import names  # noqa: E402
+import porting  # noqa: E402
+import prose  # noqa: E402
+import rooms  # noqa: E402
+import snippets  # noqa: E402
+import tally  # noqa: E402
+import telemetry  # noqa: E402
+import texts  # noqa: E402
+import threads  # noqa: E402
+import turn  # noqa: E402
 
 # A small tree that follows all rules. Every case below breaks one.
 GOOD = {
@@ -355,7 +355,7 @@ class Snippets(Fixture):
 
 class Length(Fixture):
     def errors(self, lines, reasons):
-        write(self.top, {'lib/a.c': '\n' * lines, 'test/check/long-files': reasons})
+        write(self.top, {'lib/a.c': '\n' * lines, 'test/check/layout/long-files': reasons})
         return length.check(self.top)[0]
 
     def test_lengths(self):

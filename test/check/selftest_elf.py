@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The checks of libraries and programs detect violations."""
 
+import os
 import subprocess
+import sys
 import unittest
 
-import hardening
-import libraries
-import symbols
-from selftest import Fixture, write
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'api'))
+import hardening  # noqa: E402
+import libraries  # noqa: E402
+import symbols  # noqa: E402
+from selftest import Fixture, write  # noqa: E402
 
 
 class Symbols(Fixture):

@@ -3,8 +3,8 @@
  */
 /*
  * Runs RDMA WRITEs of RC between two queue pairs of a process, each in one turn of the engine.
- * test/check/turn.py runs it under callgrind and checks which sources the turn enters. With the
- * argument "long" each WRITE has two pieces, which the fast path leaves to the decoder.
+ * test/check/layout/turn.py runs it under callgrind and checks which sources the turn enters. With
+ * the argument "long" each WRITE has two pieces, which the fast path leaves to the decoder.
  */
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,7 @@ ENDINGS = ('.c', '.h', '.py', '.sh', '.rst', '.md')
 def check(top):
     reasons = {}
     errors = []
-    with open(os.path.join(top, 'test', 'check', 'long-files')) as f:
+    with open(os.path.join(top, 'test', 'check', 'layout', 'long-files')) as f:
         for line in f:
             line = line.split('#')[0].strip()
             if line:
@@ -35,12 +35,12 @@ def check(top):
                 count += 1
                 if lines > LIMIT and not reasons.get(path):
                     errors.append('%s: %d lines, over %d: split it, or give a reason in '
-                                  'test/check/long-files' % (path, lines, LIMIT))
+                                  'test/check/layout/long-files' % (path, lines, LIMIT))
                 if lines <= LIMIT and path in reasons:
-                    errors.append('%s: %d lines: take it out of test/check/long-files'
+                    errors.append('%s: %d lines: take it out of test/check/layout/long-files'
                                   % (path, lines))
                 reasons.pop(path, None)
-    errors += ['%s: in test/check/long-files, but not in the tree' % p for p in reasons]
+    errors += ['%s: in test/check/layout/long-files, but not in the tree' % p for p in reasons]
     return errors, count
 
 
