@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "bb_bytes.h"
 #include "eth_flow.h"
 
 /* A frame on its way through the tables. */
@@ -19,18 +20,12 @@ struct walk {
 	uint8_t match[ETH_MATCH_BYTES];
 };
 
-static uint32_t
-get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
 static void
 match_ip(const uint8_t *frame, const struct eth_headers *h, uint8_t *m)
 {
 	const uint8_t *ip = frame + h->l3;
 	bool v4 = h->ip_version == 4;
-	uint32_t tos = v4 ? ip[1] : (get16(ip) >> 4 & 0xff);
+	uint32_t tos = v4 ? ip[1] : (bb_get16(ip) >> 4 & 0xff);
 
 	bb_prm_set(m, BB_PRM_MATCH_IP_VERSION, h->ip_version);
 	bb_prm_set(m, BB_PRM_MATCH_IP_PROTOCOL, h->protocol);
@@ -52,9 +47,9 @@ eth_match_of(const uint8_t *frame, uint32_t len, uint8_t m[ETH_MATCH_BYTES])
 	memset(m, 0, ETH_MATCH_BYTES);
 	eth_parse(frame, len, &h);
 	bb_prm_set(m, BB_PRM_MATCH_DMAC_HIGH, bb_prm_dword(frame, 0));
-	bb_prm_set(m, BB_PRM_MATCH_DMAC_LOW, get16(frame + 4));
+	bb_prm_set(m, BB_PRM_MATCH_DMAC_LOW, bb_get16(frame + 4));
 	bb_prm_set(m, BB_PRM_MATCH_SMAC_HIGH, bb_prm_dword(frame, 6));
-	bb_prm_set(m, BB_PRM_MATCH_SMAC_LOW, get16(frame + 10));
+	bb_prm_set(m, BB_PRM_MATCH_SMAC_LOW, bb_get16(frame + 10));
 	bb_prm_set(m, BB_PRM_MATCH_ETHERTYPE, h.type);
 	bb_prm_set(m, BB_PRM_MATCH_CVLAN_TAG, h.cvlan);
 	bb_prm_set(m, BB_PRM_MATCH_SVLAN_TAG, h.svlan);
@@ -67,12 +62,12 @@ eth_match_of(const uint8_t *frame, uint32_t len, uint8_t m[ETH_MATCH_BYTES])
 		return;
 	l4 = frame + h.l4;
 	if (h.protocol == ETH_PROTO_TCP) {
-		bb_prm_set(m, BB_PRM_MATCH_TCP_SPORT, get16(l4));
-		bb_prm_set(m, BB_PRM_MATCH_TCP_DPORT, get16(l4 + 2));
-		bb_prm_set(m, BB_PRM_MATCH_TCP_FLAGS, get16(l4 + 12));
+		bb_prm_set(m, BB_PRM_MATCH_TCP_SPORT, bb_get16(l4));
+		bb_prm_set(m, BB_PRM_MATCH_TCP_DPORT, bb_get16(l4 + 2));
+		bb_prm_set(m, BB_PRM_MATCH_TCP_FLAGS, bb_get16(l4 + 12));
 	} else {
-		bb_prm_set(m, BB_PRM_MATCH_UDP_SPORT, get16(l4));
-		bb_prm_set(m, BB_PRM_MATCH_UDP_DPORT, get16(l4 + 2));
+		bb_prm_set(m, BB_PRM_MATCH_UDP_SPORT, bb_get16(l4));
+		bb_prm_set(m, BB_PRM_MATCH_UDP_DPORT, bb_get16(l4 + 2));
 	}
 }
 

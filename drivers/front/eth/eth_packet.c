@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "bb_bytes.h"
 #include "eth_packet.h"
 
 #define IPV4_HEADER   20u
@@ -15,43 +16,17 @@
 #define TCP_CWR       0x80u
 
 static uint32_t
-get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
-static void
-put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static uint32_t
-get32(const uint8_t *p)
-{
-	return get16(p) << 16 | get16(p + 2);
-}
-
-static void
-put32(uint8_t *p, uint32_t v)
-{
-	put16(p, v >> 16);
-	put16(p + 2, v);
-}
-
-static uint32_t
 parse_link(const uint8_t *frame, uint32_t len, struct eth_headers *h)
 {
 	uint32_t at = ETH_HEADER;
 
-	h->type = (uint16_t)get16(frame + 12);
+	h->type = bb_get16(frame + 12);
 	h->svlan = h->type == ETH_TYPE_SVLAN;
 	h->cvlan = h->type == ETH_TYPE_CVLAN;
 	if ((!h->svlan && !h->cvlan) || len < at + VLAN_TAG)
 		return at;
-	h->vlan = (uint16_t)get16(frame + at);
-	h->type = (uint16_t)get16(frame + at + 2);
+	h->vlan = bb_get16(frame + at);
+	h->type = bb_get16(frame + at + 2);
 	return at + VLAN_TAG;
 }
 
@@ -64,14 +39,14 @@ parse_ipv4(const uint8_t *frame, uint32_t len, uint32_t at, struct eth_headers *
 	if (len - at < IPV4_HEADER || ip[0] >> 4 != 4)
 		return;
 	header = (ip[0] & 0xfu) * 4;
-	total = get16(ip + 2);
+	total = bb_get16(ip + 2);
 	if (header < IPV4_HEADER || total < header || total > len - at)
 		return;
 	h->l3 = at;
 	h->l3_end = at + total;
 	h->ip_version = 4;
 	h->protocol = ip[9];
-	h->fragment = (get16(ip + 6) & IPV4_FRAGMENT) != 0;
+	h->fragment = (bb_get16(ip + 6) & IPV4_FRAGMENT) != 0;
 	if (!h->fragment)
 		h->l4 = at + header;
 }
@@ -85,7 +60,7 @@ parse_ipv6(const uint8_t *frame, uint32_t len, uint32_t at, struct eth_headers *
 
 	if (len - at < IPV6_HEADER || ip[0] >> 4 != 6)
 		return;
-	payload = get16(ip + 4);
+	payload = bb_get16(ip + 4);
 	if (payload > len - at - IPV6_HEADER)
 		return;
 	h->l3 = at;
@@ -137,7 +112,7 @@ eth_sum(const uint8_t *p, uint32_t len)
 	uint32_t i;
 
 	for (i = 0; i + 1 < len; i += 2)
-		sum += get16(p + i);
+		sum += bb_get16(p + i);
 	if (i < len)
 		sum += (uint32_t)p[i] << 8;
 	return (uint16_t)fold(sum);
@@ -150,8 +125,8 @@ eth_fill_l3_checksum(uint8_t *frame, const struct eth_headers *h)
 
 	if (h->l3 == 0 || h->ip_version != 4)
 		return;
-	put16(ip + 10, 0);
-	put16(ip + 10, ~(uint32_t)eth_sum(ip, (ip[0] & 0xfu) * 4));
+	bb_put16(ip + 10, 0);
+	bb_put16(ip + 10, (uint16_t)~eth_sum(ip, (ip[0] & 0xfu) * 4));
 }
 
 void
@@ -164,13 +139,13 @@ eth_fill_l4_checksum(uint8_t *frame, const struct eth_headers *h)
 		return;
 	field = h->l4 + (h->protocol == ETH_PROTO_TCP ? 16 : 6);
 	len = h->l3_end - h->l4;
-	put16(frame + field, 0);
+	bb_put16(frame + field, 0);
 	/* The pseudo-header: addresses, protocol and length. */
 	sum = h->ip_version == 4 ? eth_sum(ip + 12, 8) : eth_sum(ip + 8, 32);
 	sum = fold((uint64_t)sum + h->protocol + len + eth_sum(frame + h->l4, len));
 	sum = ~sum & 0xffff;
 	/* A checksum of 0 in a UDP header means "no checksum", so send 0xffff instead (RFC 768). */
-	put16(frame + field, sum == 0 && h->protocol == ETH_PROTO_UDP ? 0xffff : sum);
+	bb_put16(frame + field, sum == 0 && h->protocol == ETH_PROTO_UDP ? 0xffff : sum);
 }
 
 /* Sets the fields of a segment that differ from the message's headers. */
@@ -182,20 +157,20 @@ fit_headers(uint8_t *frame, struct eth_headers *h, uint32_t len, uint32_t index,
 
 	h->l3_end = len;
 	if (h->ip_version == 4) {
-		put16(ip + 2, len - h->l3);
-		put16(ip + 4, get16(ip + 4) + index);
+		bb_put16(ip + 2, len - h->l3);
+		bb_put16(ip + 4, bb_get16(ip + 4) + index);
 		eth_fill_l3_checksum(frame, h);
 	} else {
-		put16(ip + 4, len - h->l3 - IPV6_HEADER);
+		bb_put16(ip + 4, len - h->l3 - IPV6_HEADER);
 	}
 	if (h->protocol == ETH_PROTO_TCP) {
-		put32(l4 + 4, get32(l4 + 4) + offset);
+		bb_put32(l4 + 4, bb_get32(l4 + 4) + offset);
 		if (!last)
 			l4[13] &= (uint8_t)~TCP_FIN_PSH;
 		if (index != 0)
 			l4[13] &= (uint8_t)~TCP_CWR;
 	} else {
-		put16(l4 + 4, len - h->l4);
+		bb_put16(l4 + 4, len - h->l4);
 	}
 	eth_fill_l4_checksum(frame, h);
 }
@@ -214,9 +189,9 @@ message_headers(uint8_t *out, uint32_t header, struct eth_headers *h)
 		return false;
 	at = parse_link(out, header, &link);
 	if (link.type == ETH_TYPE_IPV4 && header - at >= IPV4_HEADER)
-		put16(out + at + 2, header - at);
+		bb_put16(out + at + 2, header - at);
 	else if (link.type == ETH_TYPE_IPV6 && header - at >= IPV6_HEADER)
-		put16(out + at + 4, header - at - IPV6_HEADER);
+		bb_put16(out + at + 4, header - at - IPV6_HEADER);
 	else
 		return false;
 	eth_parse(out, header, h);

@@ -9,6 +9,7 @@
 
 #include <rte_common.h>
 
+#include "bb_bytes.h"
 #include "bb_cqe.h"
 #include "eth.h"
 
@@ -56,12 +57,6 @@ struct wqe {
 	bool signaled;
 };
 
-static uint32_t
-get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
 /* Copies block @index of the ring. */
 static bool
 read_block(struct eth_queue *q, uint16_t index, uint8_t *to)
@@ -84,7 +79,7 @@ read_wqe(struct eth_queue *q, uint16_t posted, const struct bell *b, struct wqe 
 
 	w->blocks = 1;
 	w->opcode = 0; /* for the error CQE of a WQE that cannot be read */
-	if (b->len >= ETH_WQEBB && get16(b->data + 1) == q->ci)
+	if (b->len >= ETH_WQEBB && bb_get16(b->data + 1) == q->ci)
 		memcpy(w->data, b->data, ETH_WQEBB);
 	else if (!read_block(q, q->ci, w->data))
 		return SYN_PROT;
@@ -93,7 +88,7 @@ read_wqe(struct eth_queue *q, uint16_t posted, const struct bell *b, struct wqe 
 	w->bytes = (w->data[7] & 0x3fu) * SEG;
 	w->blocks = RTE_MAX(1u, (w->bytes + ETH_WQEBB - 1) / ETH_WQEBB);
 	if (w->blocks > posted || bb_prm_dword(w->data, 4) >> 8 != q->number ||
-	    get16(w->data + 1) != q->ci) {
+	    bb_get16(w->data + 1) != q->ci) {
 		w->blocks = 1;
 		return SYN_QP_OP;
 	}
@@ -161,7 +156,7 @@ transmit(void *arg, uint8_t *frame, uint32_t len)
 static unsigned int
 build(struct eth_queue *q, const struct wqe *w, uint32_t *header, uint32_t *len)
 {
-	uint32_t size = get16(w->data + ETH_INLINE_SIZE);
+	uint32_t size = bb_get16(w->data + ETH_INLINE_SIZE);
 	uint8_t *message = q->eth->message;
 	bool vlan = (size & INSERT_VLAN) != 0;
 	unsigned int ret;
@@ -200,7 +195,7 @@ send_message(struct run *r, const struct wqe *w)
 {
 	struct eth_queue *q = r->q;
 	struct front_eth *e = q->eth;
-	uint32_t header, len, mss = get16(w->data + ETH_MSS);
+	uint32_t header, len, mss = bb_get16(w->data + ETH_MSS);
 	uint8_t flags = w->data[ETH_CS_FLAGS];
 	struct eth_headers h;
 	unsigned int ret = build(q, w, &header, &len);
