@@ -4,44 +4,57 @@
 import re
 
 
-
 class Case:
-    """A pair of commands. sign: a regular expression that the client's output has `count` times; faults: options of
-    netem for both directions; status: both ends exit with 0; attempts: of both."""
+    """A pair of commands, with {host} for the server's address. sign: a regular expression that the client's output has
+    `count` times; ip: version of IP, 4 or 6; faults: options of netem for both directions; status: both ends exit with
+    0; attempts: of both."""
 
-    def __init__(self, name, server, client, sign, count=1, faults=None, status=True, attempts=1):
+    def __init__(self, name, server, client, sign, count=1, ip=4, faults=None, status=True, attempts=1):
         self.name = name
         self.server = server
         self.client = client
         self.sign = re.compile(sign, re.M)
         self.count = count
+        self.ip = ip
         self.faults = faults
         self.status = status
         self.attempts = attempts
 
+    @property
+    def title(self):
+        program, comma, rest = self.name.partition(',')
+        return program + ' over IPv6' * (self.ip == 6) + comma + rest + (', ' + self.faults if self.faults else '')
 
-def rping(rounds, faults=None):
+
+def rping(rounds, ip=4, faults=None):
     # A thread of rping may still read events of a closed channel and report an error at the end.
-    return Case('rping', 'rping -s -V -C %d -S 1000 -p {port}' % rounds,
+    return Case('rping', 'rping -s -V -C %d -S 1000 -p {port}%s' % (rounds, ' -a ::' if ip == 6 else ''),
                 'rping -c -V -v -C %d -S 1000 -a {host} -p {port}' % rounds, r'ping data: rdma-ping-', rounds,
-                faults, status=False)
+                ip, faults, status=False)
 
 
-def ucmatose(connections, faults=None):
-    return Case('ucmatose, %d connections' % connections, 'ucmatose -c %d -p {port}' % connections,
+def bind(ip):
+    """Returns the server's option for its address. Without it the programs listen at any IPv4 address."""
+    return ' -b {host}' if ip == 6 else ''
+
+
+def ucmatose(connections, ip=4, faults=None):
+    return Case('ucmatose, %d connections' % connections, 'ucmatose -c %d -p {port}%s' % (connections, bind(ip)),
                 'ucmatose -c %d -p {port} -s {host}' % connections, r'^data transfers complete$',
-                faults=faults)
+                ip=ip, faults=faults)
 
 
-def udaddy(destinations):
+def udaddy(destinations, ip=4):
     """The server of udaddy reads no further request. If its last reply is lost, the client's repeated one gets none."""
     args = 'udaddy -c %d' % destinations
-    return Case('udaddy, %d destinations' % destinations, args, args + ' -s {host}', r'^data transfers complete$', attempts=3)
+    return Case('udaddy, %d destinations' % destinations, args + bind(ip), args + ' -s {host}',
+                r'^data transfers complete$', ip=ip, attempts=3)
 
 
-def rstream(*flags):
+def rstream(*flags, ip=4):
     args = ' '.join(('rstream -I 10 -C 10 -S 4096 -p {port}', *flags))
-    return Case(' '.join(('rstream', *flags)) + ' (rsockets)', args, args + ' -s {host}', r'^custom +4k ')
+    return Case(' '.join(('rstream', *flags)) + ' (rsockets)', args + bind(ip), args + ' -s {host}', r'^custom +4k ',
+                ip=ip)
 
 
 def perftest(tool, *flags):
@@ -59,10 +72,14 @@ CASES = [
     rstream('-T', 'n'),
     perftest('ib_write_bw'),
     perftest('ib_send_lat', '-c', 'UD'),
-    ucmatose(16, 'loss 5%'),
-    rping(5, 'loss 5%'),
+    rping(20, ip=6),
+    ucmatose(16, ip=6),
+    udaddy(8, ip=6),
+    rstream(ip=6),
+    ucmatose(16, faults='loss 5%'),
+    rping(5, faults='loss 5%'),
 ]
-ROLES = ('rxe', 'bb_verbs')     # the client
+ROLES = ('guest', 'host')     # of the client
 
 SIDES = ('API serves', 'API calls', 'bb_verbs serves', 'bb_verbs calls')
 # Cases of test_cm_ib.py, by function: name in the table, sides of the host.
@@ -82,8 +99,6 @@ API_CASES = {
 def table():
     """Returns [(name, sides)] for the table: every case, with the sides of the host that it has."""
     found = {}
-    for name, sides in API_CASES.values():
+    for name, sides in [*API_CASES.values(), *((case.title, SIDES[2:]) for case in CASES)]:
         found.setdefault(name, set()).update(sides)
-    for case in CASES:
-        found.setdefault(', '.join(filter(None, (case.name, case.faults))), set()).update(SIDES[2:])
     return found.items()

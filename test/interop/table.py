@@ -63,7 +63,8 @@ Connections by rdma_cm
 Programs connect by the messages of the connection manager: Linux's rdma_cm in the guest, and on the host ``BB_CM_IB``
 of Bluebell's API (``meson test cm_ib``) or a program on :doc:`bb_verbs <verbs-programs>` (``meson test cm_verbs``).
 A column names the side of the host. In the first two columns the host's program is ``test/interop/programs/cm_peer.c``; in the
-others the same program of Debian runs on both sides. ``loss 5%`` is netem's loss in both directions.
+others the same program of Debian runs on both sides. ``loss 5%`` is netem's loss in both directions. Debian 12's perftest
+connects by rdma_cm over IPv4 only.
 
 .. csv-table::
    :class: matrix

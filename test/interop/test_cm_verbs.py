@@ -21,21 +21,20 @@ import namespace  # noqa: E402
 from cm_cases import CASES, ROLES  # noqa: E402
 
 SECONDS = 200
-HERE = '192.0.2.9'
+HERE = {4: '192.0.2.9', 6: '2001:db8::9'}
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
 
 
 class Here:
-    """A program on bb_verbs."""
+    """A program of the host. @listens: text of its output by which it listens, None for a client. Clients do not list
+    their calls: rstream polls, so its list may be longer than what is read of the output."""
 
-    def __init__(self, bb_verbs, tap, args, listens):
+    def __init__(self, command, listens):
         self.out = tempfile.TemporaryFile(mode='w+')
-        self.process = subprocess.Popen(
-            [bb_verbs, '--vdev', 'net_af_packet0,iface=' + tap, '--device', 'soft0,port=net_af_packet0', '--address',
-             HERE + '/24', '--', *shlex.split(args)], stdout=self.out, stderr=subprocess.STDOUT,
-            env=dict(os.environ, BB_VERBS_TRACE='1'))
+        self.process = subprocess.Popen(command, stdout=self.out, stderr=subprocess.STDOUT,
+                                        env=dict(os.environ, **({'BB_VERBS_TRACE': '1'} if listens else {})))
         end = time.monotonic() + SECONDS
-        while listens and LISTEN not in self.output and self.process.poll() is None and time.monotonic() < end:
+        while listens and listens not in self.output and self.process.poll() is None and time.monotonic() < end:
             time.sleep(0.05)
 
     @property
@@ -53,28 +52,40 @@ class Here:
 
 
 class Hosts:
-    def __init__(self, bb_verbs, there):
-        self.bb_verbs, self.there = bb_verbs, there
+    """A guest, and @program of the host, bb_verbs, on @interface. @here and @there: their addresses by version of IP;
+    @within: returns the command that runs a command in the guest."""
+
+    def __init__(self, program, interface, here, guest, there, within=str):
+        self.program = os.path.abspath(program)
+        self.interface = interface
+        self.here = here
+        self.guest = guest
+        self.there = there
+        self.within = within
         self.port = 7470
 
-    def here(self, args, listens=False):
-        return Here(self.bb_verbs, self.there.tap, args, listens)
+    def start(self, args, listens):
+        """Starts an end on the host."""
+        command = [self.program, '--vdev', 'net_af_packet0,iface=' + self.interface, '--device',
+                   'soft0,port=net_af_packet0,ip=%s/64' % self.here[6], '--address', self.here[4] + '/24', '--']
+        return Here(command + shlex.split(args), LISTEN if listens else None)
 
     def once(self, case, role):
         """Runs both ends. Returns what was wrong, '' for nothing."""
         self.port += 1
-        if role == 'rxe':
-            server = self.here(case.server.format(port=self.port), True)
-            client = self.there.begin(case.client.format(host=HERE, port=self.port), SECONDS)
+        where = {'host': (self.here if role == 'guest' else self.there)[case.ip], 'port': self.port}
+        server, client = case.server.format(**where), case.client.format(**where)
+        if role == 'guest':
+            server = self.start(server, True)
+            client = self.guest.begin(self.within(client), SECONDS)
         else:
-            server = self.there.serve_cm(case.server.format(port=self.port), SECONDS)
-            client = self.here(case.client.format(host=self.there.ipv4, port=self.port))
+            server = self.guest.serve_cm(self.within(server), SECONDS)
+            client = self.start(client, False)
         status = [client.wait()]
         if status[0] != 0 and case.status:
             self.end(server, case)
         status.append(server.wait())
-        text = '\n'.join(line for line in client.output.splitlines() if not line.startswith('verbs: '))
-        if 124 in status or (case.status and status != [0, 0]) or len(case.sign.findall(text)) != case.count:
+        if 124 in status or (case.status and status != [0, 0]) or len(case.sign.findall(client.output)) != case.count:
             return 'status of client and server: %s\n--- client:\n%s\n--- server:\n%s' % (
                 status, client.output[-4000:], server.output[-4000:])
         return ''
@@ -84,11 +95,11 @@ class Hosts:
         if isinstance(server, Here):
             server.process.kill()
         else:
-            self.there.run('killall %s || true' % shlex.quote(case.server.split()[0]))
+            self.guest.run('killall %s || true' % shlex.quote(case.server.split()[0]))
 
     def run(self, case, role):
         if case.faults:
-            self.there.netem(out=case.faults, into=case.faults)
+            self.guest.netem(out=case.faults, into=case.faults)
         try:
             for attempt in range(case.attempts):
                 wrong = self.once(case, role)
@@ -96,7 +107,7 @@ class Hosts:
                     return attempt + 1
         finally:
             if case.faults:
-                self.there.netem()
+                self.guest.netem()
         raise AssertionError(wrong)
 
 
@@ -109,16 +120,16 @@ def main():
     if reason:
         namespace.skip(reason)
     namespace.enter_or_skip()
-    cases = [case for case in CASES if re.search(args.only, case.name)]
+    cases = [case for case in CASES if re.search(args.only, case.title)]
     assert cases, 'no such case'
     with guest.Guest() as there:
-        hosts = Hosts(os.path.abspath(args.bb_verbs), there)
+        hosts = Hosts(args.bb_verbs, there.tap, HERE, there, {4: there.ipv4, 6: there.ipv6})
         for case in cases:
             for role in ROLES:
                 began = time.monotonic()
                 attempts = hosts.run(case, role)
-                print('%s, the client on %s, %s: %.1f s, attempt %d' % (
-                    case.name, role, case.faults or 'no faults', time.monotonic() - began, attempts), flush=True)
+                print('%s, the client on %s: %.1f s, attempt %d' % (
+                    case.title, role, time.monotonic() - began, attempts), flush=True)
     return 0
 
 
