@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shared by devtools/manpage and devtools/man3."""
+"""Shared by manpage and man3."""
 
 
 def escape(text):
