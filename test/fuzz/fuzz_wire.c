@@ -181,7 +181,7 @@ link_receive(struct soft_engine *e)
 
 		if (!w->frame[i].shm ||
 		    !take_shm(e, p + ETH, w->frame[i].len - ETH, w->peer.gid.raw, w->d.gid.raw,
-			      p[11] ^ w->peer.mac[5], w->frame[i].pass))
+			      p[11] ^ w->peer.mac[5], p[10] ^ w->peer.mac[4], w->frame[i].pass))
 			take(w, e, p, w->frame[i].len);
 		free(w->frame[i].p);
 	}

@@ -14,14 +14,16 @@
 /*
  * Puts the transport part of an IP packet from @src to @dst into a ring. Returns false if there
  * is none. @sgid: index of the peer's address, of which it has one, that it claims to send from.
+ * @ack_len: length of the packet's last bytes that the record declares as a second packet.
  * @pass: the packet is rebuilt as bytes, as for a capture, faults and other engines.
  */
 static inline bool
 take_shm(struct soft_engine *e, const uint8_t *ip, uint32_t len, const uint8_t src[16],
-	 const uint8_t dst[16], uint8_t sgid, bool pass)
+	 const uint8_t dst[16], uint8_t sgid, uint8_t ack_len, bool pass)
 {
 	struct soft_shm_rx rx = {.n_gids = 1};
-	struct soft_ring_rec rec = {.sport = 0xc123, .hop_limit = 64, .sgid = sgid};
+	struct soft_ring_rec rec = {
+		.sport = 0xc123, .hop_limit = 64, .sgid = sgid, .ack_len = ack_len};
 	struct soft_wire *w;
 	struct roce_frame f;
 	uint8_t *p;

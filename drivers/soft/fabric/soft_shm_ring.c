@@ -8,7 +8,7 @@
 
 #include "soft_shm_ring.h"
 
-static_assert(sizeof(struct soft_ring_rec) == SOFT_RING_ALIGN, "a record's header");
+static_assert(sizeof(struct soft_ring_rec) == 16, "a record's header");
 
 void
 soft_ring_tx_init(struct soft_ring_tx *r, uint8_t *data, const uint64_t *head)
@@ -50,6 +50,20 @@ room_for(struct soft_ring_tx *r, uint32_t bytes)
 	return bytes <= SOFT_RING_SIZE - (r->tail - r->last_head);
 }
 
+void
+soft_ring_publish_slow(struct soft_ring_tx *r, struct soft_ring_rec *rec, uint32_t size,
+		       uint32_t len)
+{
+	uint32_t i;
+
+	r->tail += size;
+	/* The first of these lines may have bytes of an older packet, so it is cleared first. */
+	soft_ring_clear(r, r->tail);
+	__atomic_store_n(&rec->len, len, __ATOMIC_RELEASE);
+	for (i = 1; i < SOFT_RING_AHEAD; i++)
+		soft_ring_clear(r, r->tail + i * SOFT_RING_ALIGN);
+}
+
 struct soft_ring_rec *
 soft_ring_reserve_slow(struct soft_ring_tx *r, uint32_t len)
 {
@@ -57,19 +71,12 @@ soft_ring_reserve_slow(struct soft_ring_tx *r, uint32_t len)
 	uint32_t to_end = soft_ring_to_end(r->tail);
 	uint32_t skip = size > to_end ? to_end : 0;
 
-	/*
-	 * The room includes the next record's header, because that header's length must be 0 when
-	 * this record becomes visible.
-	 */
+	/* The room includes the lines that soft_ring_publish() clears. */
 	if (unlikely(r->broken || len > SOFT_RING_MAX) ||
-	    !room_for(r, skip + size + (uint32_t)sizeof(struct soft_ring_rec)))
+	    !room_for(r, skip + size + SOFT_RING_AHEAD * SOFT_RING_ALIGN))
 		return NULL;
-	if (unlikely(skip != 0)) {
-		soft_ring_at(r->data, 0)->len = 0;
-		__atomic_store_n(&soft_ring_at(r->data, r->tail)->len, SOFT_RING_WRAP,
-				 __ATOMIC_RELEASE);
-		r->tail += skip;
-	}
+	if (unlikely(skip != 0))
+		soft_ring_publish_slow(r, soft_ring_at(r->data, r->tail), skip, SOFT_RING_WRAP);
 	return soft_ring_at(r->data, r->tail);
 }
 

@@ -5,11 +5,16 @@
  * Packets from one process to another: a ring with one producer and one consumer. The producer can
  * write only the data. The consumer can write only its head, the position up to which it has read.
  *
- * A nonzero length publishes a record. Before it publishes a record, the producer sets the length
- * of the next record to 0. So the consumer has only one cache miss for a packet that fits a cache
- * line. Neither process trusts the other. The producer may change bytes while the consumer reads
- * them. So the consumer copies a record's header before it checks the fields, and a parser first
- * copies a packet's headers.
+ * A nonzero length publishes a record. When a record becomes visible, the length of the next record
+ * is already 0. Records begin at cache lines. So a short packet moves only one line from CPU to
+ * CPU. The producer clears the lengths of SOFT_RING_AHEAD lines after each record. For a short
+ * record it clears the last of these lines, after it has published the record. If it cleared the
+ * next line first, it would wait for that line, and the polling consumer would meanwhile fetch the
+ * line of the unfinished record.
+ *
+ * Neither process trusts the other. The producer may change bytes while the consumer reads them. So
+ * the consumer copies a record's header before it checks the fields, and a parser first copies a
+ * packet's headers.
  */
 #ifndef SOFT_SHM_RING_H
 #define SOFT_SHM_RING_H
@@ -19,9 +24,11 @@
 #include <string.h>
 
 #include <rte_branch_prediction.h>
+#include <rte_prefetch.h>
 
 #define SOFT_RING_SIZE  (1u << 20) /* Bytes; room for about 250 packets of 4 KiB. */
-#define SOFT_RING_ALIGN 16u
+#define SOFT_RING_ALIGN 64u        /* Bytes of a cache line; records begin at multiples of it. */
+#define SOFT_RING_AHEAD 4u         /* Lines after the tail whose first word is 0. */
 /*
  * Bytes of the largest packet: BTH and all extension headers, 4096 bytes of payload, padding, and
  * spare room.
@@ -32,13 +39,19 @@
 
 /* Header of a record in the ring; the packet follows it. */
 struct soft_ring_rec {
-	uint32_t len; /* Length of the packet in bytes; 0 until published. Written last. __atomic */
+	/* Length of all packets in bytes; 0 until published. Written last. __atomic */
+	uint32_t len;
 	uint32_t flow_label;
 	uint16_t sport;
 	uint8_t tclass;
 	uint8_t hop_limit;
 	uint8_t sgid; /* Index of the packet's source address in the sender's HELLO. */
-	uint8_t zero[3];
+	/*
+	 * Length of a second packet at the end of the record, in bytes; 0 if there is none. It has
+	 * the header's other fields, too. The requester appends a pending ACK to a SEND.
+	 */
+	uint8_t ack_len;
+	uint8_t zero[2];
 };
 
 /* State of the producer, private to the producer. */
@@ -109,19 +122,34 @@ soft_ring_reserve(struct soft_ring_tx *r, uint32_t len)
 	const uint32_t size = soft_ring_size(len);
 
 	if (unlikely(r->broken || len > SOFT_RING_MAX || size > soft_ring_to_end(r->tail) ||
-		     size + sizeof(struct soft_ring_rec) >
+		     size + SOFT_RING_AHEAD * SOFT_RING_ALIGN >
 			     SOFT_RING_SIZE - (r->tail - r->last_head)))
 		return soft_ring_reserve_slow(r, len);
 	return soft_ring_at(r->data, r->tail);
 }
 
+/* Sets the first word of the line at position @pos to 0. */
+static inline void
+soft_ring_clear(const struct soft_ring_tx *r, uint64_t pos)
+{
+	__atomic_store_n(&soft_ring_at(r->data, pos)->len, 0, __ATOMIC_RELAXED);
+}
+
+/* Publishes a record of any length, whose size in the ring is @size. */
+void soft_ring_publish_slow(struct soft_ring_tx *r, struct soft_ring_rec *rec, uint32_t size,
+			    uint32_t len);
+
 /* Publishes a record; the caller has written the packet and the header except its length. */
 static inline void
 soft_ring_publish(struct soft_ring_tx *r, struct soft_ring_rec *rec, uint32_t len)
 {
-	r->tail += soft_ring_size(len);
-	__atomic_store_n(&soft_ring_at(r->data, r->tail)->len, 0, __ATOMIC_RELAXED);
+	if (unlikely(len > SOFT_RING_ALIGN - sizeof(*rec))) {
+		soft_ring_publish_slow(r, rec, soft_ring_size(len), len);
+		return;
+	}
 	__atomic_store_n(&rec->len, len, __ATOMIC_RELEASE);
+	r->tail += SOFT_RING_ALIGN;
+	soft_ring_clear(r, r->tail + (SOFT_RING_AHEAD - 1) * SOFT_RING_ALIGN);
 }
 
 /*
@@ -141,6 +169,8 @@ soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
 		return NULL;
 	if (unlikely(len > SOFT_RING_MAX || size > soft_ring_to_end(r->head) || r->broken))
 		return soft_ring_peek_slow(r, rec);
+	/* The rest of this record, or the next record. */
+	rte_prefetch0((const uint8_t *)at + SOFT_RING_ALIGN);
 	memcpy(rec, at, sizeof(*rec));
 	/* Stores the checked length, because the producer may have changed it before the copy. */
 	rec->len = len;

@@ -145,6 +145,7 @@ link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, uint32_t sl
 	rec->tclass = net->tclass;
 	rec->hop_limit = net->hop_limit;
 	rec->sgid = sgid;
+	rec->ack_len = 0;
 	*out = tx;
 	return rec;
 }
@@ -318,11 +319,42 @@ link_shm_packet(struct soft_engine *e, const struct soft_shm_rx *rx,
 	return w;
 }
 
+/* Processes a record of two packets. Changes *rec. */
+static __rte_noinline struct soft_wire *
+link_shm_two_packets(struct soft_engine *e, const struct soft_shm_rx *rx, struct soft_ring_rec *rec,
+		     const uint8_t *p)
+{
+	const uint32_t ack_len = rec->ack_len, len = rec->len - ack_len;
+	struct soft_wire *first, *second;
+
+	if (unlikely(ack_len >= rec->len)) {
+		soft_wire_lost(e->dev, BB_ROCE_DROP_SHORT);
+		return NULL;
+	}
+	rec->len = len;
+	first = link_shm_packet(e, rx, rec, p);
+	rec->len = ack_len;
+	second = link_shm_packet(e, rx, rec, p + len);
+	if (unlikely(first != NULL && first != second))
+		soft_wire_received(e, first, false);
+	return second;
+}
+
+static inline struct soft_wire *
+link_shm_record(struct soft_engine *e, const struct soft_shm_rx *rx, struct soft_ring_rec *rec,
+		const uint8_t *p)
+{
+	return rec->ack_len == 0 ? link_shm_packet(e, rx, rec, p)
+				 : link_shm_two_packets(e, rx, rec, p);
+}
+
 struct soft_wire *
 soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
 	       const uint8_t *p)
 {
-	return link_shm_packet(e, rx, rec, p);
+	struct soft_ring_rec copy = *rec;
+
+	return link_shm_record(e, rx, &copy, p);
 }
 
 /*
@@ -338,7 +370,7 @@ link_shm_burst(struct soft_engine *e, struct soft_shm_rx *rx)
 	uint32_t n;
 
 	for (n = 0; n < BURST && (p = soft_ring_peek(&rx->ring, &rec)) != NULL; n++) {
-		w = link_shm_packet(e, rx, &rec, p);
+		w = link_shm_record(e, rx, &rec, p);
 		if (last != NULL && last != w)
 			soft_wire_received(e, last, false);
 		last = w;

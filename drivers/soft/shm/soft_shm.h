@@ -348,9 +348,9 @@ uint32_t soft_shm_parse(const struct soft_engine *e, const struct soft_shm_rx *r
 			const struct soft_ring_rec *rec, const uint8_t *p, struct soft_shm_pkt *in);
 
 /*
- * Processes a packet of @rec->len bytes at @p in the ring of @rx. Every packet from a peer enters
- * here. The peer may change the bytes at any time. Returns the QP for which the caller must call
- * soft_wire_received(), once for consecutive packets of a QP; NULL if there is none.
+ * Processes the packets of a record, @rec->len bytes at @p in the ring of @rx. Every packet from a
+ * peer enters here. The peer may change the bytes at any time. Returns the QP for which the caller
+ * must call soft_wire_received(), once for consecutive packets of a QP; NULL if there is none.
  */
 struct soft_wire *soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
 				 const struct soft_ring_rec *rec, const uint8_t *p);
@@ -582,8 +582,8 @@ bool soft_shm_vm_has(struct soft_wire *w, const uint8_t *wqe, uint32_t key, uint
 /* ---- soft_shm_send.c */
 
 /*
- * Sends posted plain SENDs to a peer in shared memory, then the pending ACK. Stops at the first WQE
- * that is not a plain SEND.
+ * Sends posted plain SENDs to a peer in shared memory, and the pending ACK in the record of the
+ * first one. Stops at the first WQE that is not a plain SEND.
  */
 void soft_shm_send_out(struct soft_engine *e, struct soft_wire *w);
 /*

@@ -311,6 +311,7 @@ put(struct soft_shm_tx *tx, const struct bb_roce_net *net, uint8_t sgid, const u
 		rec->tclass = net->tclass;
 		rec->hop_limit = net->hop_limit;
 		rec->sgid = sgid;
+		rec->ack_len = 0;
 		memcpy(rec + 1, bytes, len);
 		soft_ring_publish(&tx->ring, rec, len);
 		soft_shm_rouse(tx);

@@ -7,13 +7,20 @@
  * those that lib/roce would build. Both QPs end in the state that lib/roce would leave
  * (bb_roce_short_send(), bb_roce_short_accepted()). So either peer may use the slow path at any
  * time. A peer does so for any other WQE or packet, if no receive is posted, and on any fault.
+ *
+ * If both a SEND and an ACK are due, they share a record of the ring. So a short message and the
+ * ACK of the message that it answers move one cache line, and the peer processes both in one turn.
  */
+#include <assert.h>
+
 #include "bb_roce_short.h"
 #include "soft_recv_fast.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
 
 #define ACK_LEN (BB_ROCE_BTH_LEN + BB_ROCE_AETH_LEN)
+
+static_assert(SOFT_PORT_MAX_MTU + BB_ROCE_BTH_LEN + ACK_LEN <= SOFT_RING_MAX, "a SEND and an ACK");
 
 /* ---- Sending plain SENDs and ACKs */
 
@@ -24,28 +31,35 @@ set_header(struct soft_ring_rec *rec, struct soft_wire *w)
 	memcpy(&rec->len + 1, &soft_shm_wire(w)->head.len + 1, sizeof(*rec) - sizeof(rec->len));
 }
 
+/* Writes the pending ACK, which the caller then publishes. */
+static inline void
+store_ack(struct bb_roce_qp *roce, uint8_t *at)
+{
+	bb_roce_bth_store(at, BB_ROCE_RC | BB_ROCE_ACK, BB_ROCE_MIGREQ, roce->attr.pkey,
+			  roce->attr.dqpn, bb_roce_ack_psn(&roce->resp), 0);
+	bb_roce_aeth_store(at + BB_ROCE_BTH_LEN, roce->resp.ack_syndrome, roce->resp.msn);
+	bb_roce_short_ack_sent(roce);
+}
+
 /* Sends the pending ACK. If the ring is full, the ACK stays pending. */
 static inline void
 send_ack(struct soft_wire *w, struct soft_shm_tx *tx)
 {
 	struct soft_ring_rec *rec = soft_ring_reserve(&tx->ring, ACK_LEN);
-	struct bb_roce_qp *roce = &w->roce;
-	uint8_t *at;
 
 	if (unlikely(rec == NULL))
 		return;
 	set_header(rec, w);
-	at = (uint8_t *)(rec + 1);
-	bb_roce_bth_store(at, BB_ROCE_RC | BB_ROCE_ACK, BB_ROCE_MIGREQ, roce->attr.pkey,
-			  roce->attr.dqpn, bb_roce_ack_psn(&roce->resp), 0);
-	bb_roce_aeth_store(at + BB_ROCE_BTH_LEN, roce->resp.ack_syndrome, roce->resp.msn);
+	store_ack(&w->roce, (uint8_t *)(rec + 1));
 	soft_ring_publish(&tx->ring, rec, ACK_LEN);
-	bb_roce_short_ack_sent(roce);
 }
 
-/* Sends the next WQE. Returns false if the WQE needs the slow path or the ring is full. */
+/*
+ * Sends the next WQE, and with @ack the pending ACK in the same record. Returns false if the WQE
+ * needs the slow path or the ring is full.
+ */
 static inline bool
-send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx)
+send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, bool ack)
 {
 	struct soft_qp *qp = w->qp;
 	const uint8_t *b = qp->sq + ((size_t)(w->sq_next & ((1u << qp->log_sq) - 1)) << 6);
@@ -61,7 +75,7 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx)
 	    r.len > qp->mtu)
 		return false;
 	len = BB_ROCE_BTH_LEN + (uint32_t)r.len + bb_roce_pad((uint32_t)r.len);
-	rec = soft_ring_reserve(&tx->ring, len);
+	rec = soft_ring_reserve(&tx->ring, len + ACK_LEN);
 	if (unlikely(rec == NULL))
 		return false;
 	bb_roce_short_send(&w->roce, soft_wire_record_msg(w, BB_WQE_SEND, 1, fm_ce_se, r.len),
@@ -76,6 +90,11 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx)
 	} else {
 		memcpy(at, r.src, r.len);
 		memset(at + r.len, 0, bb_roce_pad((uint32_t)r.len));
+	}
+	if (ack) {
+		store_ack(&w->roce, (uint8_t *)(rec + 1) + len);
+		rec->ack_len = ACK_LEN;
+		len += ACK_LEN;
 	}
 	soft_ring_publish(&tx->ring, rec, len);
 	return true;
@@ -114,7 +133,7 @@ path_up(const struct soft_dev *dev, struct soft_wire *w)
 void
 soft_shm_send_out(struct soft_engine *e, struct soft_wire *w)
 {
-	const bool ack = bb_roce_short_ack_due(&w->roce);
+	bool ack = bb_roce_short_ack_due(&w->roce);
 	uint32_t room = posted_room(w);
 	struct soft_shm_tx *tx = w->shm_tx;
 
@@ -122,8 +141,8 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w)
 		return;
 	rte_ticketlock_lock(&tx->lock);
 	if (likely(tx->state == SOFT_SHM_UP)) {
-		while (room != 0 && send_one(e, w, tx))
-			room--;
+		for (; room != 0 && send_one(e, w, tx, ack); room--)
+			ack = false;
 		if (ack)
 			send_ack(w, tx);
 		soft_shm_rouse(tx);

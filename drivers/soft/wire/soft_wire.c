@@ -348,8 +348,8 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w)
 /*
  * Returns true if the ACK is delayed for a turn. The engine delays an ACK only in a conversation:
  * the application answers each message of the peer with a message. An RPC is an example. The ACK
- * then leaves after the application's message. So both the application and the peer get their
- * messages earlier, by the time that an ACK costs.
+ * then leaves with the application's message, or after it. So both the application and the peer get
+ * their messages earlier, by the time that an ACK costs.
  *
  * Further conditions: exactly one packet has arrived since the requester last sent, and nothing but
  * an ACK is due.

@@ -249,9 +249,12 @@ answers(uint32_t psn, uint8_t syndrome)
 
 /* ---- Packets that the test sends */
 
-/* Writes a packet. */
+static const uint8_t no_ack[1];
+
+/* Writes a record with a packet, and with the @ack_len bytes at @ack as a second packet. */
 static void
-write_packet(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid)
+write_two(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid, const uint8_t *ack,
+	  uint8_t ack_len)
 {
 	uint32_t hdr_len, len;
 	uint8_t hdr[BB_ROCE_MAX_HDR];
@@ -260,19 +263,28 @@ write_packet(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid
 
 	hdr_len = bb_roce_build(hdr, pkt);
 	len = hdr_len + pkt->len + bb_roce_pad(pkt->len);
-	rec = soft_ring_reserve(&peer.out, len);
+	rec = soft_ring_reserve(&peer.out, len + ack_len);
 	assert_non_null(rec);
 	rec->flow_label = 0;
 	rec->sport = 0xc123;
 	rec->tclass = 0;
 	rec->hop_limit = 64;
 	rec->sgid = sgid;
+	rec->ack_len = ack_len;
 	at = (uint8_t *)(rec + 1);
 	memcpy(at, hdr, hdr_len);
 	if (pkt->len != 0)
 		memcpy(at + hdr_len, payload, pkt->len);
 	memset(at + hdr_len + pkt->len, 0xee, bb_roce_pad(pkt->len));
-	soft_ring_publish(&peer.out, rec, len);
+	memcpy(at + len, ack, ack_len);
+	soft_ring_publish(&peer.out, rec, len + ack_len);
+}
+
+/* Writes a packet. */
+static void
+write_packet(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid)
+{
+	write_two(pkt, payload, sgid, no_ack, 0);
 }
 
 /* Writes a packet; the device receives it. */
@@ -399,6 +411,98 @@ T(test_fence_waits_for_the_read_before_it)
 	}
 }
 
+/* ---- Records with a SEND and an ACK */
+
+/* Stores an ACK of @psn to @to. */
+static uint32_t
+build_ack(uint8_t to[BB_ROCE_MAX_HDR], uint32_t dqpn, uint8_t flags, uint32_t psn, uint32_t msn)
+{
+	struct bb_roce_pkt pkt = packet(BB_ROCE_ACK, psn, 0);
+
+	pkt.dqpn = dqpn;
+	pkt.flags = flags;
+	pkt.syndrome = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF;
+	pkt.msn = msn;
+	return bb_roce_build(to, &pkt);
+}
+
+/* Checks that the next record has the device's reply @reply and its ACK of @psn, byte for byte. */
+static void
+replies(uint32_t reply, uint32_t psn, uint32_t msn)
+{
+	struct bb_roce_pkt pkt = packet(BB_ROCE_SEND_ONLY, reply, 8);
+	uint8_t want[2 * BB_ROCE_MAX_HDR + 8];
+	struct soft_ring_rec rec;
+	uint32_t len, ack_len;
+	const uint8_t *p = next(&rec);
+
+	pkt.dqpn = PEER_QPN;
+	pkt.flags = BB_ROCE_MIGREQ | BB_ROCE_ACKREQ;
+	len = bb_roce_build(want, &pkt);
+	memcpy(want + len, e.a.buf, 8);
+	ack_len = build_ack(want + len + 8, PEER_QPN, BB_ROCE_MIGREQ, psn, msn);
+	assert_int_equal(rec.ack_len, ack_len);
+	assert_int_equal(rec.len, len + 8 + ack_len);
+	assert_memory_equal(p, want, rec.len);
+	assert_int_equal(rec.sgid, 1);
+	assert_int_equal(rec.tclass, TCLASS);
+	take();
+}
+
+static void
+post_receive(uint64_t wr_id)
+{
+	const struct bb_sge sge = {
+		.addr = (uintptr_t)e.a.buf + 8192, .len = 64, .lkey = e.a.mr->lkey};
+
+	OK(bb_post_recv(e.a.qp, wr_id, &sge, 1));
+	bb_qp_ring_recv(e.a.qp);
+}
+
+/*
+ * A record is dropped if its second packet would fill it. A second packet that is malformed is
+ * dropped alone. A device without a receive refuses the SEND, and accepts the ACK after it.
+ */
+T(test_second_packet_of_a_record_is_checked)
+{
+	static const uint8_t data[8] = "payload";
+	struct bb_roce_pkt pkt = packet(BB_ROCE_SEND_ONLY, them.psn, 8);
+	uint8_t bytes[255] = {0};
+	struct soft_ring_rec *rec;
+	struct bb_wc wc;
+	uint32_t len, i;
+
+	post_receive(1);
+	for (i = 51; i <= 255; i += 51) {
+		rec = soft_ring_reserve(&peer.out, i);
+		assert_non_null(rec);
+		*rec = (struct soft_ring_rec){.hop_limit = 64, .sgid = THEIRS, .ack_len = 255};
+		bb_roce_build((uint8_t *)(rec + 1), &pkt);
+		soft_ring_publish(&peer.out, rec, i);
+	}
+	nothing();
+	assert_int_equal(bb_cq_poll(e.a.cq, &wc, 1), 0);
+
+	write_two(&pkt, data, THEIRS, bytes, 5);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_memory_equal(e.a.buf + 8192, data, 8);
+	nothing();
+
+	send_from(8, 0);
+	progress();
+	pkt = packet(BB_ROCE_SEND_ONLY, us.psn, 8);
+	pkt.flags = BB_ROCE_ACKREQ;
+	sends(&pkt, e.a.buf);
+	pkt = packet(BB_ROCE_SEND_ONLY, them.psn + 1, 8);
+	len = build_ack(bytes, us.qpn, 0, us.psn, 1);
+	write_two(&pkt, data, THEIRS, bytes, (uint8_t)len);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_SEND);
+	answers(them.psn + 1, BB_ROCE_AETH_RNR | e.attr.min_rnr_timer);
+}
+
 /*
  * A faulty SEND is dropped, or refused by a NAK, and consumes no receive. The next correct SEND
  * consumes it.
@@ -469,42 +573,47 @@ T(test_faulty_send_consumes_no_receive)
 }
 
 /*
- * The application answers each message of the peer. After some of them the ACK leaves after the
- * answer, and without an answer a turn later.
+ * The application answers each message of the peer. After some of them the ACK leaves in the record
+ * of the answer, and without an answer a turn later. The device accepts such a record, too.
  */
-T(test_ack_follows_the_answer_in_a_conversation)
+T(test_ack_leaves_with_the_answer_in_a_conversation)
 {
-	const struct bb_sge sge = {
-		.addr = (uintptr_t)e.a.buf + 8192, .len = 64, .lkey = e.a.mr->lkey};
 	const uint8_t data[8] = "message";
+	uint8_t bytes[BB_ROCE_MAX_HDR];
 	struct bb_roce_pkt pkt;
-	struct bb_wc wc;
-	uint32_t i;
+	struct bb_wc wc[2];
+	uint32_t i, len = 0;
 
-	for (i = 0; i <= SOFT_WIRE_CONVERSATION; i++) {
-		const bool late = i == SOFT_WIRE_CONVERSATION;
+	for (i = 0; i < SOFT_WIRE_CONVERSATION + 4; i++) {
+		const bool late = i >= SOFT_WIRE_CONVERSATION;
 
-		OK(bb_post_recv(e.a.qp, i, &sge, 1));
-		bb_qp_ring_recv(e.a.qp);
+		post_receive(i);
+		memset(e.a.buf, (int)i, 8);
 		pkt = packet(BB_ROCE_SEND_ONLY, them.psn + i, sizeof(data));
 		pkt.flags = BB_ROCE_ACKREQ;
 		/* The poll that finds the message is the only turn before the answer is posted. */
-		write_packet(&pkt, data, THEIRS);
-		assert_int_equal(bb_cq_poll(e.a.cq, &wc, 1), 1);
+		write_two(&pkt, data, THEIRS, bytes, (uint8_t)len);
+		assert_int_equal(bb_cq_poll(e.a.cq, wc, 2), len != 0 ? 2 : 1);
+		assert_int_equal(wc[0].opcode, BB_WC_RECV);
+		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+		if (len != 0)
+			assert_int_equal(wc[1].status, BB_WC_SUCCESS);
 		assert_int_equal(soft_ring_waiting(&peer.in), !late);
 		if (!late)
 			answers(them.psn + i, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
 		send_from(8, 0);
+		if (late) {
+			replies(us.psn + i, them.psn + i, i + 1);
+			len = build_ack(bytes, us.qpn, 0, us.psn + i, i + 1);
+			continue;
+		}
 		pkt = packet(BB_ROCE_SEND_ONLY, us.psn + i, 8);
 		pkt.flags = BB_ROCE_ACKREQ;
 		sends(&pkt, e.a.buf);
-		if (late)
-			answers(them.psn + i, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
 		ack(us.psn + i, i + 1);
-		env_poll(&e, &e.a, &wc, 1);
+		env_poll(&e, &e.a, wc, 1);
 	}
-	OK(bb_post_recv(e.a.qp, i, &sge, 1));
-	bb_qp_ring_recv(e.a.qp);
+	post_receive(i);
 	pkt = packet(BB_ROCE_SEND_ONLY, them.psn + i, sizeof(data));
 	pkt.flags = BB_ROCE_ACKREQ;
 	put(&pkt, data, THEIRS);

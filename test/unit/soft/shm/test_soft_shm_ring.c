@@ -117,8 +117,7 @@ T(test_ring_is_full_to_the_byte)
 
 	while (put(w, SOFT_RING_MAX, n))
 		n++;
-	assert_in_range(n, SOFT_RING_SIZE / (SOFT_RING_MAX + 16) - 1,
-			SOFT_RING_SIZE / (SOFT_RING_MAX + 16));
+	assert_int_equal(n, SOFT_RING_SIZE / soft_ring_size(SOFT_RING_MAX));
 	assert_true(get(w, SOFT_RING_MAX, 0));
 	assert_false(put(w, SOFT_RING_MAX, n));
 	assert_true(get(w, SOFT_RING_MAX, 1));
@@ -179,12 +178,12 @@ T(test_hostile_length_returns_nothing_outside_the_ring)
 	}
 	/* A record that would exceed the end of the ring. */
 	soft_ring_rx_init(&w->rx, w->data, &w->head);
-	w->rx.head = SOFT_RING_SIZE - 32;
-	soft_ring_at(w->data, w->rx.head)->len = 17;
+	w->rx.head = SOFT_RING_SIZE - 64;
+	soft_ring_at(w->data, w->rx.head)->len = 49;
 	assert_null(soft_ring_peek(&w->rx, &rec));
 	assert_true(w->rx.broken);
 	w->rx.broken = false;
-	soft_ring_at(w->data, w->rx.head)->len = 16;
+	soft_ring_at(w->data, w->rx.head)->len = 48;
 	assert_non_null(soft_ring_peek(&w->rx, &rec));
 	/* A wrap mark at the end leads to the start, which has another wrap mark. */
 	soft_ring_at(w->data, w->rx.head)->len = SOFT_RING_WRAP;
@@ -202,7 +201,7 @@ T(test_unfinished_packet_is_invisible)
 	struct world *w = *state;
 	struct soft_ring_rec *rec;
 
-	memset(w->data + 16, 0xff, SOFT_RING_SIZE - 16);
+	memset(w->data + SOFT_RING_AHEAD * 64, 0xff, SOFT_RING_SIZE - SOFT_RING_AHEAD * 64);
 	rec = soft_ring_reserve(&w->tx, 24);
 	assert_non_null(rec);
 	assert_false(soft_ring_waiting(&w->rx));
@@ -214,7 +213,49 @@ T(test_unfinished_packet_is_invisible)
 	assert_false(soft_ring_waiting(&w->rx));
 	assert_int_equal(w->head, 0);
 	soft_ring_release(&w->rx);
-	assert_int_equal(w->head, 48);
+	assert_int_equal(w->head, 64);
+}
+
+/*
+ * The producer clears lines ahead of the tail. It clears none that the consumer has not read, at
+ * any fill level.
+ */
+T(test_clearing_ahead_spares_unread_records)
+{
+	struct world *w = *state;
+	uint32_t in = 0, out = 0, spare, i;
+
+	for (spare = 0; spare <= 2 * SOFT_RING_AHEAD; spare++) {
+		while (put(w, 1 + in % 48, in))
+			in++;
+		/* The producer learns the new head when the ring looks full. */
+		for (i = 0; i < spare && out != in; i++, out++)
+			assert_true(get(w, 1 + out % 48, out));
+		soft_ring_release(&w->rx);
+		if (put(w, 1 + in % 48, in))
+			in++;
+		for (; out != in; out++)
+			assert_true(get(w, 1 + out % 48, out));
+		assert_false(soft_ring_waiting(&w->rx));
+		soft_ring_release(&w->rx);
+	}
+	assert_true(w->tx.tail > 8 * SOFT_RING_SIZE);
+}
+
+/* A consumer that polls never sees an old record, whatever the lengths of the records before. */
+T(test_cleared_lines_follow_records_of_any_length)
+{
+	struct world *w = *state;
+	uint32_t i, len;
+
+	memset(w->data + SOFT_RING_AHEAD * 64, 0xff, SOFT_RING_SIZE - SOFT_RING_AHEAD * 64);
+	for (i = 0; i < 100000; i++) {
+		len = draw(w, 4) != 0 ? 1 + draw(w, 48) : 1 + draw(w, 6 * 64);
+		assert_true(put(w, len, i));
+		assert_true(get(w, len, i));
+		assert_false(soft_ring_waiting(&w->rx));
+		soft_ring_release(&w->rx);
+	}
 }
 
 TEST_MAIN(0)
