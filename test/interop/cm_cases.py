@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that connect by rdma_cm, unchanged, on both sides: Linux's rxe0 in a guest, and bb_verbs at the tap."""
+"""Programs that connect by rdma_cm, unchanged, on both sides: a device of Linux in a guest, and bb_verbs on the host."""
 
 import re
 
@@ -95,10 +95,26 @@ API_CASES = {
     'lossy': ('rping, loss 5%', SIDES[:2]),
 }
 
+# Cases of test/kernel/test_eth.py, whose guest has Linux's mlx5 driver on bb_hca. netem does not affect its RoCE packets.
+HCA_CASES = [case for case in CASES if not case.faults]
+# Cases of Bluebell's API there, by function.
+HCA_API_CASES = {
+    'test_host_device': ('rping', 'rping over IPv6'),
+    'test_bb_perf': ('ib_write_bw -R',),
+}
 
-def table():
-    """Returns [(name, sides)] for the table: every case, with the sides of the host that it has."""
+
+def collect(api, cases):
+    """Returns [(name, sides)] for a table: every case, with the sides of the host that it has. api: (name, sides)."""
     found = {}
-    for name, sides in [*API_CASES.values(), *((case.title, SIDES[2:]) for case in CASES)]:
+    for name, sides in [*api, *((case.title, SIDES[2:]) for case in cases)]:
         found.setdefault(name, set()).update(sides)
     return found.items()
+
+
+def rxe_table():
+    return collect(API_CASES.values(), CASES)
+
+
+def hca_table():
+    return collect(((name, SIDES[:2]) for names in HCA_API_CASES.values() for name in names), HCA_CASES)

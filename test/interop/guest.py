@@ -71,10 +71,6 @@ class Guest(machine.Machine):
             self.make_tap()
         super().start()
 
-    def serve_cm(self, script, seconds=60):
-        """A server whose clients come by rdma_cm: rping, perftest -R."""
-        return self.serve(script, 'rdma resource show cm_id | grep -q LISTEN', seconds)
-
     def change_to_siw(self):
         """Replaces rxe0 by siw0 on eth0: iWARP over the kernel's TCP. librdmacm would choose rxe0."""
         self.put(paths.siw(self.suite), '/tmp/siw.ko')

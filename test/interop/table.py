@@ -4,7 +4,7 @@
 
 test_bb_rxe.py finds the content of the cells and writes the file. This check needs no guest:
 it finds a conversation, path or known gap that is not in the table. The cells of rdma_cm are the lists of cases that
-test_cm_ib.py and test_cm_verbs.py run: a case that fails makes the test fail.
+test_cm_ib.py, test_cm_verbs.py and test/kernel/test_eth.py run: a case that fails makes the test fail.
 
 usage: table.py INTEROP_RST
 """
@@ -61,11 +61,19 @@ Connections by rdma_cm
 ----------------------
 
 Programs connect by the messages of the connection manager: Linux's rdma_cm in the guest, and on the host ``BB_CM_IB``
-of Bluebell's API (``meson test cm_ib``) or a program on :doc:`bb_verbs <verbs-programs>` (``meson test cm_verbs``).
-A column names the side of the host. In the first two columns the host's program is ``test/interop/programs/cm_peer.c``; in the
-others the same program of Debian runs on both sides. ``loss 5%`` is netem's loss in both directions. Debian 12's perftest
-connects by rdma_cm over IPv4 only.
+of Bluebell's API or a program on :doc:`bb_verbs <verbs-programs>`. A column names the side of the host. With bb_verbs, the
+same program of Debian runs on both sides. Debian 12's perftest connects by rdma_cm over IPv4 only.
 
+A guest with rxe: ``meson test cm_ib cm_verbs``. The program of the API is ``test/interop/programs/cm_peer.c``. ``loss 5%`` is
+netem's loss in both directions.
+
+'''
+HCA_CONNECTIONS = '''
+A guest with Linux's mlx5 driver on :doc:`bb_hca <hca>`: ``meson test kernel_eth_bridge``. The frames of the guest and of
+the host's device pass through a bridge. The programs of the API are ``cm_peer`` and, for ``ib_write_bw``, ``bb_perf``.
+
+'''
+CM_HEADER = '''\
 .. csv-table::
    :class: matrix
    :widths: auto
@@ -107,9 +115,11 @@ def render(found):
                     what = 'skip [%d]' % (reasons.index(what) + 1)
                 says.append(MARKS.get(what, what))
             text += '   %s, %s, "%s", %s\n' % (cell[0], NAMES[cell[1]], cell[2], ', '.join(says))
-    text += CONNECTIONS
-    for name, sides in cm_cases.table():
-        text += '   "%s", %s\n' % (name, ', '.join(MARKS['pass' if side in sides else 'n/a'] for side in cm_cases.SIDES))
+    for title, cases in (CONNECTIONS, cm_cases.rxe_table()), (HCA_CONNECTIONS, cm_cases.hca_table()):
+        text += title + CM_HEADER
+        for name, sides in cases:
+            text += '   "%s", %s\n' % (name, ', '.join(MARKS['pass' if side in sides else 'n/a']
+                                                       for side in cm_cases.SIDES))
     if reasons:
         text += '\nSkipped:\n\n'
         for number, reason in enumerate(reasons, 1):

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two Ethernet ports of bb_hca in one guest, each in a network namespace: frames, RoCE, rdma_cm.
 
-usage: test_eth.py BB_HCA [--suite NAME] [--vf] [--port memif|bridge] [--cm-peer CM_PEER] [--only NAME]
+usage: test_eth.py BB_HCA [--suite NAME] [--vf] [--port memif|bridge] [--cm-peer CM_PEER] [--bb-perf BB_PERF]
+           [--bb-verbs BB_VERBS] [--only NAME]
 
 One boot serves all tests, which run in the order of this file. Both namespaces have their own netdev, so each
 frame between them leaves the guest. The kernel must not print a warning.
 
 Without --port one process serves both functions, and frames stay in it. With --port each function has a process
 and a port= of DPDK. memif: the two are connected directly. bridge: both are on a bridge of the host, together
-with a software device in a process of the host (CM_PEER of the interop suite) and a guest with Linux's rxe.
+with a software device in a process of the host and a guest with Linux's rxe. The process runs CM_PEER of the interop
+suite, BB_PERF, or unchanged programs on BB_VERBS. The guide on interoperation has a table of these.
 """
 
 import argparse
@@ -24,12 +26,18 @@ import card  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
 import paths  # noqa: E402
+import cm_cases  # noqa: E402
 import test_cm_ib  # noqa: E402
+import test_cm_verbs  # noqa: E402
 
 ADDRESSES = ['10.9.0.1', '10.9.0.2']
 # On the bridge: of the host's software device, and of the guest with rxe.
 HOST, RXE = '10.9.0.9', '10.9.0.3'
+HERE = {4: HOST, 6: test_cm_ib.HERE[6]}
+GUEST = {4: ADDRESSES[0], 6: '2001:db8::1'}
 ROUNDS = 10
+# Text of the server bb_perf -R.
+LISTENS = 'of rdma_cm'
 RPING_SERVE = 'rping -s -v -C 10 -S 4000 -a %s'
 RPING_CALL = 'rping -c -V -v -C 10 -S 4000 -a %s'
 MIB = 4
@@ -43,6 +51,21 @@ THERE = None
 def within(i, command):
     """Returns the command that runs @command in namespace @i, 0 or 1."""
     return 'ip netns exec n%d %s' % (i, command)
+
+
+def in_0(command):
+    return within(0, command)
+
+
+class PerfHosts(test_cm_verbs.Hosts):
+    """The program of the host is bb_perf, with the options of perftest."""
+
+    def start(self, args, listens):
+        tool, *options = args.split()
+        return test_cm_verbs.Here([
+            self.program, '-l', str(test_cm_ib.own_cpu()), *card.EAL, '--vdev=net_af_packet0,iface=' + self.interface,
+            '--', '-d', 'soft0,port=net_af_packet0,ip=%s/24' % self.here[4], '--qp-timeout', '18', '--check',
+            '--silence', str(card.SECONDS), '-P', tool[len('ib_'):], *options], LISTENS if listens else None)
 
 
 def only_on(port):
@@ -66,9 +89,9 @@ def bridge(i):
     return ['--vdev=net_af_packet0,iface=hca%d' % i], ['--device', 'soft0,port=net_af_packet0']
 
 
-def port(name):
+def port(name, *index):
     """Makes interface @name for a port=, whose other end is on the bridge."""
-    namespace.ip('link', 'add', name, 'type', 'veth', 'peer', 'name', 'br-' + name)
+    namespace.ip('link', 'add', name, *index, 'type', 'veth', 'peer', 'name', 'br-' + name)
     namespace.ip('link', 'set', 'br-' + name, 'master', 'br0', 'up')
     namespace.ip('link', 'set', name, 'up')
 
@@ -228,24 +251,53 @@ class Eth(unittest.TestCase):
             THERE.run(within(i, 'ip link del port.7'))
         self.look()
 
+    def add_ipv6(self):
+        """Gives the port of namespace 0 its address in the host's IPv6 network."""
+        THERE.run(within(0, 'ip addr replace %s/64 dev port' % GUEST[6]), card.SECONDS)
+        THERE.wait_for('grep -qs 2001:0db8: /sys/class/infiniband/mlx5_0/ports/1/gids/*', card.SECONDS)
+
     @only_on('bridge')
     def test_host_device(self):
         """A software device of the host: the kernel's rping and Bluebell's own, in both roles."""
-        peer = test_cm_ib.Peer(ARGS.cm_peer, 'host0', HOST, 7480, 'rping-server %d' % ROUNDS, HOST)
-        client = THERE.begin(within(0, 'rping -c -V -v -C %d -S 1000 -a %s -p 7480' % (ROUNDS, HOST)), card.SECONDS)
-        client.wait()
-        self.assertEqual(client.output.count('ping data: rdma-ping-'), ROUNDS, client.output)
-        peer.check()
-        server = THERE.serve(within(0, 'rping -s -v -C %d -S 4000 -a %s -p 7481' % (ROUNDS, ADDRESSES[0])),
-                             'rdma resource show cm_id | grep -q LISTEN', card.SECONDS)
-        test_cm_ib.Peer(ARGS.cm_peer, 'host0', ADDRESSES[0], 7481, 'rping-client %d' % ROUNDS, HOST).check()
-        server.wait()
-        self.assertEqual(server.output.count('server ping data: rdma-ping-'), ROUNDS, server.output)
+        self.add_ipv6()
+        for ip in 4, 6:
+            with self.subTest('IPv%d, the host serves' % ip):
+                peer = test_cm_ib.Peer(ARGS.cm_peer, 'host0', HERE[ip], 7480, 'rping-server %d' % ROUNDS, HOST)
+                client = THERE.begin(within(0, 'rping -c -V -v -C %d -S 1000 -a %s -p 7480' % (ROUNDS, HERE[ip])),
+                                     card.SECONDS)
+                client.wait()
+                self.assertEqual(client.output.count('ping data: rdma-ping-'), ROUNDS, client.output)
+                peer.check()
+            with self.subTest('IPv%d, the host calls' % ip):
+                server = THERE.serve_cm(within(0, 'rping -s -v -C %d -S 4000 -a %s -p 7481' % (ROUNDS, GUEST[ip])),
+                                        card.SECONDS)
+                test_cm_ib.Peer(ARGS.cm_peer, 'host0', GUEST[ip], 7481, 'rping-client %d' % ROUNDS, HOST).check()
+                server.wait()
+                self.assertEqual(server.output.count('server ping data: rdma-ping-'), ROUNDS, server.output)
         self.look()
+
+    def run_cases(self, hosts, cases):
+        for case in cases:
+            for role in cm_cases.ROLES:
+                with self.subTest('%s, the client: %s' % (case.title, role)):
+                    print('%s, the client: %s, attempt %d' % (case.title, role, hosts.run(case, role)), flush=True)
+        self.look()
+
+    @only_on('bridge')
+    def test_bb_perf(self):
+        """bb_perf on a software device of the host, and perftest in the guest, in both roles."""
+        self.run_cases(PerfHosts(ARGS.bb_perf, 'host0', HERE, THERE, GUEST, in_0),
+                       [cm_cases.perftest('ib_write_bw')])
+
+    @only_on('bridge')
+    def test_bb_verbs(self):
+        """Programs of the host on bb_verbs, and the same ones in the guest, in both roles, by IPv4 and IPv6."""
+        self.add_ipv6()
+        self.run_cases(test_cm_verbs.Hosts(ARGS.bb_verbs, 'host0', HERE, THERE, GUEST, in_0), cm_cases.HCA_CASES)
 
     def rping(self, server, serve, client, call):
         """Runs rping between two guests."""
-        server = server.serve(serve, 'rdma resource show cm_id | grep -q LISTEN', card.SECONDS)
+        server = server.serve_cm(serve, card.SECONDS)
         client = client.begin(call, card.SECONDS)
         client.wait()
         self.assertEqual(client.output.count('ping data: rdma-ping-'), ROUNDS, client.output)
@@ -329,6 +381,8 @@ def main():
     p.add_argument('--vf', action='store_true', help='the functions are virtual functions')
     p.add_argument('--port', choices=['memif', 'bridge'], help='of each function; without, frames stay in the process')
     p.add_argument('--cm-peer', help='program of the interop suite, for the bridge')
+    p.add_argument('--bb-perf', help='the same')
+    p.add_argument('--bb-verbs', help='the same; without it its test is left out')
     p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
     ARGS = p.parse_args()
     card.enter_or_skip(ARGS.bb_hca, ARGS.suite, tap=ARGS.port == 'bridge')
@@ -336,13 +390,16 @@ def main():
     if ARGS.port == 'bridge':
         guest.Guest.QEMU = paths.qemu()
         guest.make_bridge()
-        port('host0')
+        # net_af_packet fails if its fanout group, the exclusive or of process ID and interface index, exists on another
+        # interface. Process IDs of this namespace are less than 4096.
+        port('host0', 'index', '4096')
     if ARGS.port:
         processes = list(map({'memif': memif, 'bridge': bridge}[ARGS.port], range(2)))
     THERE = card.Card(ARGS.bb_hca, ['--link', 'eth'] + ['--vf'] * ARGS.vf, ARGS.suite, functions=2, processes=processes)
     names = [name for name, test in vars(Eth).items() if name.startswith('test_') and
              getattr(test, 'port', ARGS.port) == ARGS.port and (ARGS.only in name or name == 'test_probe') and
-             not (ARGS.port == 'bridge' and name in COMMON)]
+             not (ARGS.port == 'bridge' and name in COMMON) and (ARGS.bb_verbs or name != 'test_bb_verbs')]
+    assert all(hasattr(Eth, name) for name in cm_cases.HCA_API_CASES), 'the table has other cases'
     try:
         THERE.boot()
         done = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(unittest.TestSuite(map(Eth, names)))

@@ -24,8 +24,6 @@ ROUNDS = 10
 # Writes that the death of the peer's QEMU ends.
 ENDLESS = 10000000
 UNDER_WAY = 500
-# True if a program listens by rdma_cm.
-LISTENS = 'rdma resource show cm_id | grep -q LISTEN'
 # Prints the file of the RoCE v2 GID of an address.
 FIND_GID = ('cd /sys/class/infiniband/mlx5_0/ports/1 && grep -ls v2 gid_attrs/types/* | sed s/gid_attrs.types/gids/ | '
             'xargs grep -ls ffff:0a09:000%d')
@@ -71,7 +69,7 @@ class Pair(unittest.TestCase):
     def rping(self, server):
         """Runs rping. @server: the guest that listens."""
         address = ADDRESSES[server]
-        listener = THERE[server].serve('rping -s -v -C %d -S 4000 -a %s' % (ROUNDS, address), LISTENS, card.SECONDS)
+        listener = THERE[server].serve_cm('rping -s -v -C %d -S 4000 -a %s' % (ROUNDS, address), card.SECONDS)
         # A thread of rping may report an error of its closed channel at the end, so the status says little.
         client = THERE[1 - server].begin('rping -c -V -v -C %d -S 4000 -a %s' % (ROUNDS, address), card.SECONDS)
         client.wait()
@@ -117,8 +115,8 @@ class Pair(unittest.TestCase):
             for server in 0, 1:
                 with self.subTest('%s, guest %d serves' % (program, server)):
                     options = '-c 5 -C %d -S 500' % ROUNDS
-                    listener = THERE[server].serve('%s -b %s %s' % (program, ADDRESSES[server], options), LISTENS,
-                                                   card.SECONDS)
+                    listener = THERE[server].serve_cm('%s -b %s %s' % (program, ADDRESSES[server], options),
+                                                      card.SECONDS)
                     text = THERE[1 - server].run('%s -s %s %s' % (program, ADDRESSES[server], options), card.SECONDS)
                     self.assertIn('return status 0', text)
                     self.assertIn('return status 0', listener.check())

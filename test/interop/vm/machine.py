@@ -286,3 +286,7 @@ class Machine:
     def serve_tcp(self, script, port=18515, seconds=60):
         """A server whose clients first come by TCP: ibv_*_pingpong, perftest without -R."""
         return self.serve(script, "netstat -ltn | grep -q ':%d '" % port, seconds)
+
+    def serve_cm(self, script, seconds=60):
+        """A server whose clients come by rdma_cm: rping, perftest -R."""
+        return self.serve(script, 'rdma resource show cm_id | grep -q LISTEN', seconds)
