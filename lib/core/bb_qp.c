@@ -121,6 +121,13 @@ user_index_take(struct bb_dev *dev, uint32_t *index)
 	return -ENOMEM;
 }
 
+/* Returns true if a QP without SRQ uses its recv_cq: for receives, or as a CQ of its own. */
+static bool
+uses_recv_cq(const struct bb_qp_init_attr *attr)
+{
+	return attr->rq_depth != 0 || attr->recv_cq != attr->send_cq;
+}
+
 static int
 credits_take(const struct bb_qp_init_attr *attr)
 {
@@ -130,7 +137,7 @@ credits_take(const struct bb_qp_init_attr *attr)
 		return ret;
 	if (attr->srq != NULL)
 		ret = bb_srq_attach(attr->srq, attr->recv_cq);
-	else if (attr->rq_depth != 0)
+	else if (uses_recv_cq(attr))
 		ret = bb_cq_attach(attr->recv_cq, attr->rq_depth, "receive queue");
 	if (ret != 0)
 		bb_cq_detach(attr->send_cq, attr->sq_depth);
@@ -142,7 +149,7 @@ credits_give(const struct bb_qp_init_attr *attr)
 {
 	if (attr->srq != NULL)
 		bb_srq_detach(attr->srq, attr->recv_cq);
-	else if (attr->rq_depth != 0)
+	else if (uses_recv_cq(attr))
 		bb_cq_detach(attr->recv_cq, attr->rq_depth);
 	bb_cq_detach(attr->send_cq, attr->sq_depth);
 }

@@ -58,7 +58,7 @@ qp_create(struct model *m, const uint32_t *a)
 	m->pd[qp->pd].refs++;
 	m->cq[qp->scq].refs++;
 	m->cq[qp->scq].promised += qp->sq_depth;
-	if (qp->rq_depth != 0)
+	if (qp->srq == 0 && (qp->rq_depth != 0 || qp->rcq != qp->scq))
 		m->cq[qp->rcq].refs++;
 	m->cq[qp->rcq].promised += qp->rq_depth;
 }
@@ -75,7 +75,7 @@ qp_destroy(struct model *m, struct m_qp *qp)
 	m->pd[qp->pd].refs--;
 	m->cq[qp->scq].refs--;
 	m->cq[qp->scq].promised -= qp->sq_depth;
-	if (qp->rq_depth != 0)
+	if (qp->srq == 0 && (qp->rq_depth != 0 || qp->rcq != qp->scq))
 		m->cq[qp->rcq].refs--;
 	m->cq[qp->rcq].promised -= qp->rq_depth;
 }
