@@ -27,7 +27,7 @@ QUIET_LOAD = 0.5    # load average of the last minute, per CPU
 ITERATIONS = {64: 20000, 65536: 5000}
 EAL = ('--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry', '--log-level=error')
 MPI = ['mpirun', '--oversubscribe', '--bind-to', 'none', '--mca', 'pml', 'cm', '--mca', 'mtl', 'ofi',
-       '--mca', 'mtl_ofi_provider_include', 'bluebell;ofi_rxm', '--mca', 'btl', '^openib', '-np', '2']
+       '--mca', 'mtl_ofi_provider_include', 'bluebell;ofi_rxm', '--mca', 'btl', '^openib']
 
 
 def on_cpu(cpu, cmd):
@@ -84,7 +84,8 @@ def mpi(program):
     """Returns {bytes: one-way us} of MPI through ofi_rxm."""
     env = dict(os.environ, FI_BLUEBELL_DEVICE='soft0,shm=figures-mpi-%d' % os.getpid(), OMPI_ALLOW_RUN_AS_ROOT='1',
                OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
-    out = subprocess.run([*MPI, program, '2000'], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ranks = ['-np', '1', *on_cpu(0, [program, '2000']), ':', '-np', '1', *on_cpu(1, [program, '2000'])]
+    out = subprocess.run([*MPI, *ranks], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                          timeout=WAIT).stdout
     return {int(size): float(us) for size, us in re.findall(r'^(\d+) bytes, ([\d.]+) us', out, re.M)}
 

@@ -37,10 +37,10 @@ class Figures(VerbsTest):
         first = self.start(self.on_cpu(0, server))
         while not listens(port) and first.poll() is None:
             time.sleep(0.05)
-        done = subprocess.run(self.on_cpu(1, client), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run(self.on_cpu(1, client), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=self.env, cwd=self.folder, check=False)
         rc, out = self.end(first)
-        self.assertEqual((rc, done.returncode), (0, 0), out + done.stdout)
+        self.assertEqual((rc, done.returncode), (0, 0), out + done.stdout + done.stderr)
         return done.stdout
 
     def native(self):

@@ -432,11 +432,27 @@ send_now(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	soft_run(q->ctx);
 }
 
+/*
+ * Returns true if one of the first @n held MADs has the destination of @net. MADs of one
+ * destination keep their order, so that an RTU arrives before the DREQ.
+ */
+static bool
+waits_behind(const struct qp1 *q, uint32_t n, const struct bb_ibcm_net *net)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (memcmp(q->held[i].net.dst, net->dst, sizeof(net->dst)) == 0)
+			return true;
+	return false;
+}
+
 void
 qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	 const uint8_t mad[BB_IBCM_MAD])
 {
-	const int ret = qp1_reach(q, sgid_index, net->dst);
+	const int ret =
+		waits_behind(q, q->n_held, net) ? -EAGAIN : qp1_reach(q, sgid_index, net->dst);
 	struct held *h = &q->held[q->n_held];
 
 	if (ret == 0)
@@ -458,7 +474,9 @@ qp1_retry(struct qp1 *q, uint64_t now)
 	q->retry_at = now + QP1_RETRY_NS;
 	for (i = 0; i < q->n_held; i++) {
 		struct held *h = &q->held[i];
-		const int ret = qp1_reach(q, h->sgid_index, h->net.dst);
+		const int ret = waits_behind(q, left, &h->net)
+					? -EAGAIN
+					: qp1_reach(q, h->sgid_index, h->net.dst);
 
 		if (ret == 0)
 			send_now(q, h->sgid_index, &h->net, h->mad);

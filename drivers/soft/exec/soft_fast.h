@@ -3,7 +3,7 @@
  */
 /*
  * Fast path: decodes plain RDMA WRITEs and SENDs in the ring, without a copy. Such a WQE takes one
- * block and has one SGE or inline data. With inline data a WRITE may take more blocks. WRITEs are
+ * block and has one SGE or inline data. With inline data it may take more blocks. WRITEs are
  * executed here, too. The fast path makes every check of soft_req.c and soft_resp.c, several in one
  * comparison. It leaves the first WQE that fails a check to soft_req_decode(), which reports the
  * reason.
@@ -117,19 +117,27 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t 
 	return true;
 }
 
-/* Decodes a SEND without immediate data. Parameters and result are those of soft_fast_decode(). */
-static inline bool
+/*
+ * Decodes a SEND without immediate data, as soft_fast_decode() decodes a WRITE. Returns the number
+ * of its blocks, or 0 if the fast path cannot execute the WQE. Does not set w->blocks.
+ */
+static inline uint32_t
 soft_fast_decode_send(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b,
 		      uint16_t idx, struct soft_write *w)
 {
 	uint64_t head = soft_ring64(b);
-	uint32_t ds;
+	uint32_t ds, blocks = 1;
 
 	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_SEND))
-		return false;
+		return 0;
 	/* A WQE of one block has 2 to 4 segments: the control segment and one to three of data. */
 	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
-	return ds - 2 <= 2 && soft_fast_data(e, qp, b, 16, ds, w);
+	if (unlikely(ds - 2 > 2)) {
+		blocks = soft_fast_blocks(qp->log_sq, idx, ds, (uint16_t)(qp->sq_pi - idx));
+		if (blocks == 0)
+			return 0;
+	}
+	return soft_fast_data(e, qp, b, 16, ds, w) ? blocks : 0;
 }
 
 /* A WQE that becomes one packet. */

@@ -5,7 +5,6 @@
  * Fast path of RDMA READs and SENDs on the loop port, which copies memory and sends no packets. It
  * executes a WQE from the ring, without a copy of the WQE, if the WQE meets these conditions:
  *
- * - The WQE has one block.
  * - A READ has one SGE.
  * - A SEND has one SGE or inline data, and fits into the first SGE of the next receive.
  * - The WQE passes every check of soft_req.c, soft_resp.c and soft_resp_recv.c.
@@ -77,10 +76,11 @@ read_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const u
 
 /*
  * Executes a SEND. Returns the length of the message, or 0 if the fast path cannot execute the WQE.
+ * Sets *blocks to the number of its blocks.
  */
 static inline uint32_t
 send_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const uint8_t *b,
-	 uint8_t fm_ce_se)
+	 uint8_t fm_ce_se, uint32_t *blocks)
 {
 	struct soft_qp *p = u->r.peer;
 	const uint8_t *list;
@@ -88,7 +88,10 @@ send_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const u
 	uint8_t *dst;
 
 	/* The receive queue belongs to the peer's engine. */
-	if (unlikely(p->engine != e || !soft_fast_decode_send(e, qp, b, u->r.ci, &w)))
+	if (unlikely(p->engine != e))
+		return 0;
+	*blocks = soft_fast_decode_send(e, qp, b, u->r.ci, &w);
+	if (unlikely(*blocks == 0))
 		return 0;
 	list = soft_recv_next(p);
 	if (unlikely(list == NULL))
@@ -111,7 +114,7 @@ one(struct soft_engine *e, struct run *u, struct soft_qp *qp, const uint8_t *b)
 	const uint64_t head = soft_ring64(b);
 	const uint32_t op = bb_be32((uint32_t)head) ^ (uint32_t)u->r.ci << 8;
 	const uint32_t before = u->reads_in_burst;
-	uint32_t len;
+	uint32_t blocks = 1, len;
 
 	/* After a fence soft_req_reads() counts outstanding READs and atomics from 0 again. */
 	if (unlikely(fm_ce_se >> 5 >= 2))
@@ -119,7 +122,7 @@ one(struct soft_engine *e, struct run *u, struct soft_qp *qp, const uint8_t *b)
 	if (op == BB_WQE_RDMA_READ)
 		len = read_one(e, u, qp, b, bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8);
 	else if (op == BB_WQE_SEND)
-		len = send_one(e, u, qp, b, fm_ce_se);
+		len = send_one(e, u, qp, b, fm_ce_se, &blocks);
 	else
 		len = 0;
 	if (unlikely(len == 0)) {
@@ -135,7 +138,7 @@ one(struct soft_engine *e, struct run *u, struct soft_qp *qp, const uint8_t *b)
 		u->r.alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index),
 					    op == BB_WQE_RDMA_READ ? soft_pair(0, bb_be32(len)) : 0,
 					    0, (uint8_t)op, u->r.ci, BB_CQE_REQ << 4);
-	u->r.ci++;
+	u->r.ci = (uint16_t)(u->r.ci + blocks);
 	u->r.done++;
 	return true;
 }

@@ -55,10 +55,10 @@ send_ack(struct soft_wire *w, struct soft_shm_tx *tx)
 }
 
 /*
- * Sends the next WQE, and with @ack the pending ACK in the same record. Returns false if the WQE
- * needs the slow path or the ring is full.
+ * Sends the next WQE, and with @ack the pending ACK in the same record. Returns the number of the
+ * WQE's blocks, or 0 if the WQE needs the slow path or the ring is full.
  */
-static inline bool
+static inline uint32_t
 send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, bool ack)
 {
 	struct soft_qp *qp = w->qp;
@@ -67,18 +67,20 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, boo
 	struct soft_ring_rec *rec;
 	struct bb_roce_short s;
 	struct soft_write r;
-	uint32_t len;
+	uint32_t len, blocks;
 	uint8_t *at;
 
 	/* WQEs with a fence take the slow path. */
-	if (fm_ce_se >> 5 != 0 || !soft_fast_decode_send(e, qp, b, w->sq_next, &r) ||
-	    r.len > qp->mtu)
-		return false;
+	if (fm_ce_se >> 5 != 0)
+		return 0;
+	blocks = soft_fast_decode_send(e, qp, b, w->sq_next, &r);
+	if (blocks == 0 || r.len > qp->mtu)
+		return 0;
 	len = BB_ROCE_BTH_LEN + (uint32_t)r.len + bb_roce_pad((uint32_t)r.len);
 	rec = soft_ring_reserve(&tx->ring, len + ACK_LEN);
 	if (unlikely(rec == NULL))
-		return false;
-	bb_roce_short_send(&w->roce, soft_wire_record_msg(w, BB_WQE_SEND, 1, fm_ce_se, r.len),
+		return 0;
+	bb_roce_short_send(&w->roce, soft_wire_record_msg(w, BB_WQE_SEND, blocks, fm_ce_se, r.len),
 			   (uint32_t)r.len, (fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0,
 			   soft_engine_ns(e), &s);
 	set_header(rec, w);
@@ -97,10 +99,10 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, boo
 		len += ACK_LEN;
 	}
 	soft_ring_publish(&tx->ring, rec, len);
-	return true;
+	return blocks;
 }
 
-/* Returns the number of posted WQEs that may be sent now. */
+/* Returns the number of posted blocks that may be sent now, if each is a WQE. */
 static inline uint32_t
 posted_room(const struct soft_wire *w)
 {
@@ -134,15 +136,17 @@ void
 soft_shm_send_out(struct soft_engine *e, struct soft_wire *w)
 {
 	bool ack = bb_roce_short_ack_due(&w->roce);
-	uint32_t room = posted_room(w);
+	uint32_t room = posted_room(w), blocks;
 	struct soft_shm_tx *tx = w->shm_tx;
 
 	if ((room == 0 && !ack) || !soft_shm_wire(w)->plain || unlikely(!path_up(e->dev, w)))
 		return;
 	rte_ticketlock_lock(&tx->lock);
 	if (likely(tx->state == SOFT_SHM_UP)) {
-		for (; room != 0 && send_one(e, w, tx, ack); room--)
+		while (room != 0 && (blocks = send_one(e, w, tx, ack)) != 0) {
 			ack = false;
+			room -= RTE_MIN(room, blocks);
+		}
 		if (ack)
 			send_ack(w, tx);
 		soft_shm_rouse(tx);

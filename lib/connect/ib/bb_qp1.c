@@ -21,7 +21,7 @@
 #define SENDS     128u
 #define SLOT      512u /* bytes of a receive buffer, and of a send buffer */
 #define BATCH     32u  /* completions that a poll handles at most */
-#define HELD      64u  /* MADs that may wait for a send buffer or the MAC of their destination */
+#define HELD      64u  /* MADs that may wait; see tx() */
 #define HELD_PEER 4u   /* MADs of one destination that may wait for its MAC */
 #define HELD_NS   UINT64_C(2000000000)
 /* Slots of the engine. Each takes about 500 bytes. */
@@ -32,7 +32,7 @@
 struct held {
 	struct bb_ibcm_net net;
 	uint64_t deadline;
-	bool no_mac; /* waits for the MAC; else for a send buffer */
+	bool no_mac; /* waits for the MAC; else for a send buffer or the device's lock */
 	uint8_t mad[BB_IBCM_MAD];
 };
 
@@ -51,7 +51,7 @@ struct bb_qp1 {
 				     used in turn */
 	uint8_t sgid_index;       /* index of the GID that was last used as source */
 	uint32_t nheld, next_held;
-	struct held held[HELD];
+	struct held held[HELD]; /* in the order of their creation */
 	struct bb_qp1_stats stats;
 	bool failed; /* a completion with an error was logged */
 };
@@ -119,10 +119,10 @@ find_sgid(struct bb_qp1 *q, const uint8_t gid[16])
 }
 
 /*
- * Resolves a path without waiting: neither for the MAC of the peer nor for another thread that
- * holds the lock of the device. Returns 0, -EAGAIN, or the reason why the peer is unreachable. No
- * ah_release() follows, because the address vectors of a device whose QP1 belongs to the library
- * hold no reference.
+ * Resolves a path without waiting: neither for the MAC of the peer (-EAGAIN) nor for another thread
+ * that holds the lock of the device (-EBUSY). Returns 0, one of these, or the reason why the peer
+ * is unreachable. No ah_release() follows, because the address vectors of a device whose QP1
+ * belongs to the library hold no reference.
  */
 static int
 resolve(struct bb_qp1 *q, const struct bb_ibcm_net *net, struct bb_ah *ah)
@@ -140,7 +140,7 @@ resolve(struct bb_qp1 *q, const struct bb_ibcm_net *net, struct bb_ah *ah)
 	if (bb_gid_scope(net->dst) == BB_GID_SCOPE_NONE)
 		return -EHOSTUNREACH;
 	if (pthread_mutex_trylock(&q->dev->lock) != 0)
-		return -EAGAIN;
+		return -EBUSY;
 	memcpy(path.dgid, net->dst, sizeof(path.dgid));
 	ret = find_sgid(q, net->src);
 	path.sgid_index = q->sgid_index;
@@ -184,8 +184,8 @@ reap_sends(struct bb_qp1 *q)
 }
 
 /*
- * Posts a MAD. Returns -EAGAIN if it must wait for the MAC of its destination, -ENOBUFS if it must
- * wait for a send buffer. Else the MAD is sent or dropped.
+ * Posts a MAD. Returns -EAGAIN if it must wait for the MAC of its destination, -EBUSY if it must
+ * wait for the device's lock or a send buffer. Else the MAD is sent or dropped.
  */
 static int
 post_send(struct bb_qp1 *q, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
@@ -198,9 +198,9 @@ post_send(struct bb_qp1 *q, const struct bb_ibcm_net *net, const uint8_t mad[BB_
 	if (q->sent - q->completed == SENDS)
 		reap_sends(q);
 	if (q->sent - q->completed == SENDS)
-		return -ENOBUFS;
+		return -EBUSY;
 	ret = resolve(q, net, &ah);
-	if (ret == -EAGAIN)
+	if (ret == -EAGAIN || ret == -EBUSY)
 		return ret;
 	if (ret != 0) {
 		q->stats.no_address++;
@@ -218,27 +218,35 @@ post_send(struct bb_qp1 *q, const struct bb_ibcm_net *net, const uint8_t mad[BB_
 	return 0;
 }
 
-/* Returns the number of MADs that wait for the MAC of a destination. */
-static uint32_t
-held_of(const struct bb_qp1 *q, const uint8_t dst[16])
+static bool
+same_peer(const struct held *h, const struct bb_ibcm_net *net)
 {
-	uint32_t i, n = 0;
-
-	for (i = 0; i < q->nheld; i++)
-		n += q->held[i].no_mac && memcmp(q->held[i].net.dst, dst, 16) == 0;
-	return n;
+	return memcmp(h->net.dst, net->dst, sizeof(net->dst)) == 0;
 }
 
+/*
+ * Sends a MAD, or holds it until it can be sent. MADs of one destination keep their order, so that
+ * an RTU arrives before the DREQ.
+ */
 static void
 tx(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
 {
+	const struct held *last = NULL;
 	struct bb_qp1 *q = ctx;
+	uint32_t i, n = 0;
 	struct held *h;
-	int ret = post_send(q, net, mad);
+	int ret;
 
+	for (i = 0; i < q->nheld; i++) {
+		if (!same_peer(&q->held[i], net))
+			continue;
+		last = &q->held[i];
+		n += last->no_mac;
+	}
+	ret = last == NULL ? post_send(q, net, mad) : last->no_mac ? -EAGAIN : -EBUSY;
 	if (ret == 0)
 		return;
-	if (q->nheld == HELD || (ret == -EAGAIN && held_of(q, net->dst) == HELD_PEER)) {
+	if (q->nheld == HELD || (ret == -EAGAIN && n == HELD_PEER)) {
 		q->stats.no_room++;
 		return;
 	}
@@ -250,6 +258,32 @@ tx(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
 	q->stats.held++;
 }
 
+/*
+ * Tries to send the held MAD @at. Returns false if it must still wait, for example because another
+ * MAD of its destination is before it.
+ */
+static bool
+send_one_held(struct bb_qp1 *q, uint32_t at, uint64_t now)
+{
+	struct held *h = &q->held[at];
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < at; i++)
+		if (same_peer(&q->held[i], &h->net))
+			return false;
+	ret = post_send(q, &h->net, h->mad);
+	if (ret != 0 && now < h->deadline) {
+		h->no_mac = ret == -EAGAIN;
+		return false;
+	}
+	if (ret != 0)
+		q->stats.no_address++;
+	q->nheld--;
+	memmove(h, h + 1, (q->nheld - at) * sizeof(*h));
+	return true;
+}
+
 /* Tries to send a few of the MADs that wait. */
 static void
 send_held(struct bb_qp1 *q)
@@ -258,16 +292,9 @@ send_held(struct bb_qp1 *q)
 	const uint64_t now = n != 0 ? bb_qp1_now() : 0;
 
 	for (i = 0; i < n && q->nheld != 0; i++) {
-		struct held *h = &q->held[q->next_held % q->nheld];
-
-		if (post_send(q, &h->net, h->mad) == 0) {
-			*h = q->held[--q->nheld];
-		} else if (now >= h->deadline) {
-			q->stats.no_address++;
-			*h = q->held[--q->nheld];
-		} else {
-			q->next_held++;
-		}
+		if (q->next_held >= q->nheld)
+			q->next_held = 0;
+		q->next_held += !send_one_held(q, q->next_held, now);
 	}
 }
 

@@ -23,6 +23,8 @@ struct side {
 	struct bb_gid gid;
 	uint32_t id, events;
 	uint32_t of_type[BB_IBCM_EV_SIDR_REP + 1]; /* events */
+	uint32_t qpn;                              /* in the last REQ */
+	bool in_order; /* each REQ had a higher QPN than the one before */
 	enum bb_ibcm_event_type last;
 	bool answers; /* accepts each REQ, and answers each REP with RTU */
 };
@@ -67,6 +69,10 @@ on_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev)
 	s->last = ev->type;
 	s->events++;
 	s->of_type[ev->type]++;
+	if (ev->type == BB_IBCM_EV_REQ) {
+		s->in_order &= ev->msg->req.qpn > s->qpn;
+		s->qpn = ev->msg->req.qpn;
+	}
 	if (s->answers && ev->type == BB_IBCM_EV_REQ)
 		OK(bb_ibcm_accept(s->engine, ev->id, &rep, NULL, 0, bb_qp1_cookie(user),
 				  bb_qp1_now()));
@@ -82,6 +88,7 @@ side_open(struct side *s, const char *spec)
 
 	memset(s, 0, sizeof(*s));
 	s->user.event = on_event;
+	s->in_order = true;
 	OK(bb_dev_open(spec, &s->dev));
 	OK(bb_qp1_get(s->dev, &s->q));
 	s->engine = bb_qp1_lock(s->q);
@@ -311,6 +318,31 @@ TEST(test_mad_waits_for_a_mac_without_blocking)
 		OK(bb_ibcm_release(bb_qp1_lock(a.q), ids[i], bb_qp1_now()));
 		bb_qp1_unlock(a.q);
 	}
+	side_close(&a);
+	side_close(&b);
+}
+
+/* A MAD does not overtake one that waits, even if the MAC is known meanwhile. */
+TEST(test_mads_of_a_host_keep_their_order)
+{
+	const struct bb_ibcm_service service = {
+		.service_id = SERVICE, .mask = UINT64_MAX, .cookie = bb_qp1_cookie(&b.user)};
+	const struct bb_qp1_stats *stats;
+	uint32_t i;
+
+	side_open(&a, "soft0");
+	side_open(&b, "soft1");
+	OK(bb_ibcm_listen(bb_qp1_lock(b.q), &service));
+	bb_qp1_unlock(b.q);
+	stats = bb_qp1_stats(a.q);
+	unresolved = true;
+	(void)connect_to(b.gid.raw);
+	unresolved = false;
+	for (i = 1; i < 4; i++)
+		(void)connect_to(b.gid.raw);
+	assert_fields(*stats, held, 4, no_room, 0, sent, 0);
+	expect_events(&b, BB_IBCM_EV_REQ, 4);
+	assert_true(b.in_order);
 	side_close(&a);
 	side_close(&b);
 }

@@ -295,6 +295,24 @@ RIG_TEST(test_inline_data_wraps_at_the_rings_end, NULL)
 	}
 }
 
+/* SENDs of 1 to 4 blocks in a ring of 64 blocks. */
+RIG_TEST(test_inline_sends_wrap_at_the_rings_end, NULL)
+{
+	struct rig_cqe e;
+	uint32_t i, len;
+
+	for (i = 0; i < 600; i++) {
+		len = 1 + i % 229;
+		rig_recv(&p->b, &p->mb, 0, 256);
+		rig_wqe(&p->a, MLX5_OPCODE_SEND, RIG_CQE,
+			1 + rig_inline(&p->a, 1, p->ma.p + i, len), 0);
+		rig_done(&p->a, MLX5_OPCODE_SEND, p->a.last);
+		rig_wait(&p->cb, p->u[1], &e);
+		assert_int_equal(e.bytes, len);
+		assert_memory_equal(p->mb.p, p->ma.p + i, len);
+	}
+}
+
 /* 70,000 receives: the 16-bit WQE counter of the RQ wraps, too. */
 RIG_TEST(test_receive_counter_wraps, NULL)
 {

@@ -21,6 +21,7 @@
 #define SLOT     3u /* slot in our directory; its word is our read position */
 #define RKEY     0x1234u
 #define MTU      1024u
+#define ANSWER   64u /* bytes of an answer, inline: two blocks of the send queue */
 /* Index of our address that the queue pair uses, of another address, and past the last one. */
 #define THEIRS 0u
 #define OTHER  1u
@@ -320,6 +321,13 @@ ack(uint32_t psn, uint32_t msn)
 /* ---- Tests */
 
 static void
+send_inline(uint32_t len, uint32_t flags)
+{
+	OK(bb_post_send_inline(e.a.qp, len, e.a.buf, len, flags | BB_SEND_SIGNALED));
+	bb_qp_ring(e.a.qp);
+}
+
+static void
 send_from(uint32_t len, uint32_t flags)
 {
 	const struct bb_sge sge = {.addr = (uintptr_t)e.a.buf, .len = len, .lkey = e.a.mr->lkey};
@@ -330,7 +338,7 @@ send_from(uint32_t len, uint32_t flags)
 
 /*
  * SENDs with all paddings, in a ring full of old bytes: a byte that is not written again would
- * show.
+ * show. WQEs with inline data have one block or two.
  */
 T(test_sends_of_any_length_are_written_whole)
 {
@@ -345,7 +353,8 @@ T(test_sends_of_any_length_are_written_whole)
 		memset(e.a.buf, wide ? 0xff : (int)i, len);
 		pkt = packet(BB_ROCE_SEND_ONLY, psn, len);
 		pkt.flags = BB_ROCE_ACKREQ | (i % 3 == 0 ? BB_ROCE_SE : 0);
-		send_from(len, i % 3 == 0 ? BB_SEND_SOLICITED : 0);
+		(wide || i % 2 == 0 ? send_from : send_inline)(len,
+							       i % 3 == 0 ? BB_SEND_SOLICITED : 0);
 		sends(&pkt, e.a.buf);
 		ack(psn, i + 1);
 		env_poll(&e, &e.a, &wc, 1);
@@ -430,8 +439,8 @@ build_ack(uint8_t to[BB_ROCE_MAX_HDR], uint32_t dqpn, uint8_t flags, uint32_t ps
 static void
 replies(uint32_t reply, uint32_t psn, uint32_t msn)
 {
-	struct bb_roce_pkt pkt = packet(BB_ROCE_SEND_ONLY, reply, 8);
-	uint8_t want[2 * BB_ROCE_MAX_HDR + 8];
+	struct bb_roce_pkt pkt = packet(BB_ROCE_SEND_ONLY, reply, ANSWER);
+	uint8_t want[2 * BB_ROCE_MAX_HDR + ANSWER];
 	struct soft_ring_rec rec;
 	uint32_t len, ack_len;
 	const uint8_t *p = next(&rec);
@@ -439,10 +448,10 @@ replies(uint32_t reply, uint32_t psn, uint32_t msn)
 	pkt.dqpn = PEER_QPN;
 	pkt.flags = BB_ROCE_MIGREQ | BB_ROCE_ACKREQ;
 	len = bb_roce_build(want, &pkt);
-	memcpy(want + len, e.a.buf, 8);
-	ack_len = build_ack(want + len + 8, PEER_QPN, BB_ROCE_MIGREQ, psn, msn);
+	memcpy(want + len, e.a.buf, ANSWER);
+	ack_len = build_ack(want + len + ANSWER, PEER_QPN, BB_ROCE_MIGREQ, psn, msn);
 	assert_int_equal(rec.ack_len, ack_len);
-	assert_int_equal(rec.len, len + 8 + ack_len);
+	assert_int_equal(rec.len, len + ANSWER + ack_len);
 	assert_memory_equal(p, want, rec.len);
 	assert_int_equal(rec.sgid, 1);
 	assert_int_equal(rec.tclass, TCLASS);
@@ -588,7 +597,7 @@ T(test_ack_leaves_with_the_answer_in_a_conversation)
 		const bool late = i >= SOFT_WIRE_CONVERSATION;
 
 		post_receive(i);
-		memset(e.a.buf, (int)i, 8);
+		memset(e.a.buf, (int)i, ANSWER);
 		pkt = packet(BB_ROCE_SEND_ONLY, them.psn + i, sizeof(data));
 		pkt.flags = BB_ROCE_ACKREQ;
 		/* The poll that finds the message is the only turn before the answer is posted. */
@@ -601,13 +610,13 @@ T(test_ack_leaves_with_the_answer_in_a_conversation)
 		assert_int_equal(soft_ring_waiting(&peer.in), !late);
 		if (!late)
 			answers(them.psn + i, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
-		send_from(8, 0);
+		send_inline(ANSWER, 0);
 		if (late) {
 			replies(us.psn + i, them.psn + i, i + 1);
 			len = build_ack(bytes, us.qpn, 0, us.psn + i, i + 1);
 			continue;
 		}
-		pkt = packet(BB_ROCE_SEND_ONLY, us.psn + i, 8);
+		pkt = packet(BB_ROCE_SEND_ONLY, us.psn + i, ANSWER);
 		pkt.flags = BB_ROCE_ACKREQ;
 		sends(&pkt, e.a.buf);
 		ack(us.psn + i, i + 1);
