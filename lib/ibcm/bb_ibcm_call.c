@@ -263,3 +263,19 @@ bb_ibcm_abandon(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 		return 0;
 	}
 }
+
+uint32_t
+bb_ibcm_finish(struct bb_ibcm *cm, uint64_t interval, uint64_t now)
+{
+	struct bb_ibcm_conn *c;
+	uint32_t n = 0;
+
+	for (c = cm->conns; c < cm->conns + cm->used; c++) {
+		if (c->state != BB_IBCM_DREQ_SENT)
+			continue;
+		n++;
+		if (c->interval > interval)
+			bb_ibcm_wait(cm, c, interval, c->tries, now);
+	}
+	return n;
+}

@@ -32,6 +32,12 @@
 #define MS        UINT64_C(1000000)
 /* MADs that are handled while the lock is held once, so that peers cannot keep it taken. */
 #define MAX_MADS 64u
+/*
+ * A process that exits waits up to LAST_NS for the answers to its DREQs, and repeats a DREQ after
+ * LAST_REPEAT_NS, because nobody repeats it later. Linux repeats it after the end of the process.
+ */
+#define LAST_NS        (500 * MS)
+#define LAST_REPEAT_NS (25 * MS)
 
 struct cm_file {
 	unsigned int refs;    /* number of references; __atomic */
@@ -501,6 +507,23 @@ cm_write(struct cm_file *file, const void *buf, size_t len)
 	}
 }
 
+/* Waits until no peer has to learn of the end of a connection any more, but not for long. */
+static void
+finish(void)
+{
+	struct pollfd p = {.fd = qp1_fd(qp1), .events = POLLIN};
+	uint64_t now = now_ns();
+	const uint64_t end = now + LAST_NS;
+
+	while (now < end && ucma_finish(node, LAST_REPEAT_NS, now) != 0) {
+		(void)poll(&p, 1, until(deadline(now), now));
+		now = now_ns();
+		(void)receive(now);
+		ucma_tick(node, now);
+		qp1_retry(qp1, now);
+	}
+}
+
 void
 cm_stop(void)
 {
@@ -516,6 +539,7 @@ cm_stop(void)
 		return;
 	raise_fd(wake);
 	pthread_join(thread, NULL);
+	finish();
 	qp1_close(qp1);
 }
 

@@ -403,6 +403,12 @@ ucma_tick(struct ucma *u, uint64_t now)
 	}
 }
 
+uint32_t
+ucma_finish(struct ucma *u, uint64_t interval, uint64_t now)
+{
+	return bb_ibcm_finish(u->cm, interval, now);
+}
+
 uint64_t
 ucma_deadline(const struct ucma *u)
 {

@@ -112,6 +112,9 @@ void ucma_tick(struct ucma *u, uint64_t now);
 /* Returns the time of the next timeout, BB_IBCM_NEVER if there is none. */
 uint64_t ucma_deadline(const struct ucma *u);
 
+/* For a process that is about to exit, after it has closed all files: see bb_ibcm_finish(). */
+uint32_t ucma_finish(struct ucma *u, uint64_t interval, uint64_t now);
+
 /* Returns the number of IDs, and the number of connections that the CM engine holds. */
 uint32_t ucma_ids(const struct ucma *u);
 uint32_t ucma_connections(const struct ucma *u);

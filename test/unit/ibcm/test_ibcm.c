@@ -160,6 +160,29 @@ PAIR_TEST(test_released_connection_disconnects_without_events)
 	assert_nothing_left(p);
 }
 
+/* A caller that ends does not wait for seconds until a lost DREQ is repeated. */
+PAIR_TEST(test_end_repeats_lost_dreqs_soon)
+{
+	struct bb_ibcm *cm = p->end[0].cm;
+	uint32_t a, b, i;
+
+	establish(p, &a, &b);
+	assert_int_equal(bb_ibcm_finish(cm, PAIR_MS, p->now), 0);
+	OK(bb_ibcm_release(cm, a, p->now));
+	for (i = 0; i < 3; i++) {
+		p->next = p->nmads; /* the DREQ is lost */
+		assert_int_equal(bb_ibcm_finish(cm, PAIR_MS, p->now), 1);
+		assert_int_equal(bb_ibcm_deadline(cm), p->now + PAIR_MS);
+		assert_true(pair_time(p, p->now + PAIR_MS));
+		assert_int_equal(p->nmads - p->next, 1);
+	}
+	pair_deliver_all(p);
+	last(p, 1, BB_IBCM_EV_DISCONNECTED);
+	assert_int_equal(bb_ibcm_finish(cm, PAIR_MS, p->now), 0);
+	OK(bb_ibcm_release(p->end[1].cm, b, p->now));
+	assert_nothing_left(p);
+}
+
 PAIR_TEST(test_abandoned_ids_send_nothing)
 {
 	uint32_t a, b, c, mads;
