@@ -34,7 +34,7 @@
 #define MAX_MADS 64u
 /*
  * A process that exits waits up to LAST_NS for the answers to its DREQs, and repeats a DREQ after
- * LAST_REPEAT_NS, because nobody repeats it later. Linux repeats it after the end of the process.
+ * LAST_REPEAT_NS. (Linux repeats DREQs even after the end of the process.)
  */
 #define LAST_NS        (500 * MS)
 #define LAST_REPEAT_NS (25 * MS)
@@ -507,7 +507,7 @@ cm_write(struct cm_file *file, const void *buf, size_t len)
 	}
 }
 
-/* Waits until no peer has to learn of the end of a connection any more, but not for long. */
+/* Waits until all peers have answered the DREQs, or until LAST_NS have passed. */
 static void
 finish(void)
 {

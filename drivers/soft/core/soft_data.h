@@ -200,7 +200,7 @@ struct soft_engine {
 	struct soft_msg *inbox; /* stack of messages from other engines */
 	uint32_t dgrams;        /* number of datagrams in the inbox; __atomic */
 	uint32_t packets;       /* number of packets in the inbox; __atomic */
-	uint32_t pending;       /* nonzero while the engine has work left */
+	uint32_t pending;       /* nonzero while the engine has work left; __atomic */
 	uint64_t next_deadline; /* TSC of the earliest timer */
 	uint32_t shm_polls;     /* polls left until link_shm_due() checks the clock; __atomic */
 	/* If the clock is next read before this time (TSC), polls count as frequent. __atomic */
@@ -226,7 +226,7 @@ struct soft_engine {
 	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be delayed */
 	uint64_t work; /* number of doorbells and turns; unchanged while the thread is idle */
 	uint64_t counted, tried; /* "work" after a poll; after soft_engine_try() (__atomic) */
-	uint32_t idle;           /* polls in a row without work, up to SOFT_IDLE_POLLS */
+	uint32_t idle;           /* polls in a row without work, up to SOFT_IDLE_POLLS; __atomic */
 	uint32_t assisted; /* turns run by soft_assist(), which makes the thread nap; __atomic */
 	uint32_t posted, late_posts;      /* see soft_count_late(); __atomic */
 	LIST_HEAD(, soft_wire) uncounted; /* RoCEv2 only: QPs that soft_wire_count() must visit */

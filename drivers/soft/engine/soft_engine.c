@@ -105,23 +105,53 @@ soft_engine_chores(struct soft_engine *e)
 	return e->chores;
 }
 
+/* Value of e->pending: the only work that is left is to add the counts. */
+#define SOFT_ONLY_COUNTS UINT32_MAX
+
+/*
+ * Counts a poll without work. Returns true if the counts must wait for further idle polls. Two
+ * threads that poll at once may count one poll.
+ */
+static inline bool
+soft_engine_rests(struct soft_engine *e)
+{
+	const uint32_t idle = __atomic_load_n(&e->idle, __ATOMIC_RELAXED) + 1;
+
+	if (idle >= SOFT_IDLE_POLLS)
+		return false;
+	__atomic_store_n(&e->idle, idle, __ATOMIC_RELAXED);
+	return true;
+}
+
 /*
  * Adds the engine's counts to shared counters. An atomic add per poll is expensive, so this happens
- * only after some polls without other work. Returns 1 while the addition is still due, else 0.
+ * only after some polls without other work. Returns true while the addition is still due.
  */
-static inline uint32_t
+static inline bool
 soft_engine_counts(struct soft_engine *e)
 {
 	if (e->work != e->counted) {
 		e->counted = e->work;
-		e->idle = 0;
-		return 1;
+		__atomic_store_n(&e->idle, 0, __ATOMIC_RELAXED);
+		return true;
 	}
-	if (++e->idle < SOFT_IDLE_POLLS)
-		return 1;
+	if (soft_engine_rests(e))
+		return true;
 	soft_served_flush(e);
 	soft_wire_count_all(e);
-	return 0;
+	return false;
+}
+
+/*
+ * Returns true if the next poll must run a turn, even if there is no new doorbell or packet. A turn
+ * that would only count an idle poll is not needed.
+ */
+static inline bool
+soft_engine_pending(struct soft_engine *e)
+{
+	const uint32_t pending = __atomic_load_n(&e->pending, __ATOMIC_RELAXED);
+
+	return pending != 0 && !(pending == SOFT_ONLY_COUNTS && soft_engine_rests(e));
 }
 
 /* Returns true if software has stored to a doorbell register or to the arm register of the page. */
@@ -243,9 +273,10 @@ soft_engine_run_port(struct soft_engine *e, const struct soft_link_ops *link, ui
 static inline void
 soft_engine_end(struct soft_engine *e, uint32_t pending)
 {
-	if (unlikely(e->served != NULL || !LIST_EMPTY(&e->uncounted)))
-		pending |= soft_engine_counts(e);
 	pending |= e->turns | e->n_run;
+	if (unlikely(e->served != NULL || !LIST_EMPTY(&e->uncounted)) && soft_engine_counts(e) &&
+	    pending == 0)
+		pending = SOFT_ONLY_COUNTS;
 	if (pending != e->pending)
 		__atomic_store_n(&e->pending, pending, __ATOMIC_RELAXED);
 }
@@ -349,7 +380,8 @@ soft_engine_due(struct soft_engine *e, uint64_t rung)
 {
 	const struct soft_link_ops *link = e->dev->link;
 
-	if ((rung | e->pending) != 0 || __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
+	if (rung != 0 || soft_engine_pending(e) ||
+	    __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
 		return true;
 	if (link != NULL && link->waiting != NULL && link->waiting(e))
 		return true;
@@ -435,8 +467,7 @@ soft_engine_progress(void *engine)
 	const bool rung = page != NULL && soft_page_rung(page);
 	uint64_t stamp;
 
-	if (!rung && page != NULL && __atomic_load_n(&e->pending, __ATOMIC_RELAXED) == 0 &&
-	    !soft_engine_awake(e))
+	if (!rung && page != NULL && !soft_engine_pending(e) && !soft_engine_awake(e))
 		return;
 	stamp = soft_engine_stamp(e, rung);
 	/*
