@@ -4,10 +4,11 @@
 
 nvmf_target runs at the host's end of the guest's tap, on DPDK's af_packet.
 
-usage: test_nvmf.py NVMF_TARGET [--only PATTERN]
+usage: test_nvmf.py NVMF_TARGET [--fio] [--only PATTERN]
 """
 
 import argparse
+import json
 import re
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import time
 sys.dont_write_bytecode = True
 
 import guest  # noqa: E402
+import fio  # noqa: E402
 import namespace  # noqa: E402
 import nvmet  # noqa: E402
 from apptest import own_cpu  # noqa: E402
@@ -32,15 +34,15 @@ TROUBLE = re.compile(r'WARNING|BUG:|Call Trace|nvme.*(error|fail|timeout|bogus|n
 
 
 class Target:
-    """An nvmf_target on the tap."""
+    """An nvmf_target on an interface of the host: a guest's tap, or a bridge."""
 
-    def __init__(self, program, there, folder):
+    def __init__(self, program, interface, folder):
         self.path, self.folder = folder + '/nvmf.ini', folder
         self.configure()
         self.out = tempfile.TemporaryFile(mode='w+')
         self.process = subprocess.Popen([
             program, '-l', str(own_cpu()), '--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry',
-            '--log-level=lib.eal:4', '--vdev=net_af_packet0,iface=' + there.tap, '--',
+            '--log-level=lib.eal:4', '--vdev=net_af_packet0,iface=' + interface, '--',
             '--config', self.path],
             stdout=self.out, stderr=subprocess.STDOUT)
         end = time.monotonic() + SECONDS
@@ -68,25 +70,36 @@ class Target:
         return self.text()
 
 
-class Both:
-    def __init__(self, program, there):
-        self.program, self.there = program, there
-        self.folder = tempfile.TemporaryDirectory()
-        self.start()
+class Host:
+    """A guest with nvme-rdma."""
 
-    def start(self):
-        self.target = Target(self.program, self.there, self.folder.name)
+    def __init__(self, there):
+        self.there = there
+        self.at = AT.replace(HOST, HOST + there.name)
 
     def run(self, script, seconds=SECONDS):
         return self.there.run('set -e; ' + script, seconds)
 
     def connect(self, options=''):
-        self.run('nvme connect %s -n %s -i 2 %s' % (AT, DISK, options))
+        self.run('nvme connect %s -n %s -i 2 %s' % (self.at, DISK, options))
         self.there.wait_for('test -b /dev/nvme0n1 -a -b /dev/nvme0n2 -a -b /dev/nvme0n3', SECONDS)
 
     def disconnect(self):
         assert '1 controller' in self.run('nvme disconnect -n ' + DISK)
         self.there.wait_for('test ! -e /dev/nvme0', SECONDS)
+
+
+class Both(Host):
+    """A target on @interface and a guest. others: further guests."""
+
+    def __init__(self, program, interface, there, *others):
+        super().__init__(there)
+        self.program, self.interface, self.others = program, interface, others
+        self.folder = tempfile.TemporaryDirectory()
+        self.start()
+
+    def start(self):
+        self.target = Target(self.program, self.interface, self.folder.name)
 
 
 def discovers(both):
@@ -239,26 +252,85 @@ def reconnects(both):
     return text + both.run('dmesg | grep -i nvme | tail -20')
 
 
+# Each block gets a checksum, a number and random data; then all blocks are read and checked.
+FIO = ('/tmp/fio --name=%s --filename=/dev/nvme0n1 --direct=1 --ioengine=io_uring --iodepth=16 --rw=randwrite --size=8M '
+       '--verify=crc32c --verify_fatal=1 --randseed=%d %s --output-format=json --output=/tmp/%s.json')
+
+
+def checked(there, name):
+    """Returns a line about a run of fio, after the check that it has written and has read all that it wrote."""
+    job = json.loads(there.run('cat /tmp/%s.json' % name))['jobs'][0]
+    assert job['error'] == 0 and job['read']['total_ios'] >= job['write']['total_ios'] > 0, job
+    return '%s: %d writes, %d reads checked' % (name, job['write']['total_ios'], job['read']['total_ios'])
+
+
+def verifies(both):
+    """fio writes at random with several sizes and checks what it reads, then the same with kill -9 of the target"""
+    both.connect('-c 1 -l 600')
+    both.run(FIO % ('sizes', 1, '--bsrange=4k-64k --fsync=64', 'sizes'), 2 * SECONDS)
+    load = both.there.begin(FIO % ('killed', 2, '--bs=4k --loops=6', 'killed'), 4 * SECONDS)
+    for _ in range(3):
+        time.sleep(2)
+        assert load.poll() is None, 'fio has ended before the target was killed: ' + load.output
+        both.target.process.kill()
+        both.target.process.wait(SECONDS)
+        both.start()
+        both.there.wait_for('grep -q live /sys/class/nvme/nvme0/state', SECONDS)
+    load.check()
+    both.disconnect()
+    return '\n'.join(checked(both.there, name) for name in ('sizes', 'killed'))
+
+
+def serves_two_machines(both):
+    """fio of two guests at once, each in its half of the disk; then each reads the other's half"""
+    hosts = [both, *(Host(there) for there in both.others)]
+    for host in hosts:
+        host.connect()
+    loads = [host.there.begin(FIO % ('half', 3 + i, '--bs=4k --loops=2 --offset=%dM' % (16 * i), 'half'), 4 * SECONDS)
+             for i, host in enumerate(hosts)]
+    for load in loads:
+        load.check()
+    sums = [host.run('dd if=/dev/nvme0n1 bs=1M count=32 iflag=direct 2>/dev/null | sha256sum') for host in hosts]
+    assert len(set(sums)) == 1, sums
+    for host in hosts:
+        host.disconnect()
+    return '\n'.join(checked(host.there, 'half') for host in hosts)
+
+
 CASES = [discovers, refuses, describes, keeps_data, serves_two_hosts, makes_a_file_system, reconnects, sees_changes]
+FIO_CASES = [verifies, serves_two_machines]
 # Their faults are reported in the log.
-FAULTS = [refuses, keeps_data, reconnects]
+FAULTS = [refuses, keeps_data, reconnects, verifies]
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('nvmf_target')
     p.add_argument('--only', default='', help='cases whose name this pattern matches')
+    p.add_argument('--fio', action='store_true', help='the cases that need fio, which the first call builds')
     args = p.parse_args()
     reason = nvmet.missing()
     if reason:
         namespace.skip(reason)
+    if args.fio:
+        try:
+            fio.program()
+        except fio.Missing as why:
+            namespace.skip(str(why))
     namespace.enter_or_skip()
-    cases = [case for case in CASES if re.search(args.only, case.__name__)]
+    cases = [case for case in (FIO_CASES if args.fio else CASES) if re.search(args.only, case.__name__)]
     assert cases, 'no such case'
-    with guest.Guest() as there:
-        guest.host_address(there.tap)
-        nvmet.install(there, 'nvme_rdma', 'ext4')
-        both = Both(args.nvmf_target, there)
+    guests = [guest.Guest(number, bridge='br0') for number in ((2, 3) if args.fio else (2,))]
+    guest.make_bridge()
+    guest.boot_all(guests)
+    there = guests[0]
+    try:
+        for one in guests:
+            nvmet.install(one, 'nvme_rdma', 'ext4')
+            if args.fio:
+                one.put(fio.program(), '/tmp/fio')
+                one.run('chmod +x /tmp/fio')
+        both = Both(args.nvmf_target, 'br0', *guests)
         try:
             for case in cases:
                 began = time.monotonic()
@@ -278,6 +350,9 @@ def main():
             print(both.target.text())
             both.target.process.kill()
             raise
+    finally:
+        for one in guests:
+            one.stop()
     return 0
 
 
