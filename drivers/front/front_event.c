@@ -4,6 +4,7 @@
 /* Converts events of the device to entries of the guest's event queues. */
 #include <rte_common.h>
 
+#include "bb_bytes.h"
 #include "front_priv.h"
 
 /* Positions in the 28 data bytes of an entry: kernel's struct mlx5_eqe_* of mlx5/device.h. */
@@ -47,12 +48,6 @@ front_event_watch(struct front_obj *o)
 }
 
 static void
-put32(uint8_t *data, unsigned int at, uint32_t v)
-{
-	bb_prm_set(data, BB_PRM_F((uint16_t)at, 0, 32), v);
-}
-
-static void
 completions(struct front *f, struct front_user *u)
 {
 	uint64_t cookie;
@@ -63,7 +58,7 @@ completions(struct front *f, struct front_user *u)
 
 		if (o == NULL)
 			continue;
-		put32(data, COMP_CQN, o->id);
+		bb_put32(data + COMP_CQN, o->id);
 		f->host.eqe(f->host.arg, o->eqn, BB_PRM_EVENT_COMP, 0, data, sizeof(data));
 	}
 }
@@ -88,9 +83,9 @@ async(struct front *f, struct front_user *u)
 			data[PORT_NUMBER] = (uint8_t)(ev.port << 4);
 			sub = ev.change;
 		} else if (kind == FRONT_CQ) {
-			put32(data, CQ_ERR_CQN, id);
+			bb_put32(data + CQ_ERR_CQN, id);
 		} else {
-			put32(data, QP_SRQ_QPN, id);
+			bb_put32(data + QP_SRQ_QPN, id);
 			/* Linux's devx.c finds the subscribers of an RMP by the type RQ. */
 			data[QP_SRQ_TYPE] = kind == FRONT_RMP ? TYPE_RQ : TYPE_QP;
 		}

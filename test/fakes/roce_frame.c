@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "bb_bytes.h"
 #include "roce_frame.h"
 
 #define IP4_LEN 20u
@@ -11,19 +12,6 @@
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-static void
-put16(uint8_t *p, size_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static uint32_t
-get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
 /* Returns the ones' complement sum of RFC 791. */
 static uint16_t
 ip_checksum(const uint8_t *p, size_t len)
@@ -31,7 +19,7 @@ ip_checksum(const uint8_t *p, size_t len)
 	uint32_t sum = 0;
 
 	for (size_t i = 0; i < len; i += 2)
-		sum += get16(p + i);
+		sum += bb_get16(p + i);
 	while (sum >> 16 != 0)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return (uint16_t)~sum;
@@ -45,19 +33,19 @@ build_ip(uint8_t *out, const struct bb_roce_net *net, size_t len)
 		memset(out, 0, IP4_LEN);
 		out[0] = 0x45;
 		out[1] = net->tclass;
-		put16(out + 2, IP4_LEN + len);
+		bb_put16(out + 2, IP4_LEN + len);
 		out[6] = 0x40; /* don't fragment */
 		out[8] = net->hop_limit;
 		out[9] = 17;
 		memcpy(out + 12, net->src + 12, 4);
 		memcpy(out + 16, net->dst + 12, 4);
-		put16(out + 10, ip_checksum(out, IP4_LEN));
+		bb_put16(out + 10, ip_checksum(out, IP4_LEN));
 		return IP4_LEN;
 	}
 	out[0] = (uint8_t)(0x60 | net->tclass >> 4);
 	out[1] = (uint8_t)(net->tclass << 4 | (net->flow_label >> 16 & 15));
-	put16(out + 2, net->flow_label & 0xffff);
-	put16(out + 4, len);
+	bb_put16(out + 2, net->flow_label & 0xffff);
+	bb_put16(out + 4, len);
 	out[6] = 17;
 	out[7] = net->hop_limit;
 	memcpy(out + 8, net->src, 16);
@@ -76,10 +64,10 @@ roce_frame_build(uint8_t *out, const struct bb_roce_net *net, const struct bb_ro
 
 	p += build_ip(p, net, len);
 	udp = p;
-	put16(udp, net->sport);
-	put16(udp + 2, BB_ROCE_UDP_PORT);
-	put16(udp + 4, len);
-	put16(udp + 6, 0);
+	bb_put16(udp, net->sport);
+	bb_put16(udp + 2, BB_ROCE_UDP_PORT);
+	bb_put16(udp + 4, len);
+	bb_put16(udp + 6, 0);
 	p += UDP_LEN;
 	bth = p;
 	memcpy(p, hdr, hdr_len);
@@ -103,8 +91,8 @@ split_ip4(struct roce_frame *f, const uint8_t *p, size_t len)
 	if (len < IP4_LEN)
 		return false;
 	f->ip_len = (p[0] & 15u) * 4u;
-	if (f->ip_len < IP4_LEN || f->ip_len > len || get16(p + 2) != len || p[9] != 17 ||
-	    (get16(p + 6) & 0x3fff) != 0 || ip_checksum(p, f->ip_len) != 0)
+	if (f->ip_len < IP4_LEN || f->ip_len > len || bb_get16(p + 2) != len || p[9] != 17 ||
+	    (bb_get16(p + 6) & 0x3fff) != 0 || ip_checksum(p, f->ip_len) != 0)
 		return false;
 	f->net.tclass = p[1];
 	f->net.hop_limit = p[8];
@@ -118,11 +106,11 @@ split_ip4(struct roce_frame *f, const uint8_t *p, size_t len)
 static bool
 split_ip6(struct roce_frame *f, const uint8_t *p, size_t len)
 {
-	if (len < IP6_LEN || get16(p + 4) != len - IP6_LEN || p[6] != 17)
+	if (len < IP6_LEN || bb_get16(p + 4) != len - IP6_LEN || p[6] != 17)
 		return false;
 	f->ip_len = IP6_LEN;
 	f->net.tclass = (uint8_t)(p[0] << 4 | p[1] >> 4);
-	f->net.flow_label = (p[1] & 15u) << 16 | get16(p + 2);
+	f->net.flow_label = (p[1] & 15u) << 16 | bb_get16(p + 2);
 	f->net.hop_limit = p[7];
 	memcpy(f->net.src, p + 8, 16);
 	memcpy(f->net.dst, p + 24, 16);
@@ -139,9 +127,9 @@ roce_frame_split(struct roce_frame *f, const uint8_t *p, size_t len)
 		return false;
 	f->udp = p + f->ip_len;
 	if (len - f->ip_len < UDP_LEN + BB_ROCE_ICRC_LEN + BB_ROCE_BTH_LEN ||
-	    get16(f->udp + 2) != BB_ROCE_UDP_PORT || get16(f->udp + 4) != len - f->ip_len)
+	    bb_get16(f->udp + 2) != BB_ROCE_UDP_PORT || bb_get16(f->udp + 4) != len - f->ip_len)
 		return false;
-	f->net.sport = (uint16_t)get16(f->udp);
+	f->net.sport = bb_get16(f->udp);
 	f->bth = f->udp + UDP_LEN;
 	f->bth_len = len - f->ip_len - UDP_LEN - BB_ROCE_ICRC_LEN;
 	f->icrc = f->bth + f->bth_len;

@@ -102,9 +102,9 @@ ring(struct port *p, struct fuzz_in *in)
 	uint8_t w[256] = {0}, ds = fuzz_u8(in) % 16;
 
 	wqe_head(&p->sq, w, fuzz_u8(in) & 1 ? OP_SEND : OP_LSO, ds, G_CQE_UPDATE);
-	put32(w + 32, 64);
-	put32(w + 36, p->key);
-	put64(w + 40, p->data.pa[0]);
+	bb_put32(w + 32, 64);
+	bb_put32(w + 36, p->key);
+	bb_put64(w + 40, p->data.pa[0]);
 	patch(in, w + 8, sizeof(w) - 8);
 	g_post(&p->g, &p->sq, w, RTE_ALIGN_CEIL(RTE_MAX(ds * 16u, 64u), 64u));
 	g_ring(&p->g, &p->sq, w, 8);

@@ -19,6 +19,7 @@
 
 #include <rte_common.h>
 
+#include "bb_bytes.h"
 #include "fuzz.h"
 #include "soft_port_stack.h"
 
@@ -133,13 +134,6 @@ sum(const uint8_t *p, uint32_t len, uint32_t add)
 	return (uint16_t)~add;
 }
 
-static void
-put16(uint8_t *p, uint16_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
 /* Corrects the checksums of IPv4, ICMP or ICMPv6 in what looks like one. */
 static void
 set_sums(uint8_t *p, uint32_t len)
@@ -147,8 +141,8 @@ set_sums(uint8_t *p, uint32_t len)
 	uint32_t l3 = len > 18 && p[12] == 0x81 ? 18 : 14, l4, add = 0;
 
 	if (len >= l3 + 28 && p[l3] == 0x45) {
-		put16(p + l3 + 10, 0);
-		put16(p + l3 + 10, sum(p + l3, 20, 0));
+		bb_put16(p + l3 + 10, 0);
+		bb_put16(p + l3 + 10, sum(p + l3, 20, 0));
 		l4 = l3 + 20;
 		if (p[l3 + 9] != IPPROTO_ICMP)
 			return;
@@ -162,8 +156,8 @@ set_sums(uint8_t *p, uint32_t len)
 	}
 	if (len < l4 + 4 || len > MAX_FRAME)
 		return;
-	put16(p + l4 + 2, 0);
-	put16(p + l4 + 2, sum(p + l4, len - l4, add));
+	bb_put16(p + l4 + 2, 0);
+	bb_put16(p + l4 + 2, sum(p + l4, len - l4, add));
 }
 
 static uint64_t

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bb_bytes.h"
 #include "fw.h"
 #include "hca_log.h"
 
@@ -29,12 +30,6 @@ enum {
 #define EQC_FIRED        0xau
 #define LOG_ADAPTER_PAGE 12u
 #define MAX_LOG_PAGE     31u
-
-static uint64_t
-be64(const uint8_t *p)
-{
-	return (uint64_t)bb_prm_dword(p, 0) << 32 | bb_prm_dword(p, 4);
-}
 
 int
 fw_query_pages(struct fw_cmd *c)
@@ -67,7 +62,7 @@ give_pages(struct fw_cmd *c, uint32_t n)
 		return fw_refuse(c, BB_PRM_STAT_LIM_ERR, "%u pages added to %u (at most %u in all)",
 				 n, fw->n_pages, HCA_MAX_PAGES);
 	for (i = 0; i < n; i++) {
-		pa = be64(list + 8u * i);
+		pa = bb_get64(list + 8u * i);
 		if (pa % HCA_PAGE != 0 || guest_at(&c->h->guest, pa, HCA_PAGE, true) == NULL)
 			return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
 					 "page 0x%" PRIx64 " is not RAM of the guest", pa);
@@ -77,7 +72,7 @@ give_pages(struct fw_cmd *c, uint32_t n)
 		return fw_refuse(c, BB_PRM_STAT_NO_RES, "no memory");
 	fw->pages = pages;
 	for (i = 0; i < n; i++)
-		pages[fw->n_pages++] = be64(list + 8u * i);
+		pages[fw->n_pages++] = bb_get64(list + 8u * i);
 	return BB_PRM_STAT_OK;
 }
 
@@ -142,7 +137,7 @@ eq_pages(struct fw_cmd *c, struct hca_eq *eq)
 	if (eq->pages == NULL)
 		return fw_refuse(c, BB_PRM_STAT_NO_RES, "no memory");
 	for (i = 0; i < eq->n_pages; i++) {
-		pa = be64(list + 8u * i) & ~UINT64_C(0xfff);
+		pa = bb_get64(list + 8u * i) & ~UINT64_C(0xfff);
 		if (pa % size != 0 || guest_at(&c->h->guest, pa, size, true) == NULL)
 			return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
 					 "page 0x%" PRIx64 " of 2^%u bytes is not RAM of the guest",
@@ -188,9 +183,9 @@ fw_create_eq(struct fw_cmd *c)
 	if (eqn == HCA_EQS)
 		return fw_refuse(c, BB_PRM_STAT_NO_RES, "all %u EQs are in use", HCA_EQS - 1);
 	for (i = 0; i < 4; i++)
-		eq.mask[i] =
-			be64((const uint8_t *)bb_prm_csub(c->in, BB_PRM_CREATE_EQ_EVENT_BITMASK) +
-			     8u * i);
+		eq.mask[i] = bb_get64(
+			(const uint8_t *)bb_prm_csub(c->in, BB_PRM_CREATE_EQ_EVENT_BITMASK) +
+			8u * i);
 	if (eq_pages(c, &eq) != BB_PRM_STAT_OK) {
 		hca_eq_free(&eq);
 		return BB_PRM_STAT_BAD_PARAM;

@@ -8,16 +8,11 @@
 #include <rte_ether.h>
 #include <rte_ip.h>
 
+#include "bb_bytes.h"
 #include "soft_mcg.h"
 #include "soft_port_stack.h"
 
 #define VID_MASK 0xfff
-
-static uint16_t
-be16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
 
 const char *
 soft_port_drop_str(enum soft_port_drop why)
@@ -121,7 +116,7 @@ parse_tag(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 	bool tagged = hw->vlan_stripped;
 	uint16_t tci = hw->tci;
 
-	*type = be16(p + 12);
+	*type = bb_get16(p + 12);
 	rx->l3_off = 14;
 	if (*type == RTE_ETHER_TYPE_VLAN) {
 		if (tagged)
@@ -129,8 +124,8 @@ parse_tag(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 		if (len < 18)
 			return SOFT_DROP_SHORT;
 		tagged = true;
-		tci = be16(p + 14);
-		*type = be16(p + 16);
+		tci = bb_get16(p + 14);
+		*type = bb_get16(p + 16);
 		rx->l3_off = 18;
 	}
 	return (tagged ? tci & VID_MASK : 0) == s->vlan ? SOFT_DROP_NONE : SOFT_DROP_VLAN;
@@ -149,12 +144,12 @@ parse_ipv4(const uint8_t *ip, uint32_t len, const struct soft_port_hw *hw, struc
 	 */
 	if (ip[0] != 0x45)
 		return SOFT_DROP_IP_HEADER;
-	total = be16(ip + 2);
+	total = bb_get16(ip + 2);
 	if (total < 20 || total > len)
 		return SOFT_DROP_IP_LENGTH;
 	if (hw->ip_bad || (!hw->ip_good && sum_fold(sum_add(0, ip, 20)) != 0))
 		return SOFT_DROP_IP_CSUM;
-	if ((be16(ip + 6) & 0x3fff) != 0) /* The flag MF or a fragment offset is set. */
+	if ((bb_get16(ip + 6) & 0x3fff) != 0) /* The flag MF or a fragment offset is set. */
 		return SOFT_DROP_FRAGMENT;
 	rx->v4 = true;
 	rx->proto = ip[9];
@@ -177,7 +172,7 @@ parse_ipv6(const uint8_t *ip, uint32_t len, struct soft_port_rx *rx)
 		return SOFT_DROP_SHORT;
 	if (ip[0] >> 4 != 6)
 		return SOFT_DROP_IP_HEADER;
-	payload = be16(ip + 4);
+	payload = bb_get16(ip + 4);
 	if (payload > len - 40)
 		return SOFT_DROP_IP_LENGTH;
 	if (ip[6] == IPPROTO_FRAGMENT)
@@ -189,8 +184,8 @@ parse_ipv6(const uint8_t *ip, uint32_t len, struct soft_port_rx *rx)
 	rx->l4_len = (uint16_t)payload;
 	memcpy(rx->net.src, ip + 8, 16);
 	memcpy(rx->net.dst, ip + 24, 16);
-	rx->net.tclass = (uint8_t)(be16(ip) >> 4);
-	rx->net.flow_label = (uint32_t)(ip[1] & 0xf) << 16 | be16(ip + 2);
+	rx->net.tclass = (uint8_t)(bb_get16(ip) >> 4);
+	rx->net.flow_label = (uint32_t)(ip[1] & 0xf) << 16 | bb_get16(ip + 2);
 	rx->net.hop_limit = ip[7];
 	/*
 	 * An IPv4-mapped source address in an IPv6 header does not prove that the IPv4 host sent
@@ -243,19 +238,20 @@ parse_udp(const uint8_t *p, const struct soft_port_hw *hw, struct soft_port_rx *
 
 	if (rx->l4_len < SOFT_UDP_HDR)
 		return SOFT_DROP_SHORT;
-	len = be16(udp + 4);
+	len = bb_get16(udp + 4);
 	if (len < SOFT_UDP_HDR || len > rx->l4_len)
 		return SOFT_DROP_UDP_LENGTH;
 	rx->l4_len = (uint16_t)len;
-	rx->net.sport = be16(udp);
-	rx->dport = be16(udp + 2);
+	rx->net.sport = bb_get16(udp);
+	rx->dport = bb_get16(udp + 2);
 	if (rx->dport != BB_ROCE_UDP_PORT)
 		return SOFT_DROP_UDP_PORT;
 	/*
 	 * A checksum field of 0 means none. Annex A17 allows that over IPv6, too, because the ICRC
 	 * covers the packet.
 	 */
-	if (be16(udp + 6) != 0 && (hw->l4_bad || (!hw->l4_good && soft_port_l4_sum(p, rx) != 0)))
+	if (bb_get16(udp + 6) != 0 &&
+	    (hw->l4_bad || (!hw->l4_good && soft_port_l4_sum(p, rx) != 0)))
 		return SOFT_DROP_UDP_CSUM;
 	return SOFT_DROP_NONE;
 }
@@ -351,7 +347,7 @@ soft_port_learn(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 	 * neither.
 	 */
 	if (!rx->v4 || rx->l3_off != GUESS_L3 || hw->vlan_stripped || len < SOFT_PORT_GUESS ||
-	    be16(p + GUESS_UDP + 6) != 0)
+	    bb_get16(p + GUESS_UDP + 6) != 0)
 		return;
 	g = &s->guess[guess_of(p)];
 	for (i = 0; i < SOFT_PORT_GUESS / 8; i++)
@@ -379,8 +375,8 @@ soft_port_guess(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 		diff |= compared_word(p, i) ^ g->head[i];
 	if (diff != 0 || !g->rx.v4)
 		return false;
-	total = be16(p + GUESS_L3 + 2);
-	udp = be16(p + GUESS_UDP + 4);
+	total = bb_get16(p + GUESS_L3 + 2);
+	udp = bb_get16(p + GUESS_UDP + 4);
 	if (total > RTE_MIN(len, UINT16_MAX) - GUESS_L3 || total < GUESS_BTH - GUESS_L3 ||
 	    udp > total - 20 || udp < SOFT_UDP_HDR)
 		return false;

@@ -155,13 +155,13 @@ post_receive(struct port *p)
 	uint64_t pa = p->buffers.pa[p->rq_pi % p->buffers.n];
 
 	memset(g_ram(&p->g, pa), 0xee, PAGE);
-	put32(w, 64 | 0x80000000u); /* MLX5_HW_START_PADDING, as mlx5e sets it */
-	put32(w + 4, p->key);
-	put64(w + 8, pa + 128);
-	put32(w + 16, FRAME_MAX);
-	put32(w + 20, p->key);
-	put64(w + 24, pa + 1024);
-	put32(g_ram(&p->g, p->rq_dbr), ++p->rq_pi);
+	bb_put32(w, 64 | 0x80000000u); /* MLX5_HW_START_PADDING, as mlx5e sets it */
+	bb_put32(w + 4, p->key);
+	bb_put64(w + 8, pa + 128);
+	bb_put32(w + 16, FRAME_MAX);
+	bb_put32(w + 20, p->key);
+	bb_put64(w + 24, pa + 1024);
+	bb_put32(g_ram(&p->g, p->rq_dbr), ++p->rq_pi);
 }
 
 void
@@ -233,9 +233,9 @@ post_frame_late(struct port *p, uint8_t opcode, const uint8_t *frame, uint32_t l
 	bb_prm_set(w + 28, BB_PRM_F(0, 0, 16), inl);
 	memcpy(w + 30, frame, inl);
 	memcpy(g_ram(&p->g, p->data.pa[0]), frame + inl, len - inl);
-	put32(w + at, len - inl);
-	put32(w + at + 4, p->key);
-	put64(w + at + 8, p->data.pa[0]);
+	bb_put32(w + at, len - inl);
+	bb_put32(w + at + 4, p->key);
+	bb_put64(w + at + 8, p->data.pa[0]);
 	g_post(&p->g, &p->sq, w, (at + 16 + 63) & ~63u);
 	g_ring(&p->g, &p->sq, w, 8);
 }

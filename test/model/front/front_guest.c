@@ -12,18 +12,6 @@
 #define QPC 0x18
 #define ADS (QPC + 0x18)
 
-void
-put32(uint8_t *at, uint32_t v)
-{
-	bb_prm_set(at, BB_PRM_F(0, 0, 32), v);
-}
-
-void
-put64(uint8_t *at, uint64_t v)
-{
-	bb_prm_set64(at, BB_PRM_F(0, 0, 64), v);
-}
-
 static void *
 window(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz)
 {
@@ -168,7 +156,7 @@ box_list(struct g_guest *g, const struct pages *p, uint64_t flags)
 	uint32_t i;
 
 	for (i = 0; i < p->n; i++, g->in_len += 8)
-		put64(g->in + g->in_len, p->pa[i] | flags);
+		bb_put64(g->in + g->in_len, p->pa[i] | flags);
 }
 
 uint32_t
@@ -374,8 +362,8 @@ void
 wqe_head(const struct g_qp *qp, uint8_t *w, uint8_t opcode, uint32_t ds, uint8_t flags)
 {
 	memset(w, 0, ds * 16);
-	put32(w, (uint32_t)qp->pi << 8 | opcode);
-	put32(w + 4, qp->qpn << 8 | ds);
+	bb_put32(w, (uint32_t)qp->pi << 8 | opcode);
+	bb_put32(w + 4, qp->qpn << 8 | ds);
 	w[11] = flags;
 }
 
@@ -389,7 +377,7 @@ g_post(struct g_guest *g, struct g_qp *qp, const uint8_t *wqe, uint32_t len)
 			    qp->offset + 64 + ((qp->pi + i / 64) % (1u << qp->log_sq)) * 64),
 		       wqe + i, 64);
 	qp->pi = (uint16_t)(qp->pi + len / 64);
-	put32(g_ram(g, qp->dbr) + 4, qp->pi);
+	bb_put32(g_ram(g, qp->dbr) + 4, qp->pi);
 }
 
 void
@@ -429,7 +417,7 @@ g_cqe(struct g_guest *g, struct g_cq *cq)
 		g_poll(g);
 	assert_true(e[63] >> 4 != 0xf && (e[63] & 1u) == owner);
 	cq->ci++;
-	put32(g_ram(g, cq->dbr), cq->ci);
+	bb_put32(g_ram(g, cq->dbr), cq->ci);
 	return e;
 }
 
@@ -467,11 +455,11 @@ g_post_write(struct g_guest *g, struct g_owner *u)
 	uint8_t w[64];
 
 	wqe_head(&u->qp, w, G_WRITE, 3, G_CQE_UPDATE);
-	put64(w + 16, G_VA_TO);
-	put32(w + 24, u->to_key);
-	put32(w + 32, G_BYTES);
-	put32(w + 36, u->from_key);
-	put64(w + 40, G_VA_FROM);
+	bb_put64(w + 16, G_VA_TO);
+	bb_put32(w + 24, u->to_key);
+	bb_put32(w + 32, G_BYTES);
+	bb_put32(w + 36, u->from_key);
+	bb_put64(w + 40, G_VA_FROM);
 	g_post(g, &u->qp, w, sizeof(w));
 	g_ring(g, &u->qp, w, 8);
 }

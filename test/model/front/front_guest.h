@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bb_bytes.h"
 #include "bb_prm_kernel.h"
 #include "bb_test_on.h"
 #include "front.h"
@@ -148,8 +149,6 @@ void g_owner_close(struct g_guest *g, struct g_owner *u);
 void g_post_write(struct g_guest *g, struct g_owner *u);
 /* Fills the head of a WQE of @ds segments. */
 void wqe_head(const struct g_qp *qp, uint8_t *w, uint8_t opcode, uint32_t ds, uint8_t flags);
-void put32(uint8_t *at, uint32_t v);
-void put64(uint8_t *at, uint64_t v);
 
 #define assert_status(g, expected) assert_int_equal(run(g), BB_PRM_STAT_##expected)
 

@@ -54,9 +54,9 @@ arm(struct g_guest *g, const struct g_cq *cq, uint32_t uar)
 	uint32_t request = (g->comps & 3) << 28 | (cq->ci & 0xffffff);
 	uint8_t bell[8];
 
-	put32(g_ram(g, cq->dbr) + 4, request);
-	put32(bell, request);
-	put32(bell + 4, cq->cqn);
+	bb_put32(g_ram(g, cq->dbr) + 4, request);
+	bb_put32(bell, request);
+	bb_put32(bell + 4, cq->cqn);
 	front_doorbell(g->f, uar, 0x20, bell, sizeof(bell));
 }
 
@@ -87,11 +87,11 @@ T(test_failed_qp_raises_an_event_with_its_number)
 	g_owner_open(f, &u);
 	/* A peer's G_WRITE to a key that does not exist. */
 	wqe_head(&u.qp, w, G_WRITE, 3, G_CQE_UPDATE);
-	put64(w + 16, G_VA_TO);
-	put32(w + 24, u.to_key ^ 0xff);
-	put32(w + 32, 8);
-	put32(w + 36, u.from_key);
-	put64(w + 40, G_VA_FROM);
+	bb_put64(w + 16, G_VA_TO);
+	bb_put32(w + 24, u.to_key ^ 0xff);
+	bb_put32(w + 32, 8);
+	bb_put32(w + 36, u.from_key);
+	bb_put64(w + 40, G_VA_FROM);
 	g_post(f, &u.qp, w, sizeof(w));
 	g_ring(f, &u.qp, w, 8);
 	assert_int_equal(g_cqe(f, &u.cq)[63] >> 4, 0xd);
@@ -353,12 +353,12 @@ T(test_management_datagram_to_nobody_completes)
 	/* First from a page of RAM, then from an address after it. */
 	for (int bad = 0; bad < 2; bad++) {
 		wqe_head(&k.qp, w, SEND, 5, G_CQE_UPDATE);
-		put32(w + 16, 0x80010000);
-		put32(w + 24, 1u << 31 | 1);
-		put32(w + 28, 9);
-		put32(w + 64, 256);
-		put32(w + 68, key);
-		put64(w + 72, bad ? (uint64_t)RAM_PAGES * PAGE : mad.pa[0]);
+		bb_put32(w + 16, 0x80010000);
+		bb_put32(w + 24, 1u << 31 | 1);
+		bb_put32(w + 28, 9);
+		bb_put32(w + 64, 256);
+		bb_put32(w + 68, key);
+		bb_put64(w + 72, bad ? (uint64_t)RAM_PAGES * PAGE : mad.pa[0]);
 		memset(w + 80, 0, sizeof(w) - 80);
 		g_post(f, &k.qp, w, sizeof(w));
 		g_ring(f, &k.qp, w, 8);
@@ -373,12 +373,12 @@ umr(struct g_guest *g, struct kernel *k, uint32_t key, uint64_t mask, uint8_t ac
 	uint8_t w[128];
 
 	wqe_head(&k->qp, w, UMR, 8, G_CQE_UPDATE);
-	put32(w + 12, key);
+	bb_put32(w + 12, key);
 	w[16] = 0x80 | 2 << 5; /* inline, fail if free */
-	put64(w + 24, mask);
+	bb_put64(w + 24, mask);
 	w[64 + 2] = access;
-	put32(w + 64 + 4, 0xffffff00 | (key & 0xff));
-	put32(w + 64 + 12, pd);
+	bb_put32(w + 64 + 4, 0xffffff00 | (key & 0xff));
+	bb_put32(w + 64 + 12, pd);
 	g_post(g, &k->qp, w, sizeof(w));
 	g_ring(g, &k->qp, w, 8);
 	return g_cqe(g, &k->cq)[63] >> 4;

@@ -18,11 +18,11 @@ post_write_to(struct g_guest *g, struct g_owner *u, uint32_t key, uint64_t addr,
 	uint8_t w[64];
 
 	wqe_head(&u->qp, w, G_WRITE, 3, G_CQE_UPDATE);
-	put64(w + 16, addr);
-	put32(w + 24, key);
-	put32(w + 32, bytes);
-	put32(w + 36, u->from_key);
-	put64(w + 40, G_VA_FROM);
+	bb_put64(w + 16, addr);
+	bb_put32(w + 24, key);
+	bb_put32(w + 32, bytes);
+	bb_put32(w + 36, u->from_key);
+	bb_put64(w + 40, G_VA_FROM);
 	g_post(g, &u->qp, w, sizeof(w));
 	g_ring(g, &u->qp, w, 8);
 }

@@ -110,10 +110,10 @@ test_vlan_tag_is_inserted(void **state)
 	tcp_frame(f, sizeof(f), 0);
 	memcpy(g_ram(&a->g, a->data.pa[0]), f, sizeof(f));
 	wqe_head(&a->sq, w, OP_SEND, 3, G_CQE_UPDATE);
-	put32(w + 28, 0x8000a123);
-	put32(w + 32, sizeof(f));
-	put32(w + 36, a->key);
-	put64(w + 40, a->data.pa[0]);
+	bb_put32(w + 28, 0x8000a123);
+	bb_put32(w + 32, sizeof(f));
+	bb_put32(w + 36, a->key);
+	bb_put64(w + 40, a->data.pa[0]);
 	g_post(&a->g, &a->sq, w, sizeof(w));
 	ring_sq(a, w, 8);
 	assert_received(ports[1], sizeof(got));
@@ -189,13 +189,13 @@ test_wrong_wqe_completes_with_error(void **state)
 		uint8_t w[64] = {0};
 
 		wqe_head(&a->sq, w, i == 0 ? 0x25 : OP_SEND, 3, 0);
-		put32(w + 32, i == 1 ? 0x20000 : i == 2 ? 10 : sizeof(f));
-		put32(w + 36, i == 3 ? key ^ 1 : key);
-		put64(w + 40, i == 4 ? UINT64_MAX - 8 : pa);
+		bb_put32(w + 32, i == 1 ? 0x20000 : i == 2 ? 10 : sizeof(f));
+		bb_put32(w + 36, i == 3 ? key ^ 1 : key);
+		bb_put64(w + 40, i == 4 ? UINT64_MAX - 8 : pa);
 		if (i == 5)
-			put32(w + 4, (a->sqn + 1) << 8 | 3);
+			bb_put32(w + 4, (a->sqn + 1) << 8 | 3);
 		g_post(&a->g, &a->sq, w, sizeof(w));
-		put32(w + 4, a->sqn << 8 | 3);
+		bb_put32(w + 4, a->sqn << 8 | 3);
 		ring_sq(a, w, 8);
 		assert_sent(a, i == 0 || i == 5 ? 0x02 : i < 3 ? 0x01 : 0x04);
 		recover(a);
@@ -232,7 +232,7 @@ test_record_beyond_the_ring_stops_the_queue(void **state)
 
 	(void)state;
 	wqe_head(&a->sq, w, OP_SEND, 3, 0);
-	put32(g_ram(&a->g, a->sq.dbr) + 4, (1u << LOG_SQ) + 1);
+	bb_put32(g_ram(&a->g, a->sq.dbr) + 4, (1u << LOG_SQ) + 1);
 	ring_sq(a, w, 8);
 	assert_true(no_cqe(a, &a->scq));
 	recover(a);
@@ -336,8 +336,8 @@ test_unreadable_wqe_completes_without_an_opcode(void **state)
 	tcp_frame(f, sizeof(f), 0);
 	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
 	assert_sent(a, 0);
-	put32(g_ram(&a->g, dbr) + 4, 1);
-	put32(w + 4, sq.qpn << 8);
+	bb_put32(g_ram(&a->g, dbr) + 4, 1);
+	bb_put32(w + 4, sq.qpn << 8);
 	g_poll(&a->g);
 	g_ring(&a->g, &sq, w, sizeof(w));
 	cqe = g_cqe(&a->g, &a->scq);
@@ -383,11 +383,11 @@ test_frame_has_a_limited_number_of_copies(void **state)
 	assert_int_equal(modify_queue(b, BB_PRM_OP_MODIFY_RQ, rq, RST, RDY), BB_PRM_STAT_OK);
 	for (i = 0; i < 32; i++) {
 		w = g_at(&b->g, &page, i << LOG_STRIDE);
-		put32(w, PAGE);
-		put32(w + 4, b->key);
-		put64(w + 8, b->buffers.pa[0]);
+		bb_put32(w, PAGE);
+		bb_put32(w + 4, b->key);
+		bb_put64(w + 8, b->buffers.pa[0]);
 	}
-	put32(g_ram(&b->g, dbr), 32);
+	bb_put32(g_ram(&b->g, dbr), 32);
 	ctx = box(&b->g, BB_PRM_OP_CREATE_TIR, 0, BB_PRM_SZ_CREATE_TIR_IN) +
 	      BB_PRM_CREATE_TIR_CTX.byte;
 	bb_prm_set(ctx, BB_PRM_TIRC_INLINE_RQN, rq);

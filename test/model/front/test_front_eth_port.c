@@ -261,7 +261,7 @@ roce_frame(uint8_t *f, uint32_t len)
 	f[23] = 17;
 	bb_prm_set(f + UDP_AT, BB_PRM_F(0, 0, 16), 0xc000);
 	bb_prm_set(f + UDP_AT, BB_PRM_F(0, 16, 16), ROCE_PORT);
-	put32(f + UDP_AT + 4, (len - UDP_AT) << 16);
+	bb_put32(f + UDP_AT + 4, (len - UDP_AT) << 16);
 	bb_prm_set(f + 24, BB_PRM_F(0, 0, 16), 0);
 	bb_prm_set(f + 24, BB_PRM_F(0, 0, 16), ~word_sum(f + 14, 20, 0) & 0xffff);
 }
@@ -359,11 +359,11 @@ test_write_between_two_guests_needs_no_resolution(void **state)
 	for (i = 0; i < G_BYTES; i++)
 		*g_at(&ports[0]->g, &e[0].mem, G_VA_TO % PAGE + i) = (uint8_t)(i * 5 + 1);
 	wqe_head(&e[0].qp, w, G_WRITE, 3, G_CQE_UPDATE);
-	put64(w + 16, G_VA_TO);
-	put32(w + 24, e[1].key);
-	put32(w + 32, G_BYTES);
-	put32(w + 36, e[0].key);
-	put64(w + 40, G_VA_TO);
+	bb_put64(w + 16, G_VA_TO);
+	bb_put32(w + 24, e[1].key);
+	bb_put32(w + 32, G_BYTES);
+	bb_put32(w + 36, e[0].key);
+	bb_put64(w + 40, G_VA_TO);
 	g_post(&ports[0]->g, &e[0].qp, w, sizeof(w));
 	g_ring(&ports[0]->g, &e[0].qp, w, 8);
 	/* The first frame on the wire is of the WRITE, to the MAC of the path; it is then lost. */
@@ -391,7 +391,7 @@ test_write_between_two_guests_needs_no_resolution(void **state)
 	}
 	g_post(&ports[0]->g, &e[0].qp, w, sizeof(w));
 	w[2]++;
-	put32(g_at(&ports[0]->g, &e[0].qp.ring, e[0].qp.offset + 64 + 64), 1u << 8 | G_WRITE);
+	bb_put32(g_at(&ports[0]->g, &e[0].qp.ring, e[0].qp.offset + 64 + 64), 1u << 8 | G_WRITE);
 	g_ring(&ports[0]->g, &e[0].qp, w, 8);
 	while (rte_ring_count(wire[1]) == 0 && g_now() < end)
 		g_poll(&ports[0]->g);

@@ -204,10 +204,10 @@ post_receive(struct kernel *k)
 {
 	uint8_t *wqe = g_at(k->g, &k->qp.ring, k->qp.offset + k->received % 4 * 16);
 
-	put32(wqe, GRH + BYTES);
-	put32(wqe + 4, k->key);
-	put64(wqe + 8, k->mem.pa[1]);
-	put32(g_ram(k->g, k->qp.dbr), ++k->received);
+	bb_put32(wqe, GRH + BYTES);
+	bb_put32(wqe + 4, k->key);
+	bb_put64(wqe + 8, k->mem.pa[1]);
+	bb_put32(g_ram(k->g, k->qp.dbr), ++k->received);
 }
 
 /* Sends a MAD from @qp of @k to QPN @dqpn of the device of @to. */
@@ -234,9 +234,9 @@ send_mad(struct kernel *k, struct g_qp *qp, const struct kernel *to, uint32_t dq
 	wqe_head(qp, w, SEND, 5, G_CQE_UPDATE);
 	memset(w + 80, 0, sizeof(w) - 80);
 	memcpy(w + 16, &av, sizeof(av));
-	put32(w + 64, BYTES);
-	put32(w + 68, k->key);
-	put64(w + 72, k->mem.pa[0]);
+	bb_put32(w + 64, BYTES);
+	bb_put32(w + 68, k->key);
+	bb_put64(w + 72, k->mem.pa[0]);
 	g_post(k->g, qp, w, sizeof(w));
 	g_ring(k->g, qp, w, 8);
 	assert_int_equal(g_cqe(k->g, &k->cq)[63] >> 4, 0);

@@ -172,8 +172,8 @@ T(test_store_to_the_arm_register_of_a_shared_page_arms_the_cq)
 	uint64_t word;
 
 	g_owner_open(f, &u);
-	put32(bell, u.cq.ci & 0xffffff);
-	put32(bell + 4, u.cq.cqn);
+	bb_put32(bell, u.cq.ci & 0xffffff);
+	bb_put32(bell + 4, u.cq.cqn);
 	memcpy(g_ram(f, u.cq.dbr) + 4, bell, 4);
 	memcpy(&word, bell, sizeof(word));
 	store(f, u.uar, 0x20, word);
@@ -197,10 +197,10 @@ T(test_first_arm_request_that_another_hides_is_found)
 	g_cq(f, &other, u.uid, u.uar);
 	memset(g_ram(f, u.cq.dbr) + 4, 0, 4);
 	memset(g_ram(f, other.dbr) + 4, 0, 4);
-	put32(bell + 4, u.cq.cqn);
+	bb_put32(bell + 4, u.cq.cqn);
 	memcpy(&word, bell, sizeof(word));
 	store(f, u.uar, 0x20, word);
-	put32(bell + 4, other.cqn);
+	bb_put32(bell + 4, other.cqn);
 	memcpy(&word, bell, sizeof(word));
 	store(f, u.uar, 0x20, word);
 	(void)front_poll(f->f);
@@ -491,8 +491,8 @@ wait_for_events(void *arg)
 
 	for (i = 0; i < w->events; i++) {
 		g_post_write(w->g, w->u);
-		put32(bell, (seen & 3) << 28 | (cq->ci & 0xffffff));
-		put32(bell + 4, cq->cqn);
+		bb_put32(bell, (seen & 3) << 28 | (cq->ci & 0xffffff));
+		bb_put32(bell + 4, cq->cqn);
 		memcpy(&word, bell, sizeof(word));
 		__atomic_store_n((uint32_t *)(void *)(g_ram(w->g, cq->dbr) + 4), (uint32_t)word,
 				 __ATOMIC_RELEASE);
@@ -510,7 +510,7 @@ wait_for_events(void *arg)
 			break;
 		}
 		cq->ci++;
-		put32(g_ram(w->g, cq->dbr), cq->ci);
+		bb_put32(g_ram(w->g, cq->dbr), cq->ci);
 	}
 	__atomic_store_n(&w->done, true, __ATOMIC_RELEASE);
 	return NULL;

@@ -9,6 +9,7 @@
 #define BB_DEBUG 1
 #endif
 #include "../mlx5_types.h"
+#include "bb_bytes.h"
 
 #define OWN 0x80000000u /* sends the QP's own Q_Key */
 
@@ -86,18 +87,12 @@ TYPES_TEST(BB_QPT_UD, test_lost_datagrams_are_reported_to_neither_side)
 }
 
 static uint32_t
-get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
-static uint32_t
 ones_complement(const uint8_t *p, uint32_t len)
 {
 	uint32_t sum = 0, i;
 
 	for (i = 0; i < len; i += 2)
-		sum += get16(p + i);
+		sum += bb_get16(p + i);
 	while (sum >> 16 != 0)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return sum;
@@ -140,7 +135,7 @@ TYPES_TEST(BB_QPT_UD, test_header_has_the_fields_of_the_path)
 			assert_memory_equal(h, zero, 20);
 			assert_int_equal(h[20], 0x45);
 			assert_int_equal(h[21], 0xb8);
-			assert_int_equal(get16(h + 22), 20 + 8 + payload);
+			assert_int_equal(bb_get16(h + 22), 20 + 8 + payload);
 			assert_int_equal(h[28], 7);
 			assert_int_equal(h[29], 17);
 			assert_int_equal(ones_complement(h + 20, 20), 0xffff);
@@ -148,8 +143,9 @@ TYPES_TEST(BB_QPT_UD, test_header_has_the_fields_of_the_path)
 			assert_memory_equal(h + 36, to.raw + 12, 4);
 			continue;
 		}
-		assert_int_equal(get16(h) << 16 | get16(h + 2), 6u << 28 | 0xb8u << 20 | 0x12345);
-		assert_int_equal(get16(h + 4), from.type == BB_GID_ROCE_V2 ? 8 + payload : payload);
+		assert_int_equal(bb_get32(h), 6u << 28 | 0xb8u << 20 | 0x12345);
+		assert_int_equal(bb_get16(h + 4),
+				 from.type == BB_GID_ROCE_V2 ? 8 + payload : payload);
 		assert_int_equal(h[6], from.type == BB_GID_ROCE_V2 ? 17 : 0x1b);
 		assert_int_equal(h[7], 7);
 		assert_memory_equal(h + 8, from.raw, 16);
