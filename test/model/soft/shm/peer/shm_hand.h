@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../../fakes/process.h"
-#include "../../mlx5/mlx5_env.h"
+#include "../../../../fakes/process.h"
+#include "../../../mlx5/mlx5_env.h"
 #include "soft_ctl.h"
 #include "soft_shm.h"
 

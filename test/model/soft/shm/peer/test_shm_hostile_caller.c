@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "../../../fakes/log_catch.h"
+#include "../../../../fakes/log_catch.h"
 #include "shm_hand.h"
 
 /* Checks that @sock was closed, whatever was sent before, and that the slot is free. */
