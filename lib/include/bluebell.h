@@ -19,8 +19,8 @@
  * A struct that the library reads or fills begins with its size in bytes, which the functions of
  * these headers set. A program that was built with older headers gets the fields that those headers
  * define. A program that was built with newer headers reads 0 in fields that the library does not
- * know. struct bb_wc, struct bb_wr_end and struct bb_qp_addr have no size field: any change of
- * these structs changes BB_LAYOUT_VERSION, which is checked when a program creates a queue.
+ * know. bb_wc, bb_wr_end, bb_qp_addr, bb_region and bb_lkey_cache have no size field: any change
+ * of these structs changes BB_LAYOUT_VERSION, which is checked when a program creates a queue.
  */
 #ifndef BLUEBELL_H
 #define BLUEBELL_H

@@ -24,6 +24,7 @@ import porting  # noqa: E402
 import prose  # noqa: E402
 import rooms  # noqa: E402
 import snippets  # noqa: E402
+import structs  # noqa: E402
 import tally  # noqa: E402
 import telemetry  # noqa: E402
 import texts  # noqa: E402
@@ -482,6 +483,19 @@ class Commands(Fixture):
 
 
 @unittest.skipIf(shutil.which('groff') is None, 'no groff')
+class Structs(unittest.TestCase):
+    CODE = 'struct bb_a {\n\tuint32_t size;\n\tint n;\n};\nstruct bb_b {\n\tint n;\n};\nint bb_a_query(struct bb_a *a);\n'
+
+    def test_struct_without_size_needs_a_reason(self):
+        for call, found in (('int bb_b_query(int x, struct bb_b *b);', ['bb_b']),
+                            ('int bb_b_use(const struct bb_b *b);', []),
+                            ('int bb_b_query(struct bb_b *b);\nint bb_b_create(struct bb_b **b);', [])):
+            code = self.CODE + call
+            self.assertEqual(structs.unsized(code), found)
+            self.assertEqual(len(structs.check_sizes(code, {})), len(found))
+            self.assertEqual(len(structs.check_sizes(code, {'bb_b': 'why'})), 1 - len(found))
+
+
 class Manpages(unittest.TestCase):
     HELP = ('usage: tool [options]\n\nDoes it.\n\nWhat it does\n  --a    .begins with a dot\n\n'
             'Exit status: 0 done; 1 not done.\n')

@@ -9,6 +9,9 @@ structs lack their last field (an old program with a new library). In the third,
 field (a new program with an old library). Each run must leave the memory after its
 structs alone, and get the same values in the common fields and zeros in the others.
 An output struct that the program does not query is an error, too.
+
+A struct that functions fill in the caller's memory begins with its size, or is in the file
+unsized-structs beside this script, with a reason.
 """
 
 import os
@@ -18,15 +21,37 @@ import subprocess
 import sys
 import tempfile
 
+import symbols
+
 STRUCT = re.compile(r'^struct (bb_\w+) \{\n(\tuint32_t size; +/\*\*< bytes of the caller.*?)^\};\n',
                     re.M | re.S)
+WHOLE = re.compile(r'^struct (bb_\w+) \{\n(.*?)^\}', re.M | re.S)
+# A parameter through which a function may write: a struct, or a pointer to a new object.
+OUTPUT = re.compile(r'(?<!const )\bstruct (bb_\w+) (\*+)\w+[,)]')
+COMMENT = re.compile(r'/\*.*?\*/', re.S)
 IN_OUT = ['bb_qp_attr', 'bb_srq_attr']
 NEW = 24
 
 
 def members(body):
-    text = re.sub(r'/\*.*?\*/', '', body, flags=re.S)
-    return [' '.join(m.split()) for m in text.split(';') if m.strip()]
+    return [' '.join(m.split()) for m in COMMENT.sub('', body).split(';') if m.strip()]
+
+
+def unsized(code):
+    """Returns the structs of headers that functions fill in the caller's memory, without a size."""
+    outputs = OUTPUT.findall(code)
+    objects = {name for name, stars in outputs if stars == '**'}
+    filled = {name for name, stars in outputs if stars == '*'} - objects
+    return sorted(name for name, body in WHOLE.findall(code)
+                  if name in filled and members(body)[0] != 'uint32_t size')
+
+
+def check_sizes(code, reasons):
+    found = unsized(code)
+    return (['struct %s is filled by the library, and does not begin with its size' % name
+             for name in found if name not in reasons] +
+            ['unsized-structs: no function fills a struct %s without a size' % name
+             for name in sorted(reasons) if name not in found])
 
 
 def changed(body, delta):
@@ -36,6 +61,11 @@ def changed(body, delta):
     elif delta > 0:
         fields.append('uint64_t of_a_newer_version[%d]' % (NEW // 8))
     return ''.join('\t%s;\n' % f for f in fields)
+
+
+def read(path):
+    with open(path, encoding='utf-8') as f:
+        return COMMENT.sub('', f.read())
 
 
 def copy(headers, folder, delta):
@@ -110,6 +140,7 @@ def main():
         print('structs: there is no cc')
         return 77
     errors, count = check(sys.argv[1], sys.argv[2], sys.argv[3:])
+    errors += check_sizes('\n'.join(map(read, sys.argv[3:])), symbols.read_list('unsized-structs'))
     for error in errors:
         print(error)
     print('structs: %d structs, 3 programs, %d errors' % (count, len(errors)))
