@@ -34,8 +34,9 @@
  * MADs that may wait until the link knows how to reach their destinations, and the number of times
  * that each is tried again, after QP1_RETRY_NS each: 2 s.
  */
-#define HELD  64u
-#define TRIES 200u
+#define HELD      64u
+#define HELD_PEER 16u /* MADs of one destination that may wait */
+#define TRIES     200u
 
 /* Memory that the device reads and writes. Each ring starts on a page. */
 struct rings {
@@ -433,31 +434,30 @@ send_now(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 }
 
 /*
- * Returns true if one of the first @n held MADs has the destination of @net. MADs of one
+ * Returns the number of MADs with the destination of @net among the first @n held MADs. MADs of one
  * destination keep their order, so that an RTU arrives before the DREQ.
  */
-static bool
-waits_behind(const struct qp1 *q, uint32_t n, const struct bb_ibcm_net *net)
+static uint32_t
+waiting(const struct qp1 *q, uint32_t n, const struct bb_ibcm_net *net)
 {
-	uint32_t i;
+	uint32_t i, found = 0;
 
 	for (i = 0; i < n; i++)
-		if (memcmp(q->held[i].net.dst, net->dst, sizeof(net->dst)) == 0)
-			return true;
-	return false;
+		found += memcmp(q->held[i].net.dst, net->dst, sizeof(net->dst)) == 0;
+	return found;
 }
 
 void
 qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	 const uint8_t mad[BB_IBCM_MAD])
 {
-	const int ret =
-		waits_behind(q, q->n_held, net) ? -EAGAIN : qp1_reach(q, sgid_index, net->dst);
+	const uint32_t before = waiting(q, q->n_held, net);
+	const int ret = before != 0 ? -EAGAIN : qp1_reach(q, sgid_index, net->dst);
 	struct held *h = &q->held[q->n_held];
 
 	if (ret == 0)
 		send_now(q, sgid_index, net, mad);
-	if (ret != -EAGAIN || q->n_held == HELD)
+	if (ret != -EAGAIN || q->n_held == HELD || before == HELD_PEER)
 		return;
 	*h = (struct held){.sgid_index = sgid_index, .tries = TRIES, .net = *net};
 	memcpy(h->mad, mad, sizeof(h->mad));
@@ -474,7 +474,7 @@ qp1_retry(struct qp1 *q, uint64_t now)
 	q->retry_at = now + QP1_RETRY_NS;
 	for (i = 0; i < q->n_held; i++) {
 		struct held *h = &q->held[i];
-		const int ret = waits_behind(q, left, &h->net)
+		const int ret = waiting(q, left, &h->net) != 0
 					? -EAGAIN
 					: qp1_reach(q, h->sgid_index, h->net.dst);
 

@@ -32,7 +32,11 @@
 struct held {
 	struct bb_ibcm_net net;
 	uint64_t deadline;
-	bool no_mac; /* waits for the MAC; else for a send buffer or the device's lock */
+	/*
+	 * In the first held MAD of a destination: true if it waits for the MAC, false if for a send
+	 * buffer or the device's lock. The others wait for the first.
+	 */
+	bool no_mac;
 	uint8_t mad[BB_IBCM_MAD];
 };
 
@@ -231,7 +235,7 @@ same_peer(const struct held *h, const struct bb_ibcm_net *net)
 static void
 tx(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
 {
-	const struct held *last = NULL;
+	const struct held *first = NULL;
 	struct bb_qp1 *q = ctx;
 	uint32_t i, n = 0;
 	struct held *h;
@@ -240,13 +244,14 @@ tx(void *ctx, const struct bb_ibcm_net *net, const uint8_t mad[BB_IBCM_MAD])
 	for (i = 0; i < q->nheld; i++) {
 		if (!same_peer(&q->held[i], net))
 			continue;
-		last = &q->held[i];
-		n += last->no_mac;
+		if (first == NULL)
+			first = &q->held[i];
+		n++;
 	}
-	ret = last == NULL ? post_send(q, net, mad) : last->no_mac ? -EAGAIN : -EBUSY;
+	ret = first == NULL ? post_send(q, net, mad) : first->no_mac ? -EAGAIN : -EBUSY;
 	if (ret == 0)
 		return;
-	if (q->nheld == HELD || (ret == -EAGAIN && n == HELD_PEER)) {
+	if (q->nheld == HELD || (ret == -EAGAIN && n >= HELD_PEER)) {
 		q->stats.no_room++;
 		return;
 	}

@@ -322,6 +322,31 @@ TEST(test_mad_waits_for_a_mac_without_blocking)
 	side_close(&b);
 }
 
+/* The first MADs wait for the device's lock, and then for the MAC. */
+TEST(test_host_without_mac_leaves_room_after_the_device_was_locked)
+{
+	const struct bb_qp1_stats *stats;
+	uint32_t i;
+
+	side_open(&a, "soft0");
+	side_open(&b, "soft1");
+	stats = bb_qp1_stats(a.q);
+	unresolved = true;
+	pthread_mutex_lock(&a.dev->lock);
+	for (i = 0; i < 2; i++)
+		(void)connect_to(b.gid.raw);
+	pthread_mutex_unlock(&a.dev->lock);
+	assert_fields(*stats, held, 2, no_room, 0, sent, 0);
+	bb_qp1_poll(a.q);
+	for (i = 0; i < 6; i++)
+		(void)connect_to(b.gid.raw);
+	assert_fields(*stats, held, 4, no_room, 4, sent, 0);
+	unresolved = false;
+	expect_events(&a, BB_IBCM_EV_REJECTED, 4);
+	side_close(&a);
+	side_close(&b);
+}
+
 /* A MAD does not overtake one that waits, even if the MAC is known meanwhile. */
 TEST(test_mads_of_a_host_keep_their_order)
 {
