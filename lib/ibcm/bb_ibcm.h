@@ -11,8 +11,9 @@
  * A connection is named by its communication ID. An ID is used again only after its slot has had
  * millions of other IDs. So a call with the ID of an old connection fails with -ENOENT.
  *
- * * active side passive side * bb_ibcm_connect() REQ -> event REQ * event REP <- REP
- * bb_ibcm_accept() * bb_ibcm_ready() RTU -> event ESTABLISHED
+ * - Active side: bb_ibcm_connect() sends REQ. Passive side: event REQ.
+ * - Passive side: bb_ibcm_accept() sends REP. Active side: event REP.
+ * - Active side: bb_ibcm_ready() sends RTU. Passive side: event ESTABLISHED.
  *
  * Every connection ends with one of the events REJECTED, FAILED and DISCONNECTED, or by
  * bb_ibcm_release(). Until bb_ibcm_release() the ID belongs to the caller. After a disconnection

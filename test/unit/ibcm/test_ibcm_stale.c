@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Requests with the QPN of a peer that died before its connection was established. */
+#include <errno.h>
+
+#include "bb_test.h"
+#include "ibcm_pair.h"
+
+#define SERVICE 0x1061c06ull
+#define QPN     0x111u
+
+static int
+setup(void **state)
+{
+	const struct bb_ibcm_service plain = {.service_id = SERVICE, .mask = UINT64_MAX};
+	struct pair *p = pair_new(NULL);
+
+	OK(bb_ibcm_listen(p->end[1].cm, &plain));
+	*state = p;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	pair_free(*state);
+	return 0;
+}
+
+#define PAIR_TEST(name_) TEST_AS(setup, teardown, NULL, struct pair, p, name_)
+
+static uint32_t
+connect_qp(struct pair *p)
+{
+	const struct bb_ibcm_net net = pair_net(p, 0);
+	const struct bb_ibcm_req req = pair_req(SERVICE, QPN);
+	uint32_t id = 0;
+
+	OK(bb_ibcm_connect(p->end[0].cm, &net, &req, NULL, 0, 7, p->now, &id));
+	return id;
+}
+
+/* Lets the active side disappear after its REQ. Returns the ID of the passive side, which accepts.
+ */
+static uint32_t
+accept_dead_peer(struct pair *p)
+{
+	const struct bb_ibcm_rep rep = pair_rep(0x222);
+	const uint32_t a = connect_qp(p);
+
+	pair_deliver_all(p);
+	OK(bb_ibcm_abandon(p->end[0].cm, a, p->now));
+	assert_int_equal(p->end[1].ev[0].type, BB_IBCM_EV_REQ);
+	OK(bb_ibcm_accept(p->end[1].cm, p->end[1].ev[0].id, &rep, NULL, 0, 8, p->now));
+	p->next = p->nmads;
+	return p->end[1].ev[0].id;
+}
+
+/* Connects the QP of the dead peer again. */
+static void
+connect_successor(struct pair *p, bool stale)
+{
+	p->end[0].nev = p->end[1].nev = 0;
+	p->next = p->nmads;
+	connect_qp(p);
+	pair_deliver_all(p);
+	if (stale) {
+		assert_int_equal(p->end[1].nev, 0);
+		assert_fields(p->end[0].ev[0], type, BB_IBCM_EV_REJECTED, msg.rej.reason,
+			      BB_IBCM_REJ_STALE);
+	} else {
+		assert_int_equal(p->end[0].nev, 0);
+		assert_int_equal(p->end[1].ev[0].type, BB_IBCM_EV_REQ);
+	}
+}
+
+/* As in Linux, which sends a DREQ only for an established connection (ib_send_cm_dreq()). */
+PAIR_TEST(test_qpn_of_a_peer_that_died_before_rtu_is_stale_until_the_reply_times_out)
+{
+	const uint64_t end = p->now + (4 + 1) * (4096ull << 14); /* see pair_req() */
+	const uint32_t b = accept_dead_peer(p);
+	uint32_t n = 0, stale = 0;
+
+	while (p->end[1].ev[0].type != BB_IBCM_EV_FAILED) {
+		assert_true(n++ < 5);
+		connect_successor(p, true);
+		stale++;
+		p->end[1].nev = 0;
+		assert_true(pair_time(p, end));
+	}
+	assert_int_equal(p->now, end);
+	assert_fields(p->end[1].ev[0], id, b, status, -ETIMEDOUT);
+	assert_int_equal(bb_ibcm_stats(p->end[1].cm)->rejects[BB_IBCM_REJ_STALE], stale);
+	connect_successor(p, false);
+}
+
+/* A successor that gets the repeated REP ends the old connection earlier. */
+PAIR_TEST(test_successor_of_a_dead_peer_rejects_the_repeated_reply)
+{
+	const uint32_t b = accept_dead_peer(p);
+
+	connect_successor(p, true);
+	assert_true(pair_time(p, p->now + (4096ull << 14)));
+	pair_deliver_all(p);
+	assert_fields(p->end[1].ev[0], type, BB_IBCM_EV_REJECTED, id, b, msg.rej.reason,
+		      BB_IBCM_REJ_COMM_ID);
+	connect_successor(p, false);
+}
+
+TEST_MAIN(0)
