@@ -6,10 +6,10 @@ import re
 
 class Case:
     """A pair of commands, with {host} for the server's address. sign: a regular expression that the client's output has
-    `count` times; ip: version of IP, 4 or 6; faults: options of netem for both directions; status: both ends exit with
-    0; attempts: of both."""
+    `count` times; ip: version of IP, 4 or 6; faults: options of netem for both directions; device: further options of
+    the host's device, after a comma; status: both ends exit with 0; attempts: of both."""
 
-    def __init__(self, name, server, client, sign, count=1, ip=4, faults=None, status=True, attempts=1):
+    def __init__(self, name, server, client, sign, count=1, ip=4, faults='', device='', status=True, attempts=1):
         self.name = name
         self.server = server
         self.client = client
@@ -17,16 +17,18 @@ class Case:
         self.count = count
         self.ip = ip
         self.faults = faults
+        self.device = device
         self.status = status
         self.attempts = attempts
 
     @property
     def title(self):
         program, comma, rest = self.name.partition(',')
-        return program + ' over IPv6' * (self.ip == 6) + comma + rest + (', ' + self.faults if self.faults else '')
+        faults = ', ' + self.faults if self.faults else self.device.replace(',', ', ', 1)
+        return program + ' over IPv6' * (self.ip == 6) + comma + rest + faults
 
 
-def rping(rounds, ip=4, faults=None):
+def rping(rounds, ip=4, faults=''):
     # A thread of rping may still read events of a closed channel and report an error at the end.
     return Case('rping', 'rping -s -V -C %d -S 1000 -p {port}%s' % (rounds, ' -a ::' if ip == 6 else ''),
                 'rping -c -V -v -C %d -S 1000 -a {host} -p {port}' % rounds, r'ping data: rdma-ping-', rounds,
@@ -38,10 +40,10 @@ def bind(ip):
     return ' -b {host}' if ip == 6 else ''
 
 
-def ucmatose(connections, ip=4, faults=None):
+def ucmatose(connections, ip=4, faults='', device=''):
     return Case('ucmatose, %d connections' % connections, 'ucmatose -c %d -p {port}%s' % (connections, bind(ip)),
                 'ucmatose -c %d -p {port} -s {host}' % connections, r'^data transfers complete$',
-                ip=ip, faults=faults)
+                ip=ip, faults=faults, device=device)
 
 
 def udaddy(destinations, ip=4):
@@ -95,12 +97,16 @@ API_CASES = {
     'lossy': ('rping, loss 5%', SIDES[:2]),
 }
 
-# Cases of test/kernel/test_eth.py, whose guest has Linux's mlx5 driver on bb_hca. netem does not affect its RoCE packets.
-HCA_CASES = [case for case in CASES if not case.faults]
+# Cases in which the host's program is bb_perf, with both kinds of guests.
+API_PERF = [perftest('ib_write_bw')]
+
+# Cases of test/kernel/test_eth.py, whose guest has Linux's mlx5 driver on bb_hca. netem does not affect its RoCE packets,
+# so the host's device loses packets of both directions.
+HCA_CASES = [*(case for case in CASES if not case.faults), ucmatose(16, device=',tx_drop=5,rx_drop=5')]
 # Cases of Bluebell's API there, by function.
 HCA_API_CASES = {
     'test_host_device': ('rping', 'rping over IPv6'),
-    'test_bb_perf': ('ib_write_bw -R',),
+    'test_bb_perf': tuple(case.title for case in API_PERF),
 }
 
 
@@ -113,7 +119,7 @@ def collect(api, cases):
 
 
 def rxe_table():
-    return collect(API_CASES.values(), CASES)
+    return collect([*API_CASES.values(), *((case.title, SIDES[:2]) for case in API_PERF)], CASES)
 
 
 def hca_table():

@@ -64,13 +64,14 @@ Programs connect by the messages of the connection manager: Linux's rdma_cm in t
 of Bluebell's API or a program on :doc:`bb_verbs <verbs-programs>`. A column names the side of the host. With bb_verbs, the
 same program of Debian runs on both sides. Debian 12's perftest connects by rdma_cm over IPv4 only.
 
-A guest with rxe: ``meson test cm_ib cm_verbs``. The program of the API is ``test/interop/programs/cm_peer.c``. ``loss 5%`` is
-netem's loss in both directions.
+A guest with rxe: ``meson test cm_ib cm_verbs``. The programs of the API are ``test/interop/programs/cm_peer.c`` and, for
+``ib_write_bw``, ``bb_perf``. ``loss 5%`` is netem's loss in both directions.
 
 '''
 HCA_CONNECTIONS = '''
 A guest with Linux's mlx5 driver on :doc:`bb_hca <hca>`: ``meson test kernel_eth_bridge``. The frames of the guest and of
 the host's device pass through a bridge. The programs of the API are ``cm_peer`` and, for ``ib_write_bw``, ``bb_perf``.
+``tx_drop`` and ``rx_drop`` are options of the host's device, which loses packets of both directions.
 
 '''
 CM_HEADER = '''\

@@ -36,8 +36,6 @@ HOST, RXE = '10.9.0.9', '10.9.0.3'
 HERE = {4: HOST, 6: test_cm_ib.HERE[6]}
 GUEST = {4: ADDRESSES[0], 6: '2001:db8::1'}
 ROUNDS = 10
-# Text of the server bb_perf -R.
-LISTENS = 'of rdma_cm'
 RPING_SERVE = 'rping -s -v -C 10 -S 4000 -a %s'
 RPING_CALL = 'rping -c -V -v -C 10 -S 4000 -a %s'
 MIB = 4
@@ -55,17 +53,6 @@ def within(i, command):
 
 def in_0(command):
     return within(0, command)
-
-
-class PerfHosts(test_cm_verbs.Hosts):
-    """The program of the host is bb_perf, with the options of perftest."""
-
-    def start(self, args, listens):
-        tool, *options = args.split()
-        return test_cm_verbs.Here([
-            self.program, '-l', str(test_cm_ib.own_cpu()), *card.EAL, '--vdev=net_af_packet0,iface=' + self.interface,
-            '--', '-d', 'soft0,port=net_af_packet0,ip=%s/24' % self.here[4], '--qp-timeout', '18', '--check',
-            '--silence', str(card.SECONDS), '-P', tool[len('ib_'):], *options], LISTENS if listens else None)
 
 
 def only_on(port):
@@ -286,8 +273,7 @@ class Eth(unittest.TestCase):
     @only_on('bridge')
     def test_bb_perf(self):
         """bb_perf on a software device of the host, and perftest in the guest, in both roles."""
-        self.run_cases(PerfHosts(ARGS.bb_perf, 'host0', HERE, THERE, GUEST, in_0),
-                       [cm_cases.perftest('ib_write_bw')])
+        self.run_cases(test_cm_verbs.PerfHosts(ARGS.bb_perf, 'host0', HERE, THERE, GUEST, in_0), cm_cases.API_PERF)
 
     @only_on('bridge')
     def test_bb_verbs(self):
