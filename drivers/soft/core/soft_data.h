@@ -20,6 +20,7 @@
 #include <rte_prefetch.h>
 
 #include "bb_barrier.h"
+#include "bb_bytes.h"
 #include "soft.h"
 #include "soft_hooks.h"
 #include "soft_time.h"
@@ -279,31 +280,6 @@ struct soft_engine {
 	uint64_t sleep_cost;        /* TSC cycles to fall asleep and to wake up, the last time */
 	uint64_t wakes[SOFT_WAKES]; /* sleeps, by cause of their end (soft_wake); __atomic */
 };
-
-static inline uint32_t
-soft_be32(const void *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return bb_be32(v);
-}
-
-static inline void
-soft_put16(uint8_t *at, uint32_t v)
-{
-	at[0] = (uint8_t)(v >> 8);
-	at[1] = (uint8_t)v;
-}
-
-static inline uint64_t
-soft_be64(const void *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return bb_be64(v);
-}
 
 static inline bool
 soft_is_atomic(uint8_t wqe_opcode)

@@ -174,7 +174,7 @@ void
 soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 {
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
-	uint32_t cqn = soft_be32((uint8_t *)&head + 4) & 0xffffff;
+	uint32_t cqn = bb_get32((uint8_t *)&head + 4) & 0xffffff;
 	struct soft_cq *cq = NULL;
 
 	w->cq_left = w->n_cq;

@@ -37,8 +37,8 @@ soft_bf_reset(struct soft_watch *w)
 static void
 store_copy(struct soft_qp *qp, const uint64_t *copy, bool only)
 {
-	const uint32_t ds = soft_be32((const uint8_t *)copy + 4) & 0xff, blocks = bb_wqe_blocks(ds);
-	const uint16_t idx = (uint16_t)(soft_be32(copy) >> 8);
+	const uint32_t ds = bb_get32((const uint8_t *)copy + 4) & 0xff, blocks = bb_wqe_blocks(ds);
+	const uint16_t idx = (uint16_t)(bb_get32((const uint8_t *)copy) >> 8);
 	const uint32_t mask = (1u << qp->log_sq) - 1;
 	uint16_t posted, at = (uint16_t)(idx - qp->sq_ci);
 	uint32_t i;
@@ -67,7 +67,7 @@ void
 soft_bf_take(struct soft_watch *w, uint64_t *reg, uint64_t head)
 {
 	uint64_t copy[SOFT_BF_HALF / 8];
-	const uint32_t blocks = bb_wqe_blocks(soft_be32((uint8_t *)&head + 4) & 0xff);
+	const uint32_t blocks = bb_wqe_blocks(bb_get32((uint8_t *)&head + 4) & 0xff);
 	uint32_t i, words = blocks * SOFT_BF_WORDS;
 
 	if (words < SOFT_BF_WORDS || words > SOFT_BF_HALF / 8)
@@ -116,7 +116,7 @@ soft_bf_look(struct soft_watch *w, uint32_t half, uint64_t head, uint64_t copy[S
 bool
 soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOFT_BF_WORDS])
 {
-	const uint32_t w1 = soft_be32((const uint8_t *)copy + 4);
+	const uint32_t w1 = bb_get32((const uint8_t *)copy + 4);
 	const struct soft_opts *o = &e->dev->opts;
 	struct soft_fast_run r;
 	struct soft_qp *qp;

@@ -33,7 +33,7 @@ soft_req_frags(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, ui
 {
 	while (seg < ds) {
 		uint8_t *s = r->wqe + (size_t)seg * BB_WQE_SEG;
-		uint32_t count = soft_be32(s), i = r->n;
+		uint32_t count = bb_get32(s), i = r->n;
 
 		if (count & BB_WQE_INLINE) {
 			count &= ~BB_WQE_INLINE;
@@ -73,7 +73,7 @@ soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t p
 	for (; pointers != 0; pointers &= pointers - 1) {
 		const uint8_t *s = r->own[__builtin_ctzll(pointers)].p;
 
-		if (soft_be32(s + 4) >> 8 == qp->umr_index)
+		if (bb_get32(s + 4) >> 8 == qp->umr_index)
 			return true;
 	}
 	return false;
@@ -99,8 +99,8 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 						       "out of memory for the request's SGEs");
 			continue;
 		}
-		if (!soft_mem_map(e, qp->dev, qp->pdn, qp->qpn, soft_be32(p->p + 4),
-				  soft_be64(p->p + 8), p->len, right, &e->local, &r->why))
+		if (!soft_mem_map(e, qp->dev, qp->pdn, qp->qpn, bb_get32(p->p + 4),
+				  bb_get64(p->p + 8), p->len, right, &e->local, &r->why))
 			return BB_SYN_LOCAL_PROT;
 	}
 	r->frag = e->local.p;
@@ -165,15 +165,15 @@ soft_req_atomic(struct soft_req *r, const struct soft_qp *qp, uint32_t opmod, ui
 		return 0;
 	}
 	if (r->atomic_len == 4) {
-		r->swap_add = soft_be32(ops);
-		r->compare = soft_be32(ops + 4);
-		r->swap_mask = soft_be32(ops + 8);
-		r->compare_mask = soft_be32(ops + 12);
+		r->swap_add = bb_get32(ops);
+		r->compare = bb_get32(ops + 4);
+		r->swap_mask = bb_get32(ops + 8);
+		r->compare_mask = bb_get32(ops + 12);
 	} else {
-		r->swap_add = soft_be64(ops);
-		r->compare = soft_be64(ops + 8);
-		r->swap_mask = soft_be64(ops + 16);
-		r->compare_mask = soft_be64(ops + 24);
+		r->swap_add = bb_get64(ops);
+		r->compare = bb_get64(ops + 8);
+		r->swap_mask = bb_get64(ops + 16);
+		r->compare_mask = bb_get64(ops + 24);
 	}
 	return seg;
 }
@@ -191,8 +191,8 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 
 	e->qp_op_fault = SOFT_VEND_LOCAL_QP_OP;
 	memcpy(r->wqe, copied ? qp->bf_copy : qp->sq + ((size_t)(idx & mask) << 6), BB_WQE_BB);
-	w0 = soft_be32(r->wqe);
-	w1 = soft_be32(r->wqe + 4);
+	w0 = bb_get32(r->wqe);
+	w1 = bb_get32(r->wqe + 4);
 	ds = w1 & 0xff;
 	blocks = bb_wqe_blocks(ds);
 	r->d.idx = idx;
@@ -290,8 +290,8 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 			return synd;
 	}
 	if (raddr) {
-		r->raddr = soft_be64(r->wqe + 16);
-		r->rkey = soft_be32(r->wqe + 24);
+		r->raddr = bb_get64(r->wqe + 16);
+		r->rkey = bb_get32(r->wqe + 24);
 	}
 	synd = soft_req_frags(r, seg, ds, right == SOFT_RIGHT_LOCAL_READ, &pointers);
 	if (unlikely(synd != 0))
@@ -324,8 +324,8 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 		struct soft_frag *p = &r->own[__builtin_ctzll(pointers)];
 		uint8_t *s = p->p;
 
-		p->p = soft_mem_find(e, qp->dev, soft_be32(s + 4), qp->pdn, soft_be64(s + 8),
-				     p->len, right, &r->why);
+		p->p = soft_mem_find(e, qp->dev, bb_get32(s + 4), qp->pdn, bb_get64(s + 8), p->len,
+				     right, &r->why);
 		if (unlikely(p->p == NULL)) {
 			p->p = s;
 			return soft_req_indirect(e, r, qp, right, pointers);

@@ -123,19 +123,12 @@ soft_ud_target(const struct soft_qp *qp, const struct bb_wqe_av *av)
 	return p != NULL && soft_ud_takes(qp, p) ? p : NULL;
 }
 
-static void
-put32(uint8_t *at, uint32_t v)
-{
-	soft_put16(at, v >> 16);
-	soft_put16(at + 2, v);
-}
-
 /* Writes a GRH for @net. It has the layout of an IPv6 header. */
 static void
 soft_ud_grh(uint8_t *head, const struct bb_roce_net *net, uint8_t next_header, uint32_t bytes)
 {
-	put32(head, 6u << 28 | (uint32_t)net->tclass << 20 | net->flow_label);
-	soft_put16(head + 4, bytes);
+	bb_put32(head, 6u << 28 | (uint32_t)net->tclass << 20 | net->flow_label);
+	bb_put16(head + 4, bytes);
 	head[6] = next_header;
 	head[7] = net->hop_limit;
 	memcpy(head + 8, net->src, 16);

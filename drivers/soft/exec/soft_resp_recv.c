@@ -142,8 +142,8 @@ soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft
 
 		memcpy(s, e->recv.list + (size_t)i * BB_WQE_SEG, sizeof(s));
 		bb_dma_rmb();
-		count = soft_be32(s);
-		lkey = soft_be32(s + 4);
+		count = bb_get32(s);
+		lkey = bb_get32(s + 4);
 		if (count == 0 && lkey == BB_WQE_INVALID_LKEY)
 			break;
 		if (unlikely(count & BB_WQE_INLINE)) {
@@ -163,7 +163,7 @@ soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft
 		 * [A]).
 		 */
 		if (unlikely(!soft_mem_map(e, p->dev, e->recv.pdn, p->qpn, lkey,
-					   soft_be64(s + 8) + off, len, SOFT_RIGHT_LOCAL_WRITE,
+					   bb_get64(s + 8) + off, len, SOFT_RIGHT_LOCAL_WRITE,
 					   &e->remote, why)))
 			return BB_SYN_LOCAL_PROT;
 		left -= len;

@@ -91,8 +91,8 @@ decode(struct umr *u)
 	if (ds < BB_WQE_UMR_DS)
 		return BAD_WQE(u, "the UMR has fewer than its 8 fixed segments");
 	u->flags = umr[0];
-	u->octowords = soft_be32(umr + 4) >> 16;
-	u->mask = soft_be64(umr + 8);
+	u->octowords = bb_get32(umr + 4) >> 16;
+	u->mask = bb_get64(umr + 8);
 	if ((u->flags & (uint8_t)~KNOWN_FLAGS) != 0 || (u->flags & CHECK_BITS) == CHECK_BITS)
 		return BAD_WQE(u, "unknown UMR flags");
 	if ((u->flags & BB_UMR_INLINE) == 0)
@@ -104,7 +104,7 @@ decode(struct umr *u)
 	 * With BB_UMR_XLT_OFFSET the lower 16 bits are the translation offset, otherwise the size
 	 * of signature data. The device supports neither.
 	 */
-	if ((soft_be32(umr + 4) & 0xffff) != 0)
+	if ((bb_get32(umr + 4) & 0xffff) != 0)
 		return BAD_WQE(u, "the translation offset is not 0");
 	if (u->octowords % BB_WQE_XLT_ALIGN != 0 || ds != BB_WQE_UMR_DS + u->octowords)
 		return BAD_WQE(
@@ -123,14 +123,14 @@ decode(struct umr *u)
 			u,
 			"the mkey mask names the atomic right, which a UMR cannot change on this "
 			"device");
-	w = soft_be32(mkey);
+	w = bb_get32(mkey);
 	if ((u->mask & BB_MKEY_MASK_FREE) != 0)
 		u->to_free = (w >> 24 & BB_MKEY_FREE) != 0;
 	u->access = (uint8_t)(w >> 8);
-	u->qpn = soft_be32(mkey + 4) >> 8;
-	u->variant = soft_be32(mkey + 4) & 0xff;
-	u->start = soft_be64(mkey + 16);
-	u->len = soft_be64(mkey + 24);
+	u->qpn = bb_get32(mkey + 4) >> 8;
+	u->variant = bb_get32(mkey + 4) & 0xff;
+	u->start = bb_get64(mkey + 16);
+	u->len = bb_get64(mkey + 24);
 	return 0;
 }
 
@@ -213,10 +213,10 @@ check_window(struct umr *u)
 		return BAD_BIND(
 			u,
 			"a type 2 window is bound to a QP other than the one that posts the bind");
-	len = soft_be32(x);
-	addr = soft_be64(x + 8);
-	mr = find(u->qp->dev, soft_be32(x + 4));
-	if (mr == NULL || mr->ind != NULL || mr->key != soft_be32(x + 4))
+	len = bb_get32(x);
+	addr = bb_get64(x + 8);
+	mr = find(u->qp->dev, bb_get32(x + 4));
+	if (mr == NULL || mr->ind != NULL || mr->key != bb_get32(x + 4))
 		return BAD_BIND(u, "the lkey of the bind is not the lkey of a memory region");
 	if (mr->pdn != u->qp->pdn)
 		return BAD_BIND(u, "the memory region belongs to another protection domain");
@@ -253,24 +253,24 @@ static uint8_t
 check_pattern(struct umr *u)
 {
 	const uint8_t *x = u->r->wqe + XLT;
-	uint32_t n = soft_be32(x + 12) & 0xffff, i;
+	uint32_t n = bb_get32(x + 12) & 0xffff, i;
 	uint64_t sum = 0;
 
 	if (u->qp->dev->opts.no_interleaved)
 		return BAD_BIND(u, "the device has no interleaved keys (option no_interleaved)");
-	if (n == 0 || n + 1 > u->octowords || soft_be32(x + 12) >> 16 != 0)
+	if (n == 0 || n + 1 > u->octowords || bb_get32(x + 12) >> 16 != 0)
 		return BAD_BIND(u, "the WQE does not contain all blocks of the pattern");
-	if (soft_be32(x + 8) == 0)
+	if (bb_get32(x + 8) == 0)
 		return BAD_BIND(u, "the repeat count of the pattern is 0");
 	for (i = 1; i <= n; i++) {
-		uint32_t w = soft_be32(x + (size_t)i * BB_WQE_SEG);
+		uint32_t w = bb_get32(x + (size_t)i * BB_WQE_SEG);
 
 		if ((w & 0xffff) == 0 || w >> 16 < (w & 0xffff))
 			return BAD_BIND(u, "a block of the pattern is empty, or longer than its "
 					   "stride");
 		sum += w & 0xffff;
 	}
-	if (sum != soft_be32(x))
+	if (sum != bb_get32(x))
 		return BAD_BIND(u, "the byte count of the pattern is not the sum of its blocks");
 	return 0;
 }
@@ -278,7 +278,7 @@ check_pattern(struct umr *u)
 static bool
 is_pattern(const struct umr *u)
 {
-	return u->octowords != 0 && soft_be32(u->r->wqe + XLT + 4) == BB_WQE_REPEAT_OP;
+	return u->octowords != 0 && bb_get32(u->r->wqe + XLT + 4) == BB_WQE_REPEAT_OP;
 }
 
 static uint8_t
@@ -302,7 +302,7 @@ take_list(struct umr *u)
 	u->ind->n = u->octowords;
 	for (i = 0; i < u->octowords; i++, x += BB_WQE_SEG)
 		u->ind->x[i] = (struct soft_xlt){
-			.len = soft_be32(x), .key = soft_be32(x + 4), .addr = soft_be64(x + 8)};
+			.len = bb_get32(x), .key = bb_get32(x + 4), .addr = bb_get64(x + 8)};
 }
 
 static void
@@ -312,15 +312,15 @@ take_pattern(struct umr *u)
 	uint32_t i;
 
 	u->ind->kind = SOFT_XLT_STRIDED;
-	u->ind->round = soft_be32(x);
-	u->ind->repeat = soft_be32(x + 8);
-	u->ind->n = soft_be32(x + 12) & 0xffff;
+	u->ind->round = bb_get32(x);
+	u->ind->repeat = bb_get32(x + 8);
+	u->ind->n = bb_get32(x + 12) & 0xffff;
 	for (i = 0; i < u->ind->n; i++) {
 		x += BB_WQE_SEG;
-		u->ind->x[i] = (struct soft_xlt){.stride = soft_be32(x) >> 16,
-						 .len = soft_be32(x) & 0xffff,
-						 .key = soft_be32(x + 4),
-						 .addr = soft_be64(x + 8)};
+		u->ind->x[i] = (struct soft_xlt){.stride = bb_get32(x) >> 16,
+						 .len = bb_get32(x) & 0xffff,
+						 .key = bb_get32(x + 4),
+						 .addr = bb_get64(x + 8)};
 	}
 }
 

@@ -45,20 +45,20 @@ static uint8_t
 apply(struct soft_qp *qp, struct soft_req *r, struct soft_mkey *m, uint64_t mask)
 {
 	const uint8_t *seg = r->wqe + MKEY_SEG;
-	uint8_t access = (uint8_t)(soft_be32(seg) >> 8);
+	uint8_t access = (uint8_t)(bb_get32(seg) >> 8);
 	bool needs_lw = (mask & BB_MKEY_MASK_ACCESS) != 0 &&
 			(access & (BB_MKEY_RW | BB_MKEY_A)) != 0 && (access & BB_MKEY_LW) == 0;
 
 	if (needs_lw)
 		return refuse(r, "remote write and atomic rights need the local write right");
-	if ((mask & MASK_PD) != 0 && !soft_mkey_move(qp->dev, m, soft_be32(seg + 12) & 0xffffff))
+	if ((mask & MASK_PD) != 0 && !soft_mkey_move(qp->dev, m, bb_get32(seg + 12) & 0xffffff))
 		return refuse(r, "the UMR names a PD that does not exist");
 	put_right(&m->lw, mask, BB_MKEY_MASK_LW, (access & BB_MKEY_LW) != 0);
 	put_right(&m->rr, mask, BB_MKEY_MASK_RR, (access & BB_MKEY_RR) != 0);
 	put_right(&m->rw, mask, BB_MKEY_MASK_RW, (access & BB_MKEY_RW) != 0);
 	put_right(&m->atomic, mask, BB_MKEY_MASK_A, (access & BB_MKEY_A) != 0);
 	if ((mask & BB_MKEY_MASK_KEY) != 0)
-		__atomic_store_n(&m->key, (m->key & ~0xffu) | (soft_be32(seg + 4) & 0xff),
+		__atomic_store_n(&m->key, (m->key & ~0xffu) | (bb_get32(seg + 4) & 0xff),
 				 __ATOMIC_RELAXED);
 	return 0;
 }
@@ -67,13 +67,13 @@ uint8_t
 soft_umr_kernel(struct soft_qp *qp, struct soft_req *r)
 {
 	uint32_t key = bb_be32(r->imm), ds = r->wqe[7];
-	uint64_t mask = soft_be64(r->wqe + UMR_SEG + 8);
+	uint64_t mask = bb_get64(r->wqe + UMR_SEG + 8);
 	uint8_t flags = r->wqe[UMR_SEG], synd;
 	struct soft_mkey *m;
 
 	if (ds < BB_WQE_UMR_DS)
 		return refuse(r, "the UMR has fewer than its 8 fixed segments");
-	if ((flags & BB_UMR_XLT_OFFSET) != 0 || soft_be32(r->wqe + UMR_SEG + 4) != 0)
+	if ((flags & BB_UMR_XLT_OFFSET) != 0 || bb_get32(r->wqe + UMR_SEG + 4) != 0)
 		return refuse(r, "the UMR sets translations, which the device does not support "
 				 "(umr_modify_entity_size_disabled)");
 	if ((mask & ~(uint64_t)KNOWN_MASK) != 0)

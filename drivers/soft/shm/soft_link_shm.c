@@ -192,7 +192,7 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 {
 	const uint8_t *udp = m->data + m->ip_len, *bth = udp + UDP_LEN;
 	uint32_t len = m->len - m->ip_len - UDP_LEN - BB_ROCE_ICRC_LEN;
-	const uint32_t dqpn = soft_be32(bth + 4) & BB_ROCE_QPN_MASK;
+	const uint32_t dqpn = bb_get32(bth + 4) & BB_ROCE_QPN_MASK;
 	const uint32_t head = BB_ROCE_BTH_LEN + DETH_LEN;
 	uint32_t slot = soft_shm_slot_of(dqpn);
 	struct soft_ring_rec *rec;

@@ -156,7 +156,7 @@ static __rte_always_inline bool
 expect_message(const struct frame *f, bool write, bool imm)
 {
 	const uint8_t *next = f->bth + NEXT, *data = next, *list = NULL;
-	const uint32_t psn = soft_be32(f->bth + PSN), len = f->x->len;
+	const uint32_t psn = bb_get32(f->bth + PSN), len = f->x->len;
 	struct soft_wire *w = f->w;
 	struct soft_qp *qp = w->qp;
 	uint32_t rkey = 0, imm_data = 0;
@@ -173,10 +173,10 @@ expect_message(const struct frame *f, bool write, bool imm)
 	if (write) {
 		const struct soft_mkey *m;
 
-		va = soft_be64(next);
-		rkey = soft_be32(next + 8);
+		va = bb_get64(next);
+		rkey = bb_get32(next + 8);
 		data += BB_ROCE_RETH_LEN;
-		if (unlikely(soft_be32(next + 12) != len ||
+		if (unlikely(bb_get32(next + 12) != len ||
 			     !__atomic_load_n(&qp->rwe, __ATOMIC_RELAXED)))
 			return false;
 		m = soft_mkey_find(qp->dev, rkey);
@@ -201,7 +201,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 		/* Reads the clock now, because the CQE needs a timestamp. */
 		(void)soft_engine_ns(f->e);
 		if (unlikely(!soft_recv_complete(f->e, qp, opcode,
-						 (soft_be32(f->bth) >> 23 & BB_ROCE_SE) != 0,
+						 (bb_get32(f->bth) >> 23 & BB_ROCE_SE) != 0,
 						 imm_data, len)))
 			return true;
 	}
@@ -216,7 +216,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 static inline bool
 expect_ack(const struct frame *f)
 {
-	uint32_t psn = soft_be32(f->bth + PSN) & BB_ROCE_PSN_MASK;
+	uint32_t psn = bb_get32(f->bth + PSN) & BB_ROCE_PSN_MASK;
 
 	if (unlikely(!bb_roce_short_ack_next(&f->w->roce, psn, f->bth[NEXT])))
 		return false;
@@ -259,7 +259,7 @@ find_expect(struct frame *f, uint32_t len)
 	if (unlikely(len < at + NEXT))
 		return false;
 	bth = f->p + at;
-	qp = soft_qp_find(f->e->dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
+	qp = soft_qp_find(f->e->dev, bb_get32(bth + 4) & BB_ROCE_QPN_MASK);
 	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != f->e))
 		return false;
 	f->w = qp->wire;
@@ -336,15 +336,15 @@ is_plain(const struct soft_wire *w, const struct soft_packet *p)
 
 	if (soft_opts_defect(o) != SOFT_DEFECT_NONE || soft_net_faulty(&o->rx_fault) ||
 	    p->l2_len != bth_at(p->ip - p->l2_len) - p->ip_len - UDP_LEN ||
-	    soft_be32(udp + 4) != (p->len - p->ip_len) << 16 || bth[4] != 0)
+	    bb_get32(udp + 4) != (p->len - p->ip_len) << 16 || bth[4] != 0)
 		return false;
 	if (p->ip_len == 40)
-		return soft_be32(p->ip + 4) >> 16 == p->len - 40;
+		return bb_get32(p->ip + 4) >> 16 == p->len - 40;
 	/*
 	 * Computes the checksum of the IPv4 header here. A PMD may report a good checksum although
 	 * the field in the header has another value.
 	 */
-	return p->ip_len == 20 && soft_be32(p->ip) << 16 == p->len << 16 &&
+	return p->ip_len == 20 && bb_get32(p->ip) << 16 == p->len << 16 &&
 	       soft_port_csum(NULL, NULL, 0, 0, p->ip, 20) == 0;
 }
 

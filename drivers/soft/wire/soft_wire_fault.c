@@ -263,7 +263,7 @@ mark(struct soft_packet_msg *m)
 	sum += (uint16_t)~old + ((uint32_t)ip[0] << 8 | ip[1]);
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
-	soft_put16(ip + 10, ~sum);
+	bb_put16(ip + 10, (uint16_t)~sum);
 }
 
 /* Selects all faults of the next packet. A lost packet gets no other faults. */

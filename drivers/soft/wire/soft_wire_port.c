@@ -38,10 +38,9 @@ soft_packet_build(const struct soft_link_pkt *p)
 	m->len = UDP_LEN + hdr_len + pkt->len + pad + BB_ROCE_ICRC_LEN;
 	ip_len = soft_port_put_ip(m->data, &to->net, IPPROTO_UDP, m->len);
 	udp = m->data + ip_len;
-	soft_put16(udp, to->net.sport);
-	soft_put16(udp + 2, BB_ROCE_UDP_PORT);
-	soft_put16(udp + 4, m->len);
-	soft_put16(udp + 6, 0); /* No UDP checksum: the ICRC covers all (annex A17.3.1.2). */
+	bb_put32(udp, (uint32_t)to->net.sport << 16 | BB_ROCE_UDP_PORT);
+	/* No UDP checksum: the ICRC covers all (annex A17.3.1.2). */
+	bb_put32(udp + 4, m->len << 16);
 	bth = udp + UDP_LEN;
 	memcpy(bth, hdr, hdr_len);
 	at = bth + hdr_len;
@@ -261,7 +260,7 @@ soft_wire_dest_qp(const struct soft_dev *dev, const struct soft_packet *p)
 {
 	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
 
-	return soft_qp_dest(dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
+	return soft_qp_dest(dev, bb_get32(bth + 4) & BB_ROCE_QPN_MASK);
 }
 
 /* Puts a copy of a received packet into the inbox of the QP's engine. */
@@ -296,7 +295,7 @@ soft_wire_cast(struct soft_dev *dev, const struct soft_packet *p)
 	const struct soft_mcg *g = soft_mcg_find(dev, p->net->dst);
 	uint32_t i;
 
-	if (g == NULL || (soft_be32(bth + 4) & BB_ROCE_QPN_MASK) != BB_ROCE_MCAST_QPN)
+	if (g == NULL || (bb_get32(bth + 4) & BB_ROCE_QPN_MASK) != BB_ROCE_MCAST_QPN)
 		return false;
 	if (!soft_wire_sound(p)) {
 		soft_wire_lost(dev, BB_ROCE_DROP_ICRC);
