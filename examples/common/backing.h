@@ -90,13 +90,14 @@ int io_queue_create(struct backing *b, bool uring, uint32_t depth, void *mem, si
 void io_queue_destroy(struct io_queue *q);
 
 /*
- * Starts a request, which io_submit() passes to the kernel. The caller must not exceed the depth.
+ * Starts a request. Call io_submit() afterwards, because the kernel may not have taken the request.
+ * The caller must not exceed the depth.
  */
 void io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint64_t len,
 	      uint64_t offset);
 /*
- * Passes all started requests to the kernel by one system call. Returns 0; or a negative errno, if
- * the kernel accepts no more requests: then the requests that it has not accepted end with -EIO.
+ * Passes the started requests that the kernel has not taken to it. Returns 0; or a negative errno,
+ * if the kernel accepts no more requests: then the requests that it has not accepted end with -EIO.
  */
 int io_submit(struct io_queue *q);
 /* Returns up to @n completed requests in @done, and their number. Does not wait. */

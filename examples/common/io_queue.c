@@ -226,6 +226,17 @@ queue(struct io_queue *q, struct request *r)
 	q->unsubmitted++;
 }
 
+/* Passes the requests in the ring to the kernel. Returns a negative errno if it takes none. */
+static int
+pass_on(struct io_queue *q)
+{
+	const int rc = io_uring_submit(&q->ring);
+
+	if (rc > 0)
+		q->unsubmitted -= (uint32_t)rc;
+	return rc < 0 ? rc : 0;
+}
+
 /* Writes, and waits until the medium has the data. Kernels before 4.7 do not know RWF_DSYNC. */
 static ssize_t
 write_sync(int fd, const struct iovec *iov, off_t offset)
@@ -272,6 +283,12 @@ io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint64_t le
 	}
 	if (q->uring) {
 		queue(q, r);
+		/*
+		 * One at a time, because the kernel starts a batch only when it has prepared all
+		 * requests of the batch, and the medium idles meanwhile. io_submit() handles
+		 * errors.
+		 */
+		(void)pass_on(q);
 		return;
 	}
 	while (!account(r, call(q, r), &result))
@@ -306,16 +323,13 @@ io_submit(struct io_queue *q)
 
 	if (q->unsubmitted == 0)
 		return 0;
-	rc = io_uring_submit(&q->ring);
+	rc = pass_on(q);
 	/* The kernel has too few resources now. The next call submits the remaining requests. */
 	if (rc == -EAGAIN || rc == -EBUSY || rc == -EINTR)
 		return 0;
-	if (rc < 0) {
+	if (rc < 0)
 		withdraw(q);
-		return rc;
-	}
-	q->unsubmitted -= (uint32_t)rc;
-	return 0;
+	return rc;
 }
 
 uint32_t

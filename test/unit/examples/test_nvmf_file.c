@@ -256,13 +256,13 @@ TEST(test_requests_that_io_uring_does_not_take_end_with_an_error)
 	assert_int_equal(open_file(true), 0);
 	assert_int_equal(rw(NVM_WRITE, 0, 1, 0), SC_OK);
 	before = host.responses;
+	refuse = true;
 	for (i = 0; i < 3; i++) {
 		nvmf_host_rw(&host, cmd, NVM_WRITE, NSID, i, 1, 512);
 		put32(cmd + AT_CDW12, i == 0 ? CDW12_FUA : 0);
 		nvmf_host_send(&host, q, cmd, NULL, 0);
 	}
 	nvmf_host_run(&host);
-	refuse = true;
 	(void)nvmf_file_poll(&file, &rc);
 	refuse = false;
 	assert_true(rc < 0);
