@@ -6,8 +6,8 @@
  * the function are bb_hca's; those of objects go to a front that makes windows of the addresses in
  * them. An input is a list of steps.
  *
- * No answer may be written outside RAM, and each answer has a status. The device has at most the
- * queues and pages that its limits allow.
+ * No answer may be written outside RAM, or be longer than its mailbox, and each answer has a
+ * status. The device has at most the queues and pages that its limits allow.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create() */
@@ -178,6 +178,7 @@ ring(struct fuzz_hca *f, uint32_t vector)
 static void
 step_command(struct fuzz_hca *f, struct fuzz_in *in)
 {
+	const struct hca_box *out = &f->h.cmdq.out;
 	uint8_t box[MAX_IN] = {0};
 	uint32_t i, n, len, outlen;
 
@@ -193,7 +194,12 @@ step_command(struct fuzz_hca *f, struct fuzz_in *in)
 		box[at] = fuzz_u8(in);
 	}
 	make_command(f, box, len, outlen);
+	if (out->size != 0)
+		memset(out->data, 0, out->size);
 	ring(f, 1);
+	/* The first 16 bytes are part of the entry. */
+	for (i = outlen < 16 ? 16 : outlen; i < out->size; i++)
+		fuzz_check(out->data[i] == 0);
 }
 
 /* ENABLE_HCA, pages, INIT_HCA. */

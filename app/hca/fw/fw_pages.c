@@ -101,7 +101,11 @@ int
 fw_manage_pages(struct fw_cmd *c)
 {
 	uint32_t n = bb_prm_get(c->in, BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES);
+	int st = fw_need(c, BB_PRM_MANAGE_PAGES_PAS.byte, BB_PRM_MANAGE_PAGES_OUT_PAS.byte);
 
+	/* The list of pages begins after these bytes of either mailbox. */
+	if (st != BB_PRM_STAT_OK)
+		return st;
 	if (bb_prm_get(c->in, BB_PRM_MANAGE_PAGES_FUNCTION_ID) != 0)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "pages of another function");
 	switch (c->op_mod) {

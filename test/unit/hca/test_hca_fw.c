@@ -96,6 +96,35 @@ LIVE(test_pages_must_be_ram_and_fit_the_mailbox)
 	assert_int_equal(r->h.fw.n_pages, 0);
 }
 
+/* The lists of pages begin at byte 16 of both mailboxes. */
+LIVE(test_mailboxes_that_end_before_their_list_are_refused)
+{
+	enum {
+		PAGES = 2048
+	};
+	static uint8_t in[16 + 8 * PAGES], out[16 + 8 * PAGES];
+	uint32_t i, len;
+
+	rig_start(r);
+	assert_int_equal(rig_short(r, BB_PRM_OP_ENABLE_HCA, 0, 0, 0, NULL), 0);
+	memset(in, 0, sizeof(in));
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_MANAGE_PAGES);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, 1);
+	bb_prm_set(in, BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES, PAGES);
+	for (i = 0; i < PAGES; i++)
+		bb_prm_set64(in + 16 + 8 * i, BB_PRM_F(0, 0, 64), FREE_ADDR);
+	for (len = 8; len < 16; len++)
+		assert_int_equal(rig_exec(r, in, len, out, 16), BB_PRM_STAT_BAD_INP_LEN);
+	assert_int_equal(r->h.fw.n_pages, 0);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), 0);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, 2);
+	for (len = 8; len < 16; len++)
+		assert_int_equal(rig_exec(r, in, 16, out, len), BB_PRM_STAT_BAD_OUTP_LEN);
+	assert_int_equal(r->h.fw.n_pages, PAGES);
+	assert_int_equal(rig_exec(r, in, 16, out, sizeof(out)), 0);
+	assert_int_equal(r->h.fw.n_pages, 0);
+}
+
 /* Changes of a valid CREATE_EQ of 2^7 entries on two pages. */
 LIVE(test_event_queues_that_make_no_sense_are_refused)
 {
