@@ -17,9 +17,10 @@
 #include "hca_log.h"
 
 #define PAGE            4096u
-#define MAX_WINDOW_LOG  46     /* log2 of the maximum bytes of a window, a range of guest pages */
-#define MAPS_OF_PROCESS 8192u  /* mappings that the rest of the process may need */
-#define MAX_MAP_COUNT   65530u /* Linux: default of vm.max_map_count */
+#define MAX_WINDOW_LOG  43 /* log2 of the maximum bytes of all windows (ranges of guest pages) */
+#define MAX_PAGES       (UINT64_C(1) << 26) /* of all windows; each takes 8 bytes of this process */
+#define MAPS_OF_PROCESS 8192u               /* mappings that the rest of the process may need */
+#define MAX_MAP_COUNT   65530u              /* Linux: default of vm.max_map_count */
 
 static struct guest *guests;
 static volatile sig_atomic_t lost_pages;
@@ -46,6 +47,8 @@ guest_init(struct guest *g)
 
 	memset(g, 0, sizeof(*g));
 	g->max_runs = n > 2 * MAPS_OF_PROCESS ? n - MAPS_OF_PROCESS : n / 2;
+	g->max_pages = MAX_PAGES;
+	g->max_bytes = UINT64_C(1) << MAX_WINDOW_LOG;
 	g->next = guests;
 	guests = g;
 }
@@ -189,6 +192,15 @@ guest_window(struct guest *g, const uint64_t *pa, uint32_t n, unsigned int log_s
 			log_sz);
 		return NULL;
 	}
+	bytes = (uint64_t)n << log_sz;
+	if (n > g->max_pages - g->pages || bytes > g->max_bytes - g->bytes) {
+		HCA_LOG(ERR,
+			"cannot map %u guest pages of 2^%u bytes: the guest's memory regions have "
+			"%" PRIu64 " of at most %" PRIu64 " pages, %" PRIu64 " of at most %" PRIu64
+			" bytes; use hugepages in the guest",
+			n, log_sz, g->pages, g->max_pages, g->bytes, g->max_bytes);
+		return NULL;
+	}
 	for (i = 0; i < n; i++)
 		if (pa[i] & (PAGE - 1))
 			return NULL;
@@ -198,13 +210,14 @@ guest_window(struct guest *g, const uint64_t *pa, uint32_t n, unsigned int log_s
 	w->n = n;
 	w->log_sz = log_sz;
 	memcpy(w->pa, pa, n * sizeof(w->pa[0]));
-	bytes = (uint64_t)n << log_sz;
 	w->at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (w->at == MAP_FAILED)
 		goto free;
 	if (!window_fill(g, w, true))
 		goto unmap;
 	g->runs += w->runs;
+	g->pages += n;
+	g->bytes += bytes;
 	list = window_list(g, w->at);
 	w->next = *list;
 	*list = w;
@@ -228,6 +241,8 @@ guest_window_free(struct guest *g, void *window)
 			continue;
 		*p = w->next;
 		g->runs -= w->runs;
+		g->pages -= w->n;
+		g->bytes -= (uint64_t)w->n << w->log_sz;
 		munmap(w->at, (uint64_t)w->n << w->log_sz);
 		free(w);
 		return;

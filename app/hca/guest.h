@@ -47,8 +47,13 @@ struct guest {
 	struct guest_window *windows[GUEST_WINDOW_LISTS];
 	uint32_t runs, max_runs; /* runs: number of mappings of this process that all windows
 				    (ranges of guest pages) need; max_runs: its limit */
-	bool blocked;            /* set by guest_block() */
-	struct guest *next;      /* next in the list for the SIGBUS handler */
+	/*
+	 * Guest pages of all windows, and the bytes of all windows, with their limits. A guest may
+	 * register the same memory many times, which takes memory and addresses of this process.
+	 */
+	uint64_t pages, max_pages, bytes, max_bytes;
+	bool blocked;       /* set by guest_block() */
+	struct guest *next; /* next in the list for the SIGBUS handler */
 };
 
 /* Initializes @g without mappings. */
@@ -82,8 +87,8 @@ void *guest_at(struct guest *g, uint64_t addr, uint64_t len, bool write);
 
 /*
  * Maps @n pages of 2^@log_sz bytes at the guest addresses @pa as one range. Returns NULL if a page
- * is not writable RAM, or if this process would have too many mappings (logged). Free it with
- * guest_window_free().
+ * is not writable RAM, or if all windows together would be too large or need too many mappings of
+ * this process (logged). Free it with guest_window_free().
  */
 void *guest_window(struct guest *g, const uint64_t *pa, uint32_t n, unsigned int log_sz);
 void guest_window_free(struct guest *g, void *window);

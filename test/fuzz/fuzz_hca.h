@@ -63,7 +63,8 @@ fuzz_hca_close(struct fuzz_hca *f)
 	hca_close(&f->h);
 	for (i = 0; i < GUEST_WINDOW_LISTS; i++)
 		fuzz_check(f->h.guest.windows[i] == NULL);
-	fuzz_check(f->h.guest.n_maps == 0 && f->h.guest.runs == 0);
+	fuzz_check(f->h.guest.n_maps == 0 && f->h.guest.runs == 0 && f->h.guest.pages == 0 &&
+		   f->h.guest.bytes == 0);
 	munmap(f->ram, FUZZ_RAM);
 	close(f->ram_fd);
 	close(f->client);

@@ -122,6 +122,32 @@ WORLD(test_limit_of_mappings_is_held)
 	guest_window_free(&w->g, at);
 }
 
+/* A guest may register the same memory many times. */
+WORLD(test_limits_of_all_windows_are_held)
+{
+	const uint64_t pa[] = {BASE, BASE + 8192}, all = BASE;
+	uint8_t *first, *second;
+
+	w->g.max_pages = 3;
+	first = guest_window(&w->g, pa, 2, 12);
+	assert_non_null(first);
+	assert_null(guest_window(&w->g, pa, 2, 12));
+	second = guest_window(&w->g, pa, 1, 12);
+	assert_non_null(second);
+	assert_null(guest_window(&w->g, pa, 1, 12));
+	guest_window_free(&w->g, first);
+	guest_window_free(&w->g, second);
+	w->g.max_bytes = SIZE + 4096;
+	first = guest_window(&w->g, &all, 1, 18);
+	assert_non_null(first);
+	assert_null(guest_window(&w->g, &all, 1, 18));
+	second = guest_window(&w->g, &all, 1, 12);
+	assert_non_null(second);
+	guest_window_free(&w->g, first);
+	guest_window_free(&w->g, second);
+	assert_true(w->g.pages == 0 && w->g.bytes == 0 && w->g.runs == 0);
+}
+
 WORLD(test_blocked_memory_is_not_accessible)
 {
 	const uint64_t pa[] = {BASE + 4096, BASE};
