@@ -262,9 +262,9 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 	 * them (mlx5_ib_dev_res_init(), Linux 6.1).
 	 */
 	bb_prm_set(out, BB_PRM_HCA_XRC, 1);
-	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_XRCD, 10);
-	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_SRQ, 10);
-	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN, 10);
+	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_XRCD, FRONT_LOG_MAX_NUMBERS);
+	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_SRQ, FRONT_LOG_MAX_NUMBERS);
+	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN, FRONT_LOG_MAX_NUMBERS);
 	/* With this bit the kernel registers memory by commands, never by UMR. */
 	bb_prm_set(out, BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED, 1);
 	return 0;

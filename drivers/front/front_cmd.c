@@ -91,6 +91,7 @@ destroy_uctx(struct front_cmd *cmd)
 static void
 alloc(struct front_cmd *cmd, enum front_kind kind)
 {
+	bool is_number = kind != FRONT_PD && kind != FRONT_UAR;
 	struct front_obj *o;
 	uint32_t id = 0;
 	int ret = 0;
@@ -98,6 +99,11 @@ alloc(struct front_cmd *cmd, enum front_kind kind)
 	/* The kernel's probe needs an XRC SRQ as a placeholder; the device has no XRC for users. */
 	if (kind == FRONT_XRC_SRQ && cmd->user != &cmd->f->users[0]) {
 		FRONT_REFUSE(cmd, NO_RES);
+		return;
+	}
+	/* The device limits its own objects. */
+	if (is_number && cmd->f->n_of_kind[kind] >= 1u << FRONT_LOG_MAX_NUMBERS) {
+		FRONT_REFUSE(cmd, LIM_ERR);
 		return;
 	}
 	o = front_obj_new(cmd->f, kind, cmd->user);

@@ -16,7 +16,9 @@
 #define FRONT_MAX_UIDS   256
 #define FRONT_UID_SHARED 0xffff /* Linux MLX5_SHARED_RESOURCE_UID */
 #define FRONT_BUCKETS    1024
-#define FRONT_BOX        16 /* bytes of the smallest mailbox */
+/* log2 of the maximum number of objects of a kind that is only a number, such as XRC domains */
+#define FRONT_LOG_MAX_NUMBERS 10
+#define FRONT_BOX             16 /* bytes of the smallest mailbox */
 /*
  * Maximum interval of calls of front_poll(), in ms, while the guest has QPs, whose timers expire
  * only in front_poll(), or a port that may receive frames.

@@ -271,6 +271,26 @@ T(test_device_that_does_not_open_is_an_error)
 	assert_null(other);
 }
 
+/* Objects of the front itself: they take memory of the host, and their numbers are searched for. */
+T(test_objects_that_are_only_numbers_run_out)
+{
+	static const uint16_t ops[][2] = {
+		{BB_PRM_OP_ALLOC_XRCD, BB_PRM_OP_DEALLOC_XRCD},
+		{BB_PRM_OP_ALLOC_TRANSPORT_DOMAIN, BB_PRM_OP_DEALLOC_TRANSPORT_DOMAIN},
+	};
+	uint32_t n, last = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		for (n = 0; n <= 2000 && run_on(&f->g, ops[i][0], f->uid, 0) == BB_PRM_STAT_OK; n++)
+			last = bb_prm_get(f->g.out, BB_PRM_F(8, 8, 24));
+		assert_int_equal(bb_prm_get(f->g.out, BB_PRM_CMD_STATUS), BB_PRM_STAT_LIM_ERR);
+		assert_int_equal(n, 1024);
+		assert_int_equal(run_on(&f->g, ops[i][1], f->uid, last), BB_PRM_STAT_OK);
+		(void)g_alloc(&f->g, ops[i][0], f->uid);
+	}
+}
+
 T(test_users_run_out)
 {
 	uint32_t n = 0;
