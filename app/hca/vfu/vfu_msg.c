@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "hca_log.h"
@@ -227,15 +228,28 @@ irq_info(struct vfu *v, const struct vfu_hdr *h)
 	return vfu_reply(v, h, &i, sizeof(i), NULL, 0, 0);
 }
 
+/*
+ * Returns whether all descriptors of the message may be eventfds, which have no file type. A write
+ * to a pipe or socket without a reader would end this process by SIGPIPE.
+ */
+static bool
+are_eventfds(const struct vfu *v)
+{
+	struct stat st;
+	uint32_t i;
+
+	for (i = 0; i < v->n_fds; i++)
+		if (fstat(v->fds[i], &st) != 0 || (st.st_mode & S_IFMT) != 0)
+			return false;
+	return true;
+}
+
 static void
 set_eventfd(struct vfu *v, uint32_t vector, int fd)
 {
 	int flags = fd >= 0 ? fcntl(fd, F_GETFL) : -1;
 
-	/*
-	 * Sets O_NONBLOCK, because a full eventfd, or another kind of file, must not block the
-	 * device.
-	 */
+	/* Sets O_NONBLOCK, because a full eventfd must not block the device. */
 	if (flags >= 0)
 		(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	if (v->irq_fd[vector] >= 0)
@@ -263,7 +277,7 @@ set_msix(struct vfu *v, const struct irq_set *s)
 		return 0;
 	}
 	if (s->flags & SET_DATA_FD) {
-		if (v->n_fds != 0 && v->n_fds != s->count)
+		if (v->n_fds != 0 && (v->n_fds != s->count || !are_eventfds(v)))
 			return EINVAL;
 		for (i = 0; i < s->count; i++) {
 			set_eventfd(v, s->start + i, v->n_fds != 0 ? v->fds[i] : -1);

@@ -392,6 +392,26 @@ LIVE(test_interrupt_settings_that_make_no_sense_are_rejected)
 			 EINVAL);
 }
 
+/* A write to a pipe without a reader raises SIGPIPE. */
+LIVE(test_interrupts_need_eventfds)
+{
+	const uint32_t set[5] = {sizeof(set), 1 << 2 | 1 << 5, VFU_MSIX, 0, 1};
+	int pipe_fds[2], sockets[2];
+
+	rig_irqs(r);
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	assert_int_equal(rig_call(r, SET_IRQS, set, sizeof(set), &pipe_fds[1], 1), EINVAL);
+	assert_int_equal(rig_call(r, SET_IRQS, set, sizeof(set), &sockets[1], 1), EINVAL);
+	assert_int_equal(rig_call(r, SET_IRQS, set, sizeof(set), &r->ram_fd, 1), EINVAL);
+	assert_true(vfu_irq(&r->h.vfu, 0));
+	assert_int_equal(rig_raised(r, 0), 1);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
 LIVE(test_descriptors_that_no_message_takes_are_closed)
 {
 	unsigned int before = open_fds(), i;
