@@ -34,13 +34,15 @@ void
 hca_eq_post(struct hca *h, uint32_t eqn, uint8_t type, uint8_t sub, const void *data,
 	    unsigned int len)
 {
-	struct hca_eq *eq = &h->eqs[eqn];
 	uint32_t index, size;
+	struct hca_eq *eq;
 	uint64_t off;
 	uint8_t *e;
 
-	if (eqn >= HCA_EQS || !eq->used || h->health != HCA_HEALTH_OK)
+	/* The guest chooses the EQ number of a CQ. */
+	if (eqn >= HCA_EQS || !h->eqs[eqn].used || h->health != HCA_HEALTH_OK)
 		return;
+	eq = &h->eqs[eqn];
 	size = 1u << eq->log_size;
 	if (eq->pi - eq->ci >= size) {
 		HCA_LOG(ERR, "EQ %u: overrun: the guest has not consumed any of its %u entries",

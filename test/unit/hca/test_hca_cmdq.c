@@ -359,6 +359,8 @@ LIVE(test_eq_doorbells_that_make_no_sense_are_ignored)
 	rig_init_hca(r);
 	eqn = rig_eq(r, 2, 0, 0, EQ_ADDR);
 	fake_front.host->eqe(fake_front.host->arg, eqn, 0, 0, "", 0);
+	/* A CQ may name an EQ that does not exist. */
+	fake_front.host->eqe(fake_front.host->arg, 255, 0, 0, "", 0);
 	rig_set_reg(r, RIG_UAR * 4096 + 0x40, eqn << 24 | 2);        /* beyond the producer */
 	rig_set_reg(r, RIG_UAR * 4096 + 0x40, eqn << 24 | 0xffffff); /* back */
 	rig_set_reg(r, RIG_UAR * 4096 + 0x40, (eqn + 1) << 24);      /* no such EQ */
