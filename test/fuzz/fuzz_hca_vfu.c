@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 
 #include <rte_log.h>
@@ -20,6 +21,7 @@
 #include "fuzz_hca.h"
 
 #define MAX_BODY 4200u
+#define SET_IRQS 8u
 
 /*
  * Bits of the first byte. The lowest three bits 0: the client has not sent VERSION. With both bits
@@ -29,6 +31,7 @@
 #define UNSENDABLE 16u
 
 static int doorbells = -1; /* file of shared register pages */
+static int interrupt = -1; /* eventfd of all vectors */
 
 int
 front_share_doorbells(struct front *f)
@@ -113,7 +116,8 @@ message(struct fuzz_hca *f, struct fuzz_in *in)
 	struct vfu_hdr h = {.id = how, .cmd = fuzz_u8(in) % 20, .flags = how & 0x30};
 	struct iovec iov = {msg, sizeof(h) + len};
 	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
-	int fds[4] = {f->ram_fd, f->ram_fd, f->ram_fd, f->ram_fd};
+	int file = h.cmd == SET_IRQS && (how & 4) == 0 ? interrupt : f->ram_fd;
+	int fds[4] = {file, file, file, file};
 	struct cmsghdr *c;
 	int rc;
 
@@ -172,8 +176,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct fuzz_in in = {data, len};
 	static struct fuzz_hca f;
 	uint8_t how = fuzz_u8(&in);
-	int fds = open_fds();
+	int fds;
 
+	if (interrupt < 0)
+		interrupt = eventfd(0, EFD_NONBLOCK);
+	fuzz_check(interrupt >= 0);
+	fds = open_fds();
 	rte_log_set_global_level(RTE_LOG_CRIT);
 	fuzz_hca_open(&f, (how & SHARED) != 0);
 	f.h.vfu.versioned = how % 8 != 0;
