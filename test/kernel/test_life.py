@@ -27,6 +27,8 @@ FAULT_AT = 3000
 FATAL = [r'mlx5_core .*(Fatal error|Health issue|assert_|fw_ver|hw_id|rfr|severity|irisc|synd|time \d)',
          r'mlx5_core .*(health|mlx5_error_sw_reset|mlx5_handle_bad_state|mlx5_pci_|mlx5_wait_for_pages)',
          r'^$', r'^, severity\(']  # its name of this syndrome ends with a line feed
+# Whose events a program watches: the device by DEVX, and by verbs.
+DEVICES = ['mlx5_0', 'verbs:mlx5_0']
 ARGS = None
 
 
@@ -111,9 +113,32 @@ class Life(unittest.TestCase):
             self.look()
         print('unplugged twice under traffic, and plugged in again')
 
+    def watch(self):
+        """Starts a program that prints the events of mlx5_0, by DEVX and by verbs. Returns its request."""
+        program, eal = carry.carry(self.there, ARGS.port_events)
+        # EAL waits for no second process, so the two devices are in one.
+        events = self.there.begin('mkdir -p /var/run; exec env %s %s %s -- %s' % (
+            program, carry.EAL, eal, ' '.join(DEVICES)), card.SECONDS)
+        while 'ready' not in events.output:
+            self.assertIsNone(events.poll(1), events.output)
+        return events
+
+    def await_events(self, events, count):
+        """Waits until both devices have @count events. Ends the program. Returns its events by device."""
+        found = {}
+        while any(len(found.get(device, '')) < count for device in DEVICES):
+            self.assertIsNone(events.poll(1), events.output)
+            found = {device: re.findall('^%s: (.*)$' % device, events.output, re.M) for device in DEVICES}
+        self.there.run('killall port_events')
+        events.wait()
+        return found
+
     def test_fatal(self):
         self.boot('soft0,fault=dev_fatal:%d' % FAULT_AT)
+        events = self.watch()
         requests = self.traffic()
+        for device, names in self.await_events(events, 1).items():
+            self.assertRegex(names[0], 'fatal', device)
         self.there.wait_for("dmesg | grep -q 'health recovery'", card.SECONDS)
         self.there.run('killall -9 ibv_rc_pingpong || true')
         for request in requests:
@@ -130,22 +155,11 @@ class Life(unittest.TestCase):
 
     def test_port_events(self):
         self.boot('soft0,fault=port_down:%d' % FAULT_AT)
-        program, eal = carry.carry(self.there, ARGS.port_events)
-        devices = ['mlx5_0', 'verbs:mlx5_0']
-        # EAL waits for no second process, so the two devices are in one.
-        events = self.there.begin('mkdir -p /var/run; exec env %s %s %s -- %s' % (
-            program, carry.EAL, eal, ' '.join(devices)), card.SECONDS)
-        while 'ready' not in events.output:
-            self.assertIsNone(events.poll(1), events.output)
+        events = self.watch()
         self.pingpong('-n %d' % FAULT_AT)
-        found = {}
-        while any(len(found.get(device, '')) < 2 for device in devices):
-            self.assertIsNone(events.poll(1), events.output)
-            found = {device: re.findall('^%s: (.*)$' % device, events.output, re.M) for device in devices}
-        self.there.run('killall port_events')
-        events.wait()
+        found = self.await_events(events, 2)
         self.look()
-        for device in devices:
+        for device in DEVICES:
             self.assertEqual([re.sub('.*(down|active).*', r'\1', name) for name in found[device]],
                              ['down', 'active'], device)
         print('the port went down and up, seen by DEVX and by verbs')
