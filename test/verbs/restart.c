@@ -4,8 +4,9 @@
 /*
  * Calls that wait for events, while signals arrive: rdma_get_cm_event(), ibv_get_cq_event() and
  * ibv_get_async_event(). A handler with SA_RESTART must not end a call, a handler without it must.
- * Argument: the IPv4 address of the device.
+ * Arguments: the IPv4 address of the device; with "exit", a handler calls exit(0) during a call.
  */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <rdma/rdma_cma.h>
@@ -188,16 +191,52 @@ check(const char *name, int (*get)(void), void (*raise_event)(void))
 	printf("%s\n", name);
 }
 
+/* ---- A handler that calls exit() */
+
+static bool raises; /* the next call of process_vm_writev() raises the signal */
+
+/* Replaces the function by which bb_verbs writes the response of a command of rdma_cm. */
+ssize_t
+process_vm_writev(pid_t pid, const struct iovec *to, unsigned long n_to, const struct iovec *from,
+		  unsigned long n_from, unsigned long flags)
+{
+	if (raises) {
+		raises = false;
+		raise(SIGUSR1);
+	}
+	return syscall(SYS_process_vm_writev, pid, to, n_to, from, n_from, flags);
+}
+
+static void
+exit_handler(int sig)
+{
+	(void)sig;
+	exit(0);
+}
+
+/* Never returns 0: the handler does that. */
+static int
+exit_in_a_call(void)
+{
+	signal(SIGUSR1, exit_handler);
+	raises = true;
+	if (rdma_bind_addr(id, (struct sockaddr *)&own) != 0)
+		fail("rdma_bind_addr");
+	return raises ? 3 : 4;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct ibv_pd *pd;
 
-	if (argc != 2 || inet_pton(AF_INET, argv[1], &own.sin_addr) != 1)
+	if (argc < 2 || inet_pton(AF_INET, argv[1], &own.sin_addr) != 1)
 		return 2;
 	cm = rdma_create_event_channel();
 	if (cm == NULL || rdma_create_id(cm, &id, NULL, RDMA_PS_TCP) != 0)
 		fail("rdma_create_id");
+	if (argc > 2)
+		return exit_in_a_call();
 	check("rdma_get_cm_event", get_cm, raise_cm);
 	pd = ibv_alloc_pd(id->verbs);
 	comp = ibv_create_comp_channel(id->verbs);

@@ -222,9 +222,15 @@ class Captures(Base):
 
 
 class Signals(Base):
+    def restart(self, *args):
+        return self.run_one(self.at(SERVER, os.path.join(os.path.dirname(self.hostile), 'verbs_restart'), SERVER, *args))
+
+    def test_handler_may_call_exit_during_a_call(self):
+        rc, out = self.restart('exit')
+        self.assertEqual(rc, 0, out)
+
     def test_handlers_with_sa_restart_do_not_end_a_call_that_waits(self):
-        program = os.path.join(os.path.dirname(self.hostile), 'verbs_restart')
-        rc, out = self.run_one(self.at(SERVER, program, SERVER))
+        rc, out = self.restart()
         self.assertEqual(rc, 0, out)
         self.assertEqual(out.splitlines()[-3:], ['rdma_get_cm_event', 'ibv_get_async_event', 'ibv_get_cq_event'])
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,8 @@ struct cm_file {
 
 /*
  * Protects the variables below, the node and QP1. A thread that holds the lock must not be
- * cancelled, because users of librdmacm cancel threads that wait for events.
+ * cancelled, because users of librdmacm cancel threads that wait for events. It must not execute
+ * signal handlers either, because a handler may call exit(), which takes the lock.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t self; /* process of the node; a child of fork() starts a node of its own */
@@ -73,22 +75,30 @@ now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Takes the lock. Returns the state for unlock_node(). */
-static int
-lock_node(void)
-{
-	int state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_mutex_lock(&lock);
-	return state;
-}
+/* State of a thread before lock_node(). */
+struct node_caller {
+	int cancel;
+	sigset_t signals;
+};
 
 static void
-unlock_node(int state)
+lock_node(struct node_caller *caller)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &caller->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller->cancel);
+	pthread_mutex_lock(&lock);
+}
+
+/* Releases the lock. Handlers of signals that have come meanwhile run in this call. */
+static void
+unlock_node(const struct node_caller *caller)
 {
 	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(state, NULL);
+	pthread_setcancelstate(caller->cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &caller->signals, NULL);
 }
 
 static void
@@ -389,15 +399,16 @@ int
 cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file **out, int *fd)
 {
 	struct cm_file *file = calloc(1, sizeof(*file));
-	int ret, state;
+	struct node_caller caller;
+	int ret;
 
 	if (file == NULL)
 		return -ENOMEM;
 	file->refs = 1;
 	file->fd = -1;
-	state = lock_node();
+	lock_node(&caller);
 	ret = open_locked(ctx, node_guid, file, fd);
-	unlock_node(state);
+	unlock_node(&caller);
 	if (ret == 0)
 		*out = file;
 	else
@@ -423,18 +434,18 @@ end_file(struct cm_file *file)
 void
 cm_put(struct cm_file *file)
 {
+	struct node_caller caller;
 	struct cm_file **at;
-	int state;
 
 	if (__atomic_fetch_sub(&file->refs, 1, __ATOMIC_ACQ_REL) != 1)
 		return;
-	state = lock_node();
+	lock_node(&caller);
 	for (at = &files; *at != NULL && *at != file; at = &(*at)->next)
 		;
 	if (*at != NULL)
 		*at = file->next;
 	end_file(file);
-	unlock_node(state);
+	unlock_node(&caller);
 	if (file->fd >= 0)
 		close(file->fd);
 	free(file);
@@ -477,19 +488,20 @@ wait_for_event(struct cm_file *file, uint32_t seen)
 int
 cm_write(struct cm_file *file, const void *buf, size_t len)
 {
+	struct node_caller caller;
 	struct fd_ref ref;
 	uint32_t seen;
 	bool ended;
-	int rc, state;
+	int rc;
 
 	for (;;) {
 		seen = uverbs_wait_begin(&file->wait);
-		state = lock_node();
+		lock_node(&caller);
 		ended = file->f == NULL;
 		rc = ended ? EAGAIN : command(file, buf, len);
 		ref = named;
 		named.kind = FD_NONE;
-		unlock_node(state);
+		unlock_node(&caller);
 		/*
 		 * Call fds_put() without the lock, because it takes the lock if this is the last
 		 * reference.
@@ -527,14 +539,16 @@ finish(void)
 void
 cm_stop(void)
 {
+	struct node_caller caller;
 	struct cm_file *file;
-	int state = lock_node();
-	const bool started = node != NULL && !stopping;
+	bool started;
 
+	lock_node(&caller);
+	started = node != NULL && !stopping;
 	stopping = true;
 	for (file = files; started && file != NULL; file = file->next)
 		end_file(file);
-	unlock_node(state);
+	unlock_node(&caller);
 	if (!started)
 		return;
 	raise_fd(wake);
