@@ -203,6 +203,20 @@ realpath(const char *path, char *out)
 	return real(node_path(path, to), out);
 }
 
+/*
+ * Name of realpath() in programs that are built with _FORTIFY_SOURCE. Debian's UCX finds the PCI
+ * device of an RDMA device by it (uct_ib_device_get_sysfs_path()).
+ */
+char *__realpath_chk(const char *path, char *out, size_t size);
+PUBLIC char *
+__realpath_chk(const char *path, char *out, size_t size)
+{
+	char to[PATH_MAX];
+
+	REAL(char *, __realpath_chk, const char *, char *, size_t);
+	return real(node_path(path, to), out, size);
+}
+
 #define FOPEN(name_)                                                                               \
 	PUBLIC FILE *name_(const char *path, const char *mode)                                     \
 	{                                                                                          \

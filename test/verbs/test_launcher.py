@@ -67,6 +67,17 @@ class Launcher(VerbsTest):
                               r'mlx5_0\nEthernet\n')
         self.until_removed()
 
+    def test_checked_names_of_functions_of_libc_are_intercepted(self):
+        """Programs that are built with _FORTIFY_SOURCE, such as UCX, call realpath() by another name."""
+        code = ('import ctypes\n'
+                'fn = getattr(ctypes.CDLL(None), "__realpath_chk")\n'
+                'out = ctypes.create_string_buffer(4096)\n'
+                'fn.restype = ctypes.c_char_p\n'
+                'print(fn(b"/sys/class/infiniband/mlx5_0/device", out, ctypes.c_size_t(4096)).decode())\n')
+        rc, out = self.run_one(self.command(sys.executable, '-c', code))
+        self.assertEqual(rc, 0, out)
+        self.assertRegex(out, r'(?m)/sys/devices/pci0000:00/0000:03:00\.0$')
+
     def test_address_and_link_are_those_of_the_options(self):
         rc, out = self.run_one(self.command('true', options=('--address', '192.0.2.7')))
         self.assertEqual(rc, 0, out)
