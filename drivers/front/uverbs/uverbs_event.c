@@ -5,7 +5,7 @@
  * Descriptors from which a program reads events. The device passes events to event_sink(). That
  * function queues an event for the descriptor that has subscribed to it, and makes the eventfd of
  * this descriptor readable. Completion channels are those of the device; each has an eventfd of the
- * device.
+ * device. Its count is 1 if the channel has events, plus 1 if other events are pending.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,26 +56,61 @@ push(struct uverbs_events *ev, const struct mlx5_cmd_event *event, uint64_t cook
 		raise_fd(ev);
 }
 
+/*
+ * Makes an event pending for a descriptor of events without data. As deliver_event() of Linux does,
+ * counts events of a subscription and type once until they are read. Call with event_lock held.
+ */
+static void
+push_type(struct uverbs_sub *sub, uint16_t type)
+{
+	if ((sub->waits >> type & 1) != 0)
+		return;
+	sub->waits |= UINT64_C(1) << type;
+	if (sub->to->n++ == 0)
+		raise_fd(sub->to);
+}
+
 static void
 event_sink(void *arg, const struct mlx5_cmd_event *event)
 {
 	struct uverbs_file *f = arg;
+	struct uverbs_sub *sub;
 
 	pthread_mutex_lock(&f->event_lock);
 	if ((event->cookie & UVERBS_COOKIE) != 0 || event->type == MLX5_CMD_EVENT_DEV_FATAL) {
 		if (f->async != NULL)
 			push(f->async, event, event->cookie);
 	} else if (event->cookie < f->n_subs && f->subs[event->cookie].to != NULL) {
-		push(f->subs[event->cookie].to, event, f->subs[event->cookie].cookie);
+		sub = &f->subs[event->cookie];
+		if (sub->to->kind == UV_CHANNEL)
+			push_type(sub, event->type);
+		else
+			push(sub->to, event, sub->cookie);
 	}
 	pthread_mutex_unlock(&f->event_lock);
+}
+
+/*
+ * Removes @n pending events. A descriptor without pending events is not readable, unless its
+ * channel has events. Call with event_lock held. The file's lock excludes other reads.
+ */
+static bool
+removed(struct uverbs_events *ev, unsigned int n)
+{
+	uint64_t count;
+
+	ev->n -= n;
+	if (n == 0 || ev->n != 0)
+		return true;
+	if (read(ev->fd, &count, sizeof(count)) < 0)
+		return false;
+	return --count == 0 || write(ev->fd, &count, sizeof(count)) > 0;
 }
 
 /* Takes the oldest event. Returns false if none is pending. */
 static bool
 pop(struct uverbs_events *ev, struct mlx5_cmd_event *event)
 {
-	uint64_t count;
 	bool any;
 
 	pthread_mutex_lock(&ev->file->event_lock);
@@ -83,8 +118,7 @@ pop(struct uverbs_events *ev, struct mlx5_cmd_event *event)
 	if (any) {
 		*event = ev->event[ev->first];
 		ev->first = (ev->first + 1) % UVERBS_MAX_EVENTS;
-		if (--ev->n == 0 && read(ev->fd, &count, sizeof(count)) < 0)
-			any = false;
+		any = removed(ev, 1);
 	}
 	pthread_mutex_unlock(&ev->file->event_lock);
 	return any;
@@ -257,21 +291,19 @@ sub_entry(struct uverbs_file *f)
 	return i;
 }
 
-int
-uverbs_subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_obj *obj,
-		 const uint16_t *types, unsigned int n, uint64_t cookie)
+/* Subscribes @ev to events by an entry of the file's table. Returns 0 or an errno. */
+static int
+subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_obj *obj,
+	  const uint16_t *types, unsigned int n, uint64_t cookie)
 {
 	uint32_t at;
 	int ret;
 
-	if (ev->kind == UV_CHANNEL)
-		return obj != NULL ? -f->soft->cmd->channel_subscribe(ev->ch, obj, cookie) : EINVAL;
-	if (ev->kind != UV_DEVX)
-		return EINVAL;
 	pthread_mutex_lock(&f->event_lock);
 	at = sub_entry(f);
 	if (at != UINT32_MAX)
-		f->subs[at] = (struct uverbs_sub){ev, obj, cookie, true};
+		f->subs[at] =
+			(struct uverbs_sub){.to = ev, .obj = obj, .cookie = cookie, .used = true};
 	pthread_mutex_unlock(&f->event_lock);
 	if (at == UINT32_MAX)
 		return ENOMEM;
@@ -284,21 +316,72 @@ uverbs_subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_ob
 	return -ret;
 }
 
+int
+uverbs_subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_obj *obj,
+		 const uint16_t *types, unsigned int n, uint64_t cookie)
+{
+	unsigned int comps = 0, i;
+	int ret = 0;
+
+	for (i = 0; i < n; i++)
+		comps += types[i] == BB_PRM_EVENT_COMP;
+	if (n == 0 || (ev->kind != UV_CHANNEL && ev->kind != UV_DEVX) ||
+	    (ev->kind == UV_CHANNEL && obj == NULL))
+		return EINVAL;
+	if (ev->kind == UV_DEVX || comps != n)
+		ret = subscribe(f, ev, obj, types, n, cookie);
+	/* The device raises completion events for channels only. */
+	if (ret == 0 && ev->kind == UV_CHANNEL && comps != 0)
+		ret = -f->soft->cmd->channel_subscribe(ev->ch, obj, cookie);
+	return ret;
+}
+
 void
 uverbs_unsubscribe(struct uverbs_file *f, const void *obj)
 {
+	struct uverbs_sub *sub;
 	uint32_t i;
 
 	pthread_mutex_lock(&f->event_lock);
-	for (i = 0; i < f->n_subs; i++)
-		if (f->subs[i].used && f->subs[i].obj == obj)
-			f->subs[i] = (struct uverbs_sub){0};
+	for (i = 0; i < f->n_subs; i++) {
+		sub = &f->subs[i];
+		if (!sub->used || sub->obj != obj)
+			continue;
+		if (sub->to != NULL)
+			(void)removed(sub->to, (unsigned int)__builtin_popcountll(sub->waits));
+		*sub = (struct uverbs_sub){0};
+	}
 	pthread_mutex_unlock(&f->event_lock);
 }
 
 /* ---- Reads */
 
-/* Takes a completion event. Returns the number of bytes or a negative errno. */
+/* Takes an event of a subscription to @ev, a UV_CHANNEL. Returns false if none is pending. */
+static bool
+pop_type(struct uverbs_events *ev, uint64_t *cookie)
+{
+	struct uverbs_file *f = ev->file;
+	struct uverbs_sub *sub;
+	bool any = false;
+	uint32_t i;
+
+	pthread_mutex_lock(&f->event_lock);
+	for (i = 0; i < f->n_subs && ev->n != 0 && !any; i++) {
+		sub = &f->subs[i];
+		if (sub->to != ev || sub->waits == 0)
+			continue;
+		sub->waits &= sub->waits - 1;
+		*cookie = sub->cookie;
+		any = removed(ev, 1);
+	}
+	pthread_mutex_unlock(&f->event_lock);
+	return any;
+}
+
+/*
+ * Takes a completion event, or an event without data. Returns the number of bytes or a negative
+ * errno.
+ */
 static ssize_t
 read_channel(struct uverbs_events *ev, void *buf, size_t len)
 {
@@ -309,6 +392,8 @@ read_channel(struct uverbs_events *ev, void *buf, size_t len)
 	if (len < sizeof(cookie))
 		return -EINVAL;
 	do {
+		if (ev->kind == UV_CHANNEL && pop_type(ev, &cookie))
+			break;
 		ret = ev->file->soft->cmd->channel_get(ev->ch, &cookie);
 		if (ret != 0)
 			return ret;

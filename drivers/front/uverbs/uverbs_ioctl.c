@@ -62,12 +62,29 @@ obj_create(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h)
 	return out_handle(f, h, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, UV_OBJ, obj);
 }
 
+/*
+ * Returns an object that a program may modify and query by a command: an object of DEVX, or a queue
+ * of verbs (devx_is_valid_obj_id() of Linux). UCX connects QPs of verbs by commands
+ * (uct_ib_mlx5_devx_modify_qp()).
+ */
+static struct mlx5_obj *
+devx_obj(const struct uverbs_file *f, uint64_t handle)
+{
+	static const enum uverbs_kind queues[] = {UV_CQ, UV_QP, UV_SRQ};
+	const struct uverbs_queue *q = NULL;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(queues) / sizeof(queues[0]) && q == NULL; i++)
+		q = uverbs_find(f, queues[i], handle);
+	return q != NULL ? q->obj : uverbs_find(f, UV_OBJ, handle);
+}
+
 static int
 obj_change(struct uverbs_file *f, struct ib_uverbs_ioctl_hdr *h, bool modify)
 {
 	const uint16_t base =
 		modify ? MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE : MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE;
-	struct mlx5_obj *obj = uverbs_find(f, UV_OBJ, in_handle(h, base));
+	struct mlx5_obj *obj = devx_obj(f, in_handle(h, base));
 	size_t inlen, outlen;
 	const void *cmd = in(h, base + 1, &inlen);
 	void *res = out(h, base + 2, &outlen);

@@ -47,7 +47,7 @@ struct uverbs_handle {
 enum uverbs_events_kind {
 	UV_ASYNC,   /* read by ibv_get_async_event() */
 	UV_DEVX,    /* DEVX events; a read returns the cookie and the EQE */
-	UV_CHANNEL, /* DEVX completion events; a read returns only the cookie */
+	UV_CHANNEL, /* DEVX events without data; a read returns only the cookie */
 	UV_COMP,    /* read by ibv_get_cq_event() */
 };
 
@@ -65,7 +65,10 @@ struct uverbs_events {
 	struct mlx5_channel *ch;
 	bool closed; /* protected by uverbs_file.lock */
 	struct uverbs_wait wait;
-	/* Pending events, valid for UV_ASYNC and UV_DEVX. Under uverbs_file.event_lock. */
+	/*
+	 * Pending events, under uverbs_file.event_lock. For UV_CHANNEL only their number is here,
+	 * without completion events, which are in the channel.
+	 */
 	struct mlx5_cmd_event *event;
 	unsigned int first, n;
 	bool overflow; /* an event was lost */
@@ -77,6 +80,7 @@ struct uverbs_sub {
 	struct uverbs_events *to;
 	const void *obj; /* object of the events, NULL for events of the device */
 	uint64_t cookie; /* cookie that the program has given */
+	uint64_t waits;  /* valid for UV_CHANNEL: mask of the types of pending events */
 	bool used;
 };
 

@@ -179,7 +179,9 @@ soft_channel_get(struct mlx5_channel *ch_, uint64_t *cookie)
 	 * subscription was destroyed.
 	 */
 	if (TAILQ_EMPTY(&ch->ready) && ch->raised) {
-		if (read(ch->pub.fd, &count, sizeof(count)) < 0)
+		/* drivers/front adds 1 to the count while other events are pending. */
+		if (read(ch->pub.fd, &count, sizeof(count)) < 0 ||
+		    (--count != 0 && write(ch->pub.fd, &count, sizeof(count)) < 0))
 			SOFT_LOG(ERR, "%s: cannot read the eventfd of a completion channel: %s",
 				 ch->ctx->dev->name, strerror(errno));
 		ch->raised = false;
