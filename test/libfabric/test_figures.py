@@ -23,7 +23,7 @@ ROUNDS = 3
 ATTEMPTS = 9        # to get ROUNDS measurements during which the CPUs did not move
 STEADY = 1.2        # ratio of two runs of testrdma that agree
 WAIT = 120
-MPI_OWN = 0.3       # us that MPI and ofi_rxm may add to a message of the provider, whatever the ratio
+MPI_OWN = 0.4       # us that MPI and ofi_rxm may add to a message of the provider, whatever the ratio
 QUIET_LOAD = 0.5    # load average of the last minute, per CPU
 ITERATIONS = {64: 200000, 65536: 20000}
 EAL = ('--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry', '--log-level=error')
