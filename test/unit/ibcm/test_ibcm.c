@@ -4,32 +4,7 @@
 /* The CM engine with a well-behaved peer: life cycle, losses, services, SIDR. */
 #include <errno.h>
 
-#include "bb_test.h"
-#include "ibcm_pair.h"
-
-#define SERVICE 0x1061c06ull
-
-static const struct bb_ibcm_service plain = {
-	.service_id = SERVICE, .mask = UINT64_MAX, .cookie = 99};
-
-static int
-setup(void **state)
-{
-	struct pair *p = pair_new(NULL);
-
-	OK(bb_ibcm_listen(p->end[1].cm, &plain));
-	*state = p;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	pair_free(*state);
-	return 0;
-}
-
-#define PAIR_TEST(name_) TEST_AS(setup, teardown, NULL, struct pair, p, name_)
+#include "ibcm_test.h"
 
 static uint32_t
 connect_a(struct pair *p)

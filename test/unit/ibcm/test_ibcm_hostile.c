@@ -4,30 +4,7 @@
 /* The CM engine with a hostile peer: fields, IDs, states, floods, replays. */
 #include <errno.h>
 
-#include "bb_test.h"
-#include "ibcm_pair.h"
-
-#define SERVICE 0x1061c06ull
-
-static int
-setup(void **state)
-{
-	const struct bb_ibcm_service plain = {.service_id = SERVICE, .mask = UINT64_MAX};
-	struct pair *p = pair_new(NULL);
-
-	OK(bb_ibcm_listen(p->end[1].cm, &plain));
-	*state = p;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	pair_free(*state);
-	return 0;
-}
-
-#define PAIR_TEST(name_) TEST_AS(setup, teardown, NULL, struct pair, p, name_)
+#include "ibcm_test.h"
 
 static uint64_t
 drops(const struct pair *p, unsigned int end, enum bb_ibcm_drop why)

@@ -4,31 +4,9 @@
 /* Requests with the QPN of a peer that died before its connection was established. */
 #include <errno.h>
 
-#include "bb_test.h"
-#include "ibcm_pair.h"
+#include "ibcm_test.h"
 
-#define SERVICE 0x1061c06ull
-#define QPN     0x111u
-
-static int
-setup(void **state)
-{
-	const struct bb_ibcm_service plain = {.service_id = SERVICE, .mask = UINT64_MAX};
-	struct pair *p = pair_new(NULL);
-
-	OK(bb_ibcm_listen(p->end[1].cm, &plain));
-	*state = p;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	pair_free(*state);
-	return 0;
-}
-
-#define PAIR_TEST(name_) TEST_AS(setup, teardown, NULL, struct pair, p, name_)
+#define QPN 0x111u
 
 static uint32_t
 connect_qp(struct pair *p)
