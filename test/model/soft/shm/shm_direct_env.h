@@ -19,7 +19,7 @@
 #define BAD_BYTE 0xffu /* bad requests would write it */
 
 static inline struct soft_shm *
-ours(void)
+own_gid(void)
 {
 	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
 
@@ -30,7 +30,7 @@ ours(void)
 static inline uint64_t
 direct(void)
 {
-	const struct soft_shm_count *n = &ours()->dir->count[a.addr.qpn];
+	const struct soft_shm_count *n = &own_gid()->dir->count[a.addr.qpn];
 
 	return n->writes + n->reads + n->atomics;
 }
@@ -76,15 +76,15 @@ part(void)
 
 /* Opens both devices, each with its own options. */
 static inline void
-begin_two(const char *ours, const char *theirs)
+begin_two(const char *own_gid, const char *peer_gid)
 {
 	char two[64];
 
 	memset(&a, 0, sizeof(a));
 	actor_spawn(&b, EAL);
-	snprintf(two, sizeof(two), ",ip=192.0.2.9/24%s", ours);
+	snprintf(two, sizeof(two), ",ip=192.0.2.9/24%s", own_gid);
 	assert_int_equal(open_dev(&a, 1, two), 0);
-	assert_int_equal(open_dev(&b, 2, theirs), 0);
+	assert_int_equal(open_dev(&b, 2, peer_gid), 0);
 	reg(&a, &mr_a.raddr, &mr_a.rkey);
 	memset(&m, 0, sizeof(m));
 	m.x = OFF;

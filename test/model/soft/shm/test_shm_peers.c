@@ -401,7 +401,7 @@ TEST(test_memory_without_remote_rights_is_not_shared)
 /* Another user is refused in both directions, unless the options name it. */
 TEST(test_other_user_is_refused_unless_named)
 {
-	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+	static const uint8_t own_gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
 	char fabric[SOFT_SHM_NAME];
 	pid_t child;
 	int status, n;
@@ -420,7 +420,7 @@ TEST(test_other_user_is_refused_unless_named)
 			void *map;
 
 			if (setresuid(65534, 65534, 65534) != 0 ||
-			    soft_shm_connect(fabric, ours, 0, &sock) != 0 ||
+			    soft_shm_connect(fabric, own_gid, 0, &sock) != 0 ||
 			    soft_shm_create("d", sizeof(struct soft_shm_dir), &mem[0], &map) != 0 ||
 			    soft_shm_create("r", SOFT_RING_SIZE, &mem[1], &map) != 0)
 				_exit(1);
@@ -450,7 +450,7 @@ TEST(test_other_user_is_refused_unless_named)
 static int
 flood(const char *fabric, uint32_t times)
 {
-	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+	static const uint8_t own_gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
 	int fds[2] = {0, 1}, sock, left;
 	union {
 		struct cmsghdr align;
@@ -464,7 +464,7 @@ flood(const char *fabric, uint32_t times)
 	head->cmsg_len = CMSG_LEN(sizeof(fds));
 	memcpy(CMSG_DATA(head), fds, sizeof(fds));
 	for (left = ACTOR_WAIT_S * 1000; times != 0 && left != 0; left--) {
-		if (soft_shm_connect(fabric, ours, 0, &sock) != 0) {
+		if (soft_shm_connect(fabric, own_gid, 0, &sock) != 0) {
 			usleep(1000); /* the connections wait to be accepted */
 			continue;
 		}

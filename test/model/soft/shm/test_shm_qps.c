@@ -67,12 +67,12 @@ T(test_reads_over_the_targets_limit_go_by_packets)
 }
 
 static void
-all_by_packets(const char *theirs)
+all_by_packets(const char *peer_gid)
 {
 	static const struct differ none;
 	uint32_t i;
 
-	begin_two("", theirs);
+	begin_two("", peer_gid);
 	join(&none);
 	for (i = 0; i < 200; i++) {
 		post(&a, ACTOR_WRITE, 0, 8, mr_b.raddr, mr_b.rkey);
@@ -249,9 +249,9 @@ our_segment(void)
 {
 	uint32_t i = 0;
 
-	while (ours()->seg[i].refs == 0)
+	while (own_gid()->seg[i].refs == 0)
 		assert_true(++i < SOFT_SHM_SEGS);
-	return &ours()->seg[i];
+	return &own_gid()->seg[i];
 }
 
 /*
@@ -310,8 +310,8 @@ owner_waits(enum actor_op op)
 
 	begin("");
 	ready(true, &none);
-	assert_true(ours()->dir->engines >= 1);
-	word = &ours()->dir->engine[0].v;
+	assert_true(own_gid()->dir->engines >= 1);
+	word = &own_gid()->dir->engine[0].v;
 	assert_int_equal(*word & 1, 0);
 	began = rte_rdtsc();
 	__atomic_store_n(word, *word + 1, __ATOMIC_SEQ_CST);
@@ -357,7 +357,7 @@ T(test_peer_that_holds_an_access_is_cut_off)
 
 	begin("");
 	ready(true, &none);
-	word = &ours()->dir->engine[0].v;
+	word = &own_gid()->dir->engine[0].v;
 	__atomic_store_n(word, *word + 1, __ATOMIC_SEQ_CST);
 	m.op = ACTOR_DEREG;
 	actor_tell(&b, &m);
@@ -404,7 +404,7 @@ b_writes(void)
 		post(&b, ACTOR_WRITE, OFF, 8, mr_a.raddr, mr_a.rkey);
 		completes(&b, BB_WC_SUCCESS);
 	}
-	assert_int_not_equal(ours()->rx[0]->dir->count[addr_b.qpn].writes, 0);
+	assert_int_not_equal(own_gid()->rx[0]->dir->count[addr_b.qpn].writes, 0);
 }
 
 /* The two QPs connect again, in either order, or a new QP has the number of one of them. */

@@ -104,20 +104,20 @@ TEST(test_packets_to_an_ended_process_of_the_host_do_not_call_the_kernel)
 
 TEST(test_packets_to_an_ended_process_with_its_own_address_do_not_call_the_kernel)
 {
-	static const uint8_t theirs[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
+	static const uint8_t peer_gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
 	struct mlx5_ctx *a = opened(0, ""), *b;
 	struct soft_dev *dev = dev_of(a);
 	char args[128];
 
 	snprintf(args, sizeof(args), "shm=slot%d,ip=192.0.2.2/24", (int)getpid());
 	assert_int_equal(soft_cmd_if.open("soft1", args, &b), 0);
-	assert_int_equal(soft_shm_reach(dev, theirs, SOFT_SHM_ANY, true), 0);
-	await(dev->shm, dev_of(b)->shm, theirs, SOFT_SHM_ANY, SOFT_SHM_UP);
+	assert_int_equal(soft_shm_reach(dev, peer_gid, SOFT_SHM_ANY, true), 0);
+	await(dev->shm, dev_of(b)->shm, peer_gid, SOFT_SHM_ANY, SOFT_SHM_UP);
 	shut(b);
-	await(dev->shm, NULL, theirs, SOFT_SHM_ANY, SOFT_SHM_IDLE);
-	send_in_vain(dev, theirs, 3 << SOFT_LOG_QPNS | 5);
+	await(dev->shm, NULL, peer_gid, SOFT_SHM_ANY, SOFT_SHM_IDLE);
+	send_in_vain(dev, peer_gid, 3 << SOFT_LOG_QPNS | 5);
 	assert_int_equal(soft_cmd_if.open("soft1", args, &b), 0);
-	send_at_last(dev, theirs, 3 << SOFT_LOG_QPNS | 5);
+	send_at_last(dev, peer_gid, 3 << SOFT_LOG_QPNS | 5);
 	shut(b);
 	shut(a);
 }

@@ -336,10 +336,10 @@ T(test_device_that_delays_the_last_bytes_makes_no_calls)
 		holds(&b, OFF, LEN, i);
 	}
 	assert_int_equal(n_calls, 0);
-	w = soft_qp_find(ours()->dev, a.addr.qpn)->wire;
+	w = soft_qp_find(own_gid()->dev, a.addr.qpn)->wire;
 	wqe[34] = LONG >> 8;
 	assert_false(soft_shm_vm_has(w, wqe, mr_b.rkey, mr_b.raddr));
-	ours()->dev->opts.shuffle = false;
+	own_gid()->dev->opts.shuffle = false;
 	assert_true(soft_shm_vm_has(w, wqe, mr_b.rkey, mr_b.raddr));
 	stop();
 }

@@ -18,8 +18,8 @@
 
 #define SECOND (rte_get_tsc_hz())
 
-static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
-static const uint8_t theirs[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
+static const uint8_t own_gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+static const uint8_t peer_gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
 
 static char fabric[32];
 static struct bb_dev *dev;
@@ -61,7 +61,7 @@ hello(void)
 
 	soft_shm_msg_init(&m, SOFT_SHM_HELLO);
 	m.u.hello.n_gids = 1;
-	memcpy(m.u.hello.gids[0], theirs, 16);
+	memcpy(m.u.hello.gids[0], peer_gid, 16);
 	return m;
 }
 
@@ -87,7 +87,7 @@ call(void)
 {
 	int sock;
 
-	assert_int_equal(soft_shm_connect(fabric, ours, 0, &sock), 0);
+	assert_int_equal(soft_shm_connect(fabric, own_gid, 0, &sock), 0);
 	return sock;
 }
 
@@ -117,7 +117,7 @@ open_port(void **st)
 	snprintf(fabric, sizeof(fabric), "greet%d", (int)getpid());
 	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=192.0.2.1/24", fabric);
 	OK(bb_dev_open(spec, &dev));
-	shm = soft_dev_peek_gid(ours)->shm;
+	shm = soft_dev_peek_gid(own_gid)->shm;
 	return 0;
 }
 

@@ -28,8 +28,8 @@
 #define OTHER  1u
 #define BEHIND 2u
 
-static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
-static const uint8_t theirs[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
+static const uint8_t own_gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+static const uint8_t peer_gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
 
 static struct env e;
 static struct bb_qp_addr us, them;
@@ -97,11 +97,11 @@ meet(const char *fabric)
 	m.u.welcome.slot = SLOT;
 	assert_int_equal(soft_shm_send(peer.callee, &m, &dir_fd, 1), 0);
 
-	assert_int_equal(soft_shm_connect(fabric, ours, 0, &peer.caller), 0);
+	assert_int_equal(soft_shm_connect(fabric, own_gid, 0, &peer.caller), 0);
 	soft_shm_msg_init(&m, SOFT_SHM_HELLO);
 	m.u.hello.n_gids = BEHIND;
-	memcpy(m.u.hello.gids[THEIRS], theirs, 16);
-	memcpy(m.u.hello.gids[BEHIND], theirs, 16);
+	memcpy(m.u.hello.gids[THEIRS], peer_gid, 16);
+	memcpy(m.u.hello.gids[BEHIND], peer_gid, 16);
 	fds[0] = dir_fd;
 	fds[1] = ring_fd;
 	assert_int_equal(soft_shm_send(peer.caller, &m, fds, 2), 0);
@@ -120,7 +120,7 @@ begin_with(const char *more)
 
 	snprintf(fabric, sizeof(fabric), "pkt%d", (int)getpid());
 	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=192.0.2.1/24%s", fabric, more);
-	assert_int_equal(soft_shm_listen(fabric, theirs, 0, &peer.listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric, peer_gid, 0, &peer.listener, &pid), 0);
 	env_open_two(&e, spec, NULL);
 	side_qp(&e, &e.a);
 	e.attr.path.sgid_index = 1;
@@ -134,7 +134,7 @@ begin_with(const char *more)
 	them = us;
 	them.qpn = PEER_QPN;
 	them.psn = 0x100;
-	memcpy(them.gid, theirs, 16);
+	memcpy(them.gid, peer_gid, 16);
 	OK(bb_qp_connect(e.a.qp, &us, &them, &e.attr));
 	meet(fabric);
 	return 0;

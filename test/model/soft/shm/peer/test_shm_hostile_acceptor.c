@@ -41,13 +41,14 @@ called(int *sock)
 	struct soft_shm_msg m;
 	struct soft_shm_tx *tx;
 
-	assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, SOFT_SHM_ANY, false), 0);
+	assert_int_equal(soft_shm_reach(soft_dev_peek_gid(own_gid), peer_gid, SOFT_SHM_ANY, false),
+			 0);
 	assert_int_equal(soft_shm_accept(listener, sock), 0);
 	assert_int_equal(heard(*sock, false, &m), 1);
 	assert_int_equal(m.type, SOFT_SHM_HELLO);
 	assert_int_equal(m.u.hello.n_gids, 2); /* the link-local GID and this device's address */
-	assert_memory_equal(m.u.hello.gids[1], ours, 16);
-	tx = soft_shm_find(shm, theirs, SOFT_SHM_ANY);
+	assert_memory_equal(m.u.hello.gids[1], own_gid, 16);
+	tx = soft_shm_find(shm, peer_gid, SOFT_SHM_ANY);
 	assert_non_null(tx);
 	assert_int_equal(tx->state, SOFT_SHM_HANDSHAKE);
 	return tx;
@@ -93,14 +94,15 @@ T(test_refused_device_learns_the_reason)
 	pid_t pid;
 
 	for (hangs_up = BEFORE; hangs_up <= UNREAD; hangs_up++) {
-		assert_int_equal(soft_shm_listen(fabric, theirs, 0, &listener, &pid), 0);
+		assert_int_equal(soft_shm_listen(fabric, peer_gid, 0, &listener, &pid), 0);
 		log = log_begin(&text, &len);
 		assert_int_equal(
-			soft_shm_reach(soft_dev_peek_gid(ours), theirs, SOFT_SHM_ANY, true), 0);
+			soft_shm_reach(soft_dev_peek_gid(own_gid), peer_gid, SOFT_SHM_ANY, true),
+			0);
 		chores(0);
 		log_end(log);
 		assert_non_null(strstr(text, "it does not trust the user of this process"));
-		assert_int_equal(soft_shm_find(shm, theirs, SOFT_SHM_ANY)->state, SOFT_SHM_IDLE);
+		assert_int_equal(soft_shm_find(shm, peer_gid, SOFT_SHM_ANY)->state, SOFT_SHM_IDLE);
 		free(text);
 		close(listener);
 	}
@@ -142,7 +144,7 @@ T(test_answer_with_a_bad_slot_is_dropped)
 	int sock, before;
 	pid_t pid;
 
-	assert_int_equal(soft_shm_listen(fabric, theirs, 0, &listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric, peer_gid, 0, &listener, &pid), 0);
 	before = descriptors();
 	/* The epoch's slot is past the end of the directory. */
 	tx = called(&sock);
@@ -198,7 +200,7 @@ T(test_shared_memory_is_dropped_with_its_process)
 	pid_t pid;
 	void *base;
 
-	assert_int_equal(soft_shm_listen(fabric, theirs, 0, &listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric, peer_gid, 0, &listener, &pid), 0);
 	for (round = 0; round < 2; round++) {
 		tx = called(&sock);
 		answer(sock, 0);
@@ -241,8 +243,8 @@ visitor(int step, bool hang_up_first)
 	char c = 0;
 
 	share(fds);
-	if (soft_shm_listen(fabric, theirs, 0, &listener, &pid) != 0 ||
-	    soft_shm_connect(fabric, ours, 0, &caller) != 0 ||
+	if (soft_shm_listen(fabric, peer_gid, 0, &listener, &pid) != 0 ||
+	    soft_shm_connect(fabric, own_gid, 0, &caller) != 0 ||
 	    soft_shm_send(caller, &m, fds, 2) != 0 || write(step, &c, 1) != 1)
 		_exit(1);
 	while (soft_shm_accept(listener, &callee) != 0)
@@ -278,10 +280,11 @@ T(test_death_of_a_peer_is_logged_once)
 		log = log_begin(&text, &len);
 		assert_int_equal(read(step[0], &c, 1), 1);
 		assert_int_equal(
-			soft_shm_reach(soft_dev_peek_gid(ours), theirs, SOFT_SHM_ANY, false), 0);
+			soft_shm_reach(soft_dev_peek_gid(own_gid), peer_gid, SOFT_SHM_ANY, false),
+			0);
 		assert_int_equal(read(step[0], &c, 1), 1);
 		chores(0);
-		tx = soft_shm_find(shm, theirs, SOFT_SHM_ANY);
+		tx = soft_shm_find(shm, peer_gid, SOFT_SHM_ANY);
 		assert_int_equal(tx->state, SOFT_SHM_UP);
 		assert_int_equal(shm->rx[0]->state, SOFT_SHM_UP);
 		assert_int_equal(shm->rx[0]->pid, pid);
@@ -315,7 +318,7 @@ T(test_process_that_only_connects_is_not_reported_dead)
 	FILE *log = log_begin(&text, &len);
 	int sock;
 
-	assert_int_equal(soft_shm_connect(fabric, ours, 0, &sock), 0);
+	assert_int_equal(soft_shm_connect(fabric, own_gid, 0, &sock), 0);
 	chores(0);
 	assert_int_equal(shm->rx[0]->state, SOFT_SHM_HANDSHAKE);
 	close(sock);
@@ -349,23 +352,23 @@ T(test_full_queue_is_asked_again)
 	enum {
 		MAX = 8192
 	};
-	struct soft_dev *dev_of = soft_dev_peek_gid(ours);
+	struct soft_dev *dev_of = soft_dev_peek_gid(own_gid);
 	const struct soft_shm_tx *tx;
 	int callee, status;
 	uint8_t mac[6];
 	uint32_t i, n;
 	pid_t pid;
 
-	assert_int_equal(soft_shm_listen(fabric, theirs, 0, &listener, &pid), 0);
-	n = fill_queue(theirs, MAX);
+	assert_int_equal(soft_shm_listen(fabric, peer_gid, 0, &listener, &pid), 0);
+	n = fill_queue(peer_gid, MAX);
 	/* The queue has room for a burst of processes that start together. */
 	assert_in_range(n, 256, MAX - 1);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(soft_shm_reach(dev_of, theirs, SOFT_SHM_ANY, false), -EAGAIN);
-	assert_null(soft_shm_find(shm, theirs, SOFT_SHM_ANY));
+		assert_int_equal(soft_shm_reach(dev_of, peer_gid, SOFT_SHM_ANY, false), -EAGAIN);
+	assert_null(soft_shm_find(shm, peer_gid, SOFT_SHM_ANY));
 	/* A QP in RTR refers to the address, and connects again soon. */
-	assert_int_equal(soft_shm_reach(dev_of, theirs, SOFT_SHM_ANY, true), -EAGAIN);
-	tx = soft_shm_find(shm, theirs, SOFT_SHM_ANY);
+	assert_int_equal(soft_shm_reach(dev_of, peer_gid, SOFT_SHM_ANY, true), -EAGAIN);
+	tx = soft_shm_find(shm, peer_gid, SOFT_SHM_ANY);
 	assert_int_equal(tx->state, SOFT_SHM_IDLE);
 	assert_true(tx->next_attempt < rte_rdtsc() + SECOND / 200);
 	/* The peer accepts one connection a while after the call has begun to wait. */
@@ -374,7 +377,7 @@ T(test_full_queue_is_asked_again)
 		usleep(50000);
 		_exit(soft_shm_accept(listener, &callee) != 0);
 	}
-	assert_int_equal(soft_shm_resolve(dev_of, theirs, mac), 0);
+	assert_int_equal(soft_shm_resolve(dev_of, peer_gid, mac), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	assert_int_equal(tx->state, SOFT_SHM_HANDSHAKE);
@@ -400,7 +403,7 @@ T(test_strangers_leave_the_queue_quickly)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ready), 0);
 	pid = fork();
 	if (pid == 0) {
-		if (setuid(65534) != 0 || fill_queue(ours, STRANGERS) != STRANGERS ||
+		if (setuid(65534) != 0 || fill_queue(own_gid, STRANGERS) != STRANGERS ||
 		    write(ready[1], &c, 1) != 1)
 			_exit(1);
 		close(ready[0]);

@@ -83,7 +83,7 @@ peer_ends(bool bye)
 		peer.caller = peer.callee = -1;
 	}
 	/* The device's chores come before the packets. */
-	__atomic_store_n(&soft_dev_peek_gid(ours)->shm->chores_at, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&soft_dev_peek_gid(own_gid)->shm->chores_at, 0, __ATOMIC_RELAXED);
 }
 
 /*
