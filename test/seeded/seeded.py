@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks that the tests find defects: seeds single-line changes in lib/ and drivers/, one at a time, and runs the tests.
 
-usage: seeded.py [--seed N] [--count N] [--protocol FILE] [--full] TREE BUILD
+usage: seeded.py [--seed N] [--count N] [--protocol FILE] [--full | --again] [--patience N] TREE BUILD
 
 TREE is a clone that is not used otherwise, BUILD its build folder (devtools/test makes build-test/gcc). Each
 change is compiled and tested in steps; the first test that fails ends it:
@@ -14,6 +14,9 @@ of two times, detects nothing.
 Results go to FILE, one line each, after a line with the commit. A run with the same FILE and commit continues
 where the last one ended. A change that no test detects gets a field "why" by hand: the reason, or the new test.
 Changes are named by file name and text, so that trees with moved files get the same changes.
+  --again: TREE is a later commit; makes the changes of FILE that were found, and adds to each what finds it there
+           ("again"; "gone" if the line is no longer there). The old finder runs first.
+  --patience N: the time limits of tests, in quarters (1); more where the machine does other work
 """
 
 import argparse
@@ -86,13 +89,16 @@ def key_of(change):
 
 
 class Tree:
-    def __init__(self, top, build):
-        self.top, self.build = top, build
+    def __init__(self, top, build, patience):
+        self.top, self.build, self.patience = top, build, patience
         self.paths = sources(top)
         if not self.ninja(build):
             sys.exit('%s does not build' % build)
         self.clean = self.digest()
         self.broken = set()
+
+    def commit(self):
+        return subprocess.check_output(['git', '-C', self.top, 'rev-parse', 'HEAD'], text=True).strip()
 
     def digest(self):
         with open(os.path.join(self.build, 'libbluebell_whole.so'), 'rb') as f:
@@ -132,9 +138,9 @@ class Tree:
         log = os.path.join(build, 'meson-logs', 'testlog.json')
         if os.path.exists(log):
             os.unlink(log)
-        # A quarter of the time limits, which no test needs on a quiet machine: a change may make a test hang.
+        # A change may make a test hang. No test needs a quarter of its time limit on a quiet machine.
         subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--maxfail', str(most),
-                        '-t', str(how.get('multiplier', 0.25)), '--num-processes', str(parallel), *names],
+                        '-t', str(how.get('multiplier', 0.25) * self.patience), '--num-processes', str(parallel), *names],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        env=dict(os.environ, **how.get('env', {})), check=False)
         with open(log) as f:
@@ -177,9 +183,9 @@ def quick(tests):
     return [(n, s, p) for n, s, p in tests if not s & {'long', 'interop', 'check'}]
 
 
-def judge(tree, header, full):
+def judge(tree, header, full, finder=''):
     """Returns the test that detects the present change, with its step; '' if none does; None if it
-    changes nothing or does not compile."""
+    changes nothing or does not compile. Tries @finder first."""
     build = tree.build
     # A header is compiled into programs, too.
     libraries = [] if header else ['libbluebell_whole.so'] + ['%s.so.%s' % (lib, version(build)) for lib in
@@ -187,6 +193,9 @@ def judge(tree, header, full):
     if not tree.ninja(build, *libraries) or tree.digest() == tree.clean:
         return None
     tests = quick(tree.tests(build))
+    if [p for n, _, p in tests if n == finder and (loads_library(p) or tree.ninja(build))] and \
+            tree.first_failure(build, [(finder, True)]):
+        return '0 ' + finder
     first = [(n, 'alone' in s) for n, s, p in tests if s & {'model', 'conform', 'golden'} and 'alone' not in s and
              loads_library(p)]
     found = tree.first_failure(build, first)
@@ -220,6 +229,30 @@ def version(build):
     return out['version']
 
 
+def again(tree, path):
+    """Makes the changes that @path says were found in @tree, and notes there what finds them."""
+    with open(path) as f:
+        head, *rows = map(json.loads, f)
+    commit = tree.commit()
+    if head.setdefault('again', commit) != commit:
+        sys.exit('%s was continued on commit %s: check it out, or remove the fields "again"' % (path, head['again']))
+    for row in rows:
+        if not row['found'] or 'again' in row:
+            continue
+        restore = tree.apply(row['change'])
+        try:
+            row['again'] = 'gone' if restore is None else judge(tree, row['change'][0].endswith('.h'), False,
+                                                                row['found'].split(' ')[-1])
+        finally:
+            if restore is not None:
+                restore()
+        with open(path + '.new', 'w') as f:
+            f.write(''.join(json.dumps(r) + '\n' for r in [head, *rows]))
+        os.rename(path + '.new', path)
+        print('%s: %s -> %s: found %s, again %s' % (*row['change'][:2], row['change'][3].strip(), row['found'],
+                                                    row['again']), flush=True)
+
+
 def main():
     p = argparse.ArgumentParser(usage=__doc__.split('usage: ')[1].split('\n')[0], description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -227,14 +260,19 @@ def main():
     p.add_argument('--count', type=int, default=60)
     p.add_argument('--protocol', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'protocol.jsonl'))
     p.add_argument('--full', action='store_true')
+    p.add_argument('--again', action='store_true')
+    p.add_argument('--patience', type=float, default=1)
     p.add_argument('tree')
     p.add_argument('build')
     args = p.parse_args()
-    tree = Tree(os.path.abspath(args.tree), os.path.abspath(args.build))
+    tree = Tree(os.path.abspath(args.tree), os.path.abspath(args.build), args.patience)
     if subprocess.check_output(['git', '-C', tree.top, 'status', '--porcelain', '-uno'], text=True).strip():
         sys.exit('%s has changes that are not committed' % tree.top)
     tree.exclude_broken(tree.build, [(n, 'alone' in s) for n, s, p in quick(tree.tests(tree.build))])
-    commit = subprocess.check_output(['git', '-C', tree.top, 'rev-parse', 'HEAD'], text=True).strip()
+    if args.again:
+        again(tree, args.protocol)
+        return 0
+    commit = tree.commit()
     done = {}
     if os.path.exists(args.protocol):
         with open(args.protocol) as f:
