@@ -76,6 +76,8 @@ struct nvmf_rdma_attr {
 	uint32_t conns;            /* maximum number of queues of all hosts */
 	/* Time in ms that a host has for its Connect command; then its queue is closed. */
 	uint32_t connect_ms;
+	/* The lcore sleeps after this many microseconds without work; 0: it never sleeps. */
+	uint32_t sleep_us;
 };
 
 /* Ring of messages from one thread to another one. */
@@ -98,6 +100,7 @@ struct nvmf_rdma {
 	struct bb_loop *loop;
 	struct bb_cm *cm;
 	struct bb_cq *cq;
+	struct bb_channel *channel; /* NULL if the lcore never sleeps */
 	struct bb_pd *pd;
 	struct bb_mr *mr;
 	struct bb_listener *listener[NVMF_LISTENERS];
@@ -107,6 +110,10 @@ struct nvmf_rdma {
 	uint32_t depth;  /* largest depth of a queue */
 	uint32_t stride; /* bytes between two receive buffers; data in a capsule begins at a page */
 	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
+	uint64_t busy_at;         /* TSC of the last turn that had work */
+	bool busy;                /* events or completions were handled since the last turn */
+	bool armed;               /* the CQ raises an event at its next completion */
+	uint64_t sleeps, wakeups; /* numbers of sleeps, and of those that a completion ended */
 	uint64_t accepted, rejected, dropped;
 	struct nvmf_rdma *worker[NVMF_WORKERS];
 	uint32_t workers;
@@ -129,7 +136,12 @@ struct nvmf_rdma {
 	bool looped; /* the pollers are attached to the loop */
 	/* Called in each turn of the loop after all events; may be NULL. Returns 0 if idle. */
 	unsigned int (*turn)(void *arg);
-	void *turn_arg;
+	/*
+	 * Returns true if turn() must be called again soon, because requests to storage are
+	 * outstanding. NULL: never.
+	 */
+	bool (*outstanding)(void *arg);
+	void *turn_arg; /* argument of both */
 };
 
 extern const struct nvmf_ops nvmf_rdma_ops;
@@ -165,6 +177,14 @@ nvmf_rdma_list(struct nvmf_conn *c)
 /* Defined in nvmf_rdma_conn.c. */
 void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
 void nvmf_rdma_release(struct nvmf_conn *c);
+/* Disconnects and releases a connection whose controller has ended. */
+void nvmf_rdma_ended(struct nvmf_conn *c);
+/* Defined in nvmf_rdma_turn.c. */
+/*
+ * Runs the transport's part of a loop turn: messages of lcores, doorbells, released connections,
+ * time. Sleeps if there was no work for attr.sleep_us. Returns 0 if there was none in this turn.
+ */
+unsigned int nvmf_rdma_turn(void *r);
 /* Defined in nvmf_rdma_worker.c, as all functions up to nvmf_rdma_run(). */
 /*
  * Creates the rings for the messages between a worker and the first lcore. Returns 0 or -ENOMEM.

@@ -15,7 +15,6 @@
 
 /* Slots of the send queue for each request: an RDMA WRITE and a SEND. */
 #define SQ_PER_REQ 2u
-#define TICK_MS    10u
 /* Time that a host has for its Connect command even if all queues are in use. */
 #define PATIENCE_MS 500u
 #define CAPSULE_AT  (NVMF_PAGE - NVMF_SQE)
@@ -75,8 +74,8 @@ end_conn(struct nvmf_conn *c)
 	nvmf_rdma_release(c);
 }
 
-static void
-controller_ended(struct nvmf_conn *c)
+void
+nvmf_rdma_ended(struct nvmf_conn *c)
 {
 	nvmf_rdma_drop(c, "its controller has ended");
 	end_conn(c);
@@ -259,6 +258,7 @@ nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	struct nvmf_conn *c;
 
 	(void)cm;
+	r->busy = true;
 	if (ev->type == BB_CM_CONNECT_REQUEST) {
 		request(r, ev);
 		__atomic_store_n(&r->handled, r->handled + 1, __ATOMIC_RELEASE);
@@ -276,69 +276,7 @@ nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	nvmf_rdma_release(c);
 }
 
-/* ---- Work in each turn of the loop */
-
-/* Passes the time to the engine, and disconnects hosts that have sent no Connect command. */
-static void
-tick(struct nvmf_rdma *r, uint64_t now)
-{
-	uint64_t ms = rte_get_tsc_hz() / 1000;
-	uint32_t i;
-
-	r->tick = now + ms * TICK_MS;
-	nvmf_rdma_activity(r);
-	nvmf_target_time(r->target, now / ms);
-	for (i = 0; i < r->attr.conns; i++) {
-		struct nvmf_conn *c = &r->conn[i];
-
-		if (c->conn != NULL && c->queue->ctrl == NULL &&
-		    nvmf_timer_expired(r->target, &c->connect))
-			nvmf_rdma_drop(c, "no Connect command came in time");
-	}
-}
-
-static void
-ring(struct nvmf_rdma *r)
-{
-	struct nvmf_conn *c, *next;
-
-	for (c = r->to_ring; c != NULL; c = next) {
-		next = c->next_to_ring;
-		nvmf_rdma_post_responses(c);
-		c->listed = false;
-		if (c->ring_recv)
-			bb_qp_ring_recv(c->qp);
-		if (c->ring_send)
-			bb_qp_ring(c->qp);
-		c->ring_recv = c->ring_send = false;
-	}
-	r->to_ring = NULL;
-}
-
-/*
- * Runs the transport's part of a loop turn: messages of lcores, doorbells, released connections,
- * time.
- */
-static unsigned int
-turn(void *arg)
-{
-	struct nvmf_rdma *r = arg;
-	unsigned int work;
-	uint64_t now;
-	uint32_t i;
-
-	r->target->ticks = rte_get_tsc_cycles();
-	work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
-	work += nvmf_target_turn(r->target) + nvmf_rdma_messages(r, controller_ended);
-	now = rte_get_tsc_cycles();
-	ring(r);
-	for (i = 0; i < r->attr.conns && r->releasing != 0; i++)
-		if (r->conn[i].releasing)
-			nvmf_rdma_release(&r->conn[i]);
-	if (now >= r->tick)
-		tick(r, now);
-	return work;
-}
+/* ---- Open and close */
 
 static int
 create_queues(struct nvmf_rdma *r)
@@ -354,6 +292,9 @@ create_queues(struct nvmf_rdma *r)
 	bb_cq_attr_init(&cq);
 	cq.lcore = r->attr.lcore;
 	cq.depth = r->attr.conns * r->depth * (SQ_PER_REQ + 1) + 4;
+	if (rc == 0 && r->attr.sleep_us != 0)
+		rc = bb_channel_create(r->attr.dev, &r->channel);
+	cq.channel = r->channel;
 	if (rc == 0)
 		rc = bb_cq_create(r->attr.dev, &cq, &r->cq);
 	bb_cm_attr_init(&cm);
@@ -377,7 +318,7 @@ attach(struct nvmf_rdma *r)
 	if (rc == 0)
 		rc = bb_cm_attach(r->cm, r->loop, nvmf_rdma_event, r);
 	if (rc == 0)
-		rc = bb_loop_attach_poller(r->loop, turn, r);
+		rc = bb_loop_attach_poller(r->loop, nvmf_rdma_turn, r);
 	r->looped = rc == 0;
 	return rc;
 }
@@ -488,7 +429,7 @@ void
 nvmf_rdma_close(struct nvmf_rdma *r)
 {
 	if (r->looped)
-		(void)bb_loop_detach_poller(r->loop, turn, r);
+		(void)bb_loop_detach_poller(r->loop, nvmf_rdma_turn, r);
 	unlisten_all(r);
 	if (r->cm != NULL) {
 		(void)bb_cm_detach(r->cm);
@@ -499,6 +440,8 @@ nvmf_rdma_close(struct nvmf_rdma *r)
 			(void)bb_loop_detach_cq(r->loop, r->cq);
 		bb_cq_destroy(r->cq);
 	}
+	if (r->channel != NULL)
+		bb_channel_destroy(r->channel);
 	if (r->loop != NULL)
 		bb_loop_destroy(r->loop);
 	if (r->mr != NULL)

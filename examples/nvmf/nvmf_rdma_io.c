@@ -179,6 +179,7 @@ nvmf_rdma_wc(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg
 	unsigned int i;
 
 	(void)cq;
+	r->busy = true;
 	r->target->ticks = rte_get_tsc_cycles();
 	for (i = 0; i < n; i++) {
 		struct nvmf_conn *c = wc[i].qp->user;

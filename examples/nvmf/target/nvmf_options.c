@@ -55,6 +55,9 @@ static const char text[] =
 	"                       (default 4K)\n"
 	"  --keep-alive MS      longest keep-alive time that a host may ask for; a host that asks for\n"
 	"                       none is refused (default 0: any, and none)\n"
+	"  --sleep US           an lcore that has had no work for US microseconds sleeps until a\n"
+	"                       completion arrives, 1 ms at most; 1 to 1000000 (default 0: it polls\n"
+	"                       and takes a whole CPU)\n"
 	"  -h, --help           this text\n"
 	"\n"
 	"Configuration file\n"
@@ -143,6 +146,7 @@ static const struct setting {
 	{"io-queues", NULL, false, offsetof(struct config, io_queues), 1, NVMF_MAX_QUEUES, 1},
 	{"queues", NULL, false, offsetof(struct config, queues), 1, 4096, 1},
 	{"keep-alive", NULL, false, offsetof(struct config, keep_alive), 0, UINT32_MAX, 1},
+	{"sleep", NULL, false, offsetof(struct config, sleep_us), 0, 1000000, 1},
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
@@ -178,7 +182,7 @@ set(struct config *c, const char *name, const char *value)
 			c, name, value,
 			"unknown; known are serial, host and namespace in [subsystem NQN], "
 			"and device, listen, io, block, max-io, in-capsule, depth, "
-			"io-queues, queues and keep-alive in [target]");
+			"io-queues, queues, keep-alive and sleep in [target]");
 	if (c->line != 0 && !s->of_subsystem && (c->ini.section == NULL || c->current != NULL))
 		return config_wrong(c, name, value, "put it into the section [target]");
 	return s->set != NULL ? s->set(c, value) : set_number(c, s, value);

@@ -80,7 +80,7 @@ struct config {
 	struct subsystem subsystem[MAX_SUBSYSTEMS];
 	uint32_t subsystems;
 	struct subsystem *current; /* subsystem that the next settings belong to; NULL: none */
-	uint32_t block, depth, max_io, in_capsule, io_queues, queues, keep_alive;
+	uint32_t block, depth, max_io, in_capsule, io_queues, queues, keep_alive, sleep_us;
 	bool uring;
 	/* current line of the file; 0: the command line */
 	uint32_t line;
@@ -174,6 +174,8 @@ int storage_apply(struct storage *s, const struct config *c, uint32_t wait_s);
 int storage_reload(struct storage *s);
 /* Polls the files of an lcore. Returns as nvmf_file_poll(). */
 unsigned int storage_poll(struct storage *s, uint32_t lcore, int *rc);
+/* Returns true if an lcore has requests to files that have not ended. */
+bool storage_outstanding(const struct storage *s, uint32_t lcore);
 /* Applies the state of the first lcore's subsystems to those of all other lcores. */
 void storage_sync(struct storage *s);
 /* Returns the sum over all lcores of the counter at offset @at of struct nvmf_ns. */

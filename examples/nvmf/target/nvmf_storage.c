@@ -307,6 +307,17 @@ storage_poll(struct storage *s, uint32_t lcore, int *rc)
 	return work;
 }
 
+bool
+storage_outstanding(const struct storage *s, uint32_t lcore)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->npolled[lcore]; i++)
+		if (s->polled[lcore][i]->ns[lcore].refs != 0)
+			return true;
+	return false;
+}
+
 void
 storage_close(struct storage *s)
 {

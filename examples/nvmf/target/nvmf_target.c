@@ -185,6 +185,12 @@ watch_worker(void *arg)
 	return work;
 }
 
+static bool
+outstanding(void *arg)
+{
+	return storage_outstanding(&storage, index_of(arg));
+}
+
 /* ---- Functions that run in the threads of the workers */
 
 static struct {
@@ -248,7 +254,8 @@ open_lcore(uint32_t i, uint32_t id, struct bb_dev *dev)
 				      .listen = config.listen,
 				      .listeners = i == 0 ? config.listeners : 0,
 				      .conns = queues_of_lcore(),
-				      .connect_ms = CONNECT_MS};
+				      .connect_ms = CONNECT_MS,
+				      .sleep_us = config.sleep_us};
 	const size_t len = nvmf_rdma_memory(&storage.t->attr, attr.conns);
 	int rc;
 
@@ -256,6 +263,7 @@ open_lcore(uint32_t i, uint32_t id, struct bb_dev *dev)
 	if (rc != 0)
 		return rc;
 	r->turn = i == 0 ? watch : watch_worker;
+	r->outstanding = outstanding;
 	r->turn_arg = r;
 	return 0;
 }

@@ -333,7 +333,7 @@ queue(const char *params, struct rte_tel_data *d)
 
 /* Counters, summed over the lcores. */
 struct totals {
-	uint64_t accepted, rejected, count[NVMF_STATUSES];
+	uint64_t accepted, rejected, sleeps, wakeups, count[NVMF_STATUSES];
 	uint32_t status[NVMF_STATUSES];
 };
 
@@ -347,6 +347,8 @@ add_lcore(struct nvmf_rdma *r, void *arg)
 
 	to->accepted += r->accepted;
 	to->rejected += r->rejected;
+	to->sleeps += r->sleeps;
+	to->wakeups += r->wakeups;
 	for (i = 0; i < NVMF_STATUSES && t->status[i].count != 0; i++) {
 		for (j = 0; j < NVMF_STATUSES - 1; j++)
 			if (to->count[j] == 0 || to->status[j] == t->status[i].status)
@@ -373,6 +375,8 @@ stats(const char *params, struct rte_tel_data *d)
 	bb_tel_dict_uint(d, "lcores", rdma->workers + 1);
 	bb_tel_dict_uint(d, "queues_connected", sum.accepted);
 	bb_tel_dict_uint(d, "queues_refused", sum.rejected);
+	bb_tel_dict_uint(d, "sleeps", sum.sleeps);
+	bb_tel_dict_uint(d, "wakeups", sum.wakeups);
 	bb_tel_dict_uint(d, "reloads", storage->reloads);
 	bb_tel_dict_uint(d, "failed_reloads", storage->failed_reloads);
 	bb_tel_dict_uint(d, "paused_ms", storage->t->paused);

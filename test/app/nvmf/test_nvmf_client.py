@@ -15,9 +15,9 @@ BLOCKS = SIZE // BS
 
 
 class Client(NvmfTest):
-    def round_trip(self, *space, io=None):
+    def round_trip(self, *space, io=None, more=()):
         """Writes the whole file, reads and writes at random, and checks the target's counters."""
-        target = self.target('size=%d' % SIZE, *space, io=io)
+        target = self.target('size=%d' % SIZE, *space, io=io, more=more)
         r, _ = self.client('--rw', 'write', '--flush-every', '50')
         self.assertEqual((r['writes'], r['failed'], r['wrong']), (BLOCKS, 0, 0))
         self.assertEqual(r['flushes'], -(-BLOCKS // 50))
@@ -36,6 +36,9 @@ class Client(NvmfTest):
 
     def test_io_uring(self):
         self.round_trip(io=self.io())
+
+    def test_sleeping_target(self):
+        self.round_trip(io=self.io(), more=('--sleep', '1'))
 
     @long
     def test_plain_calls(self):

@@ -69,6 +69,7 @@ class Options(unittest.TestCase):
                            (NQN + space + ['--queues', '4096', '--depth', '1024'], 'at most 32768'),
                            (NQN + space + ['--serial', 'x' * 21], 'give 1 to 20 characters'),
                            (NQN + space + ['--io', 'aio'], 'give uring or sync'),
+                           (NQN + space + ['--sleep', '1000001'], 'give a number from 0 to 1000000'),
                            (NQN + space + ['--listen', 'there'], 'give an address and a port'),
                            (NQN + space + ['--listen', ':4420'] * 9, 'at most 8 listeners'),
                            (NQN + space + ['rest'], '"rest" is not an option')):

@@ -91,6 +91,8 @@ device_address(struct bb_dev *dev, struct sockaddr_storage *addr)
 	memcpy(&v4->sin_addr, gid.raw + 12, 4);
 }
 
+static uint32_t tgt_sleep_us; /* attribute of the next target_open() */
+
 static inline void
 target_open(const char *spec)
 {
@@ -106,7 +108,8 @@ target_open(const char *spec)
 				      .listen = target_listen,
 				      .listeners = 1,
 				      .conns = CONNS,
-				      .connect_ms = 60000};
+				      .connect_ms = 60000,
+				      .sleep_us = tgt_sleep_us};
 
 	memset(&tgt, 0, sizeof(tgt));
 	tgt.subsys = (struct nvmf_subsys){

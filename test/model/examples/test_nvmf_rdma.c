@@ -496,6 +496,52 @@ TEST_WITH(setup, teardown, test_capsule_shorter_than_a_command_ends_the_connecti
 	WAIT_FOR(IDLE);
 }
 
+/* ---- Sleep */
+
+static bool storage_busy; /* the test's storage has an outstanding request */
+
+static bool
+outstanding(void *arg)
+{
+	assert_ptr_equal(arg, &storage_busy);
+	return storage_busy;
+}
+
+TEST(test_lcore_without_work_sleeps_until_a_completion)
+{
+	struct hq admin, io;
+	uint8_t cmd[NVMF_SQE];
+	uint64_t wakeups;
+	uint32_t i;
+
+	tgt_sleep_us = 1;
+	assert_int_equal(setup(NULL), 0);
+	tgt_sleep_us = 0;
+	tgt.rdma.outstanding = outstanding;
+	tgt.rdma.turn_arg = &storage_busy;
+	hq_connect(&io, 1, hq_admin(&admin, 0), 0);
+	storage_busy = true;
+	tgt.rdma.sleeps = 0;
+	for (i = 0; i < 1000; i++)
+		turn();
+	assert_int_equal(tgt.rdma.sleeps, 0);
+	storage_busy = false;
+	WAIT_FOR(tgt.rdma.sleeps >= 3);
+	for (i = 0; i < 50; i++) {
+		wakeups = tgt.rdma.wakeups;
+		WAIT_FOR(tgt.rdma.armed);
+		command_rw(cmd, 1, (i & 1) != 0 ? NVM_READ : NVM_WRITE, i, host.data, 4096);
+		hq_send(&io, cmd, NULL, 0);
+		WAIT_FOR(tgt.rdma.wakeups != wakeups);
+		WAIT_FOR(io.outstanding == 0);
+		assert_int_equal(io.status[1], SC_OK);
+	}
+	hq_disconnect(&io);
+	hq_disconnect(&admin);
+	WAIT_FOR(IDLE);
+	assert_int_equal(teardown(NULL), 0);
+}
+
 /* ---- Shared memory */
 
 /* Returns the number of RDMA WRITEs of the target that its device copied into the host's memory. */

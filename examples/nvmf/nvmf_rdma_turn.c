@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Work of the transport in each turn of the loop, and the sleep of an lcore without work. */
+#include <rte_cycles.h>
+
+#include "nvmf_rdma.h"
+
+#define TICK_MS 10u
+/*
+ * Longest sleep. Only completions end a sleep early. Messages of the CM and of other lcores,
+ * telemetry commands and signals wait for its end.
+ */
+#define SLEEP_MS 1
+
+/* Passes the time to the engine, and disconnects hosts that have sent no Connect command. */
+static void
+tick(struct nvmf_rdma *r, uint64_t now)
+{
+	uint64_t ms = rte_get_tsc_hz() / 1000;
+	uint32_t i;
+
+	r->tick = now + ms * TICK_MS;
+	nvmf_rdma_activity(r);
+	nvmf_target_time(r->target, now / ms);
+	for (i = 0; i < r->attr.conns; i++) {
+		struct nvmf_conn *c = &r->conn[i];
+
+		if (c->conn != NULL && c->queue->ctrl == NULL &&
+		    nvmf_timer_expired(r->target, &c->connect))
+			nvmf_rdma_drop(c, "no Connect command came in time");
+	}
+}
+
+static void
+ring(struct nvmf_rdma *r)
+{
+	struct nvmf_conn *c, *next;
+
+	for (c = r->to_ring; c != NULL; c = next) {
+		next = c->next_to_ring;
+		nvmf_rdma_post_responses(c);
+		c->listed = false;
+		if (c->ring_recv)
+			bb_qp_ring_recv(c->qp);
+		if (c->ring_send)
+			bb_qp_ring(c->qp);
+		c->ring_recv = c->ring_send = false;
+	}
+	r->to_ring = NULL;
+}
+
+/* Sleeps until a completion arrives, if there was no work for long enough. */
+static void
+doze(struct nvmf_rdma *r, uint64_t now, bool work)
+{
+	struct bb_cq *cq;
+	int rc;
+
+	if (work || r->busy) {
+		r->busy = false;
+		r->busy_at = now;
+		return;
+	}
+	if (now - r->busy_at < r->attr.sleep_us * (rte_get_tsc_hz() / 1000000) ||
+	    (r->outstanding != NULL && r->outstanding(r->turn_arg)))
+		return;
+	if (!r->armed && bb_cq_arm(r->cq, false) != 0)
+		return;
+	r->armed = true;
+	r->sleeps++;
+	rc = bb_channel_wait(r->channel, SLEEP_MS, &cq);
+	if (rc == 0) {
+		r->armed = false;
+		r->wakeups++;
+	}
+}
+
+unsigned int
+nvmf_rdma_turn(void *arg)
+{
+	struct nvmf_rdma *r = arg;
+	unsigned int work;
+	uint64_t now;
+	uint32_t i;
+
+	r->target->ticks = rte_get_tsc_cycles();
+	work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
+	work += nvmf_target_turn(r->target) + nvmf_rdma_messages(r, nvmf_rdma_ended);
+	now = rte_get_tsc_cycles();
+	ring(r);
+	for (i = 0; i < r->attr.conns && r->releasing != 0; i++)
+		if (r->conn[i].releasing)
+			nvmf_rdma_release(&r->conn[i]);
+	if (now >= r->tick)
+		tick(r, now);
+	if (r->channel != NULL)
+		doze(r, now, work != 0);
+	return work;
+}
