@@ -15,7 +15,7 @@ Results go to FILE, one line each, after a line with the commit. A run with the 
 where the last one ended. A change that no test detects gets a field "why" by hand: the reason, or the new test.
 Changes are named by file name and text, so that trees with moved files get the same changes.
   --again: TREE is a later commit; makes the changes of FILE that were found, and adds to each what finds it there
-           ("again"; "gone" if the line is no longer there). The old finder runs first.
+           ("again"; "gone" if the line is no longer there). The old finder runs first. BUILD has -Dwerror=true.
   --patience N: the time limits of tests, in quarters (1); more where the machine does other work
 """
 
@@ -185,12 +185,14 @@ def quick(tests):
 
 def judge(tree, header, full, finder=''):
     """Returns the test that detects the present change, with its step; '' if none does; None if it
-    changes nothing or does not compile. Tries @finder first."""
+    changes nothing or does not compile. If @finder is set, tries it first, after the compiler."""
     build = tree.build
     # A header is compiled into programs, too.
     libraries = [] if header else ['libbluebell_whole.so'] + ['%s.so.%s' % (lib, version(build)) for lib in
                                                                 ('libbluebell', 'libbluebell-soft')]
-    if not tree.ninja(build, *libraries) or tree.digest() == tree.clean:
+    if not tree.ninja(build, *libraries):
+        return '0 compiler' if finder else None
+    if tree.digest() == tree.clean:
         return None
     tests = quick(tree.tests(build))
     if [p for n, _, p in tests if n == finder and (loads_library(p) or tree.ninja(build))] and \
@@ -236,6 +238,8 @@ def again(tree, path):
     commit = tree.commit()
     if head.setdefault('again', commit) != commit:
         sys.exit('%s was continued on commit %s: check it out, or remove the fields "again"' % (path, head['again']))
+    finders = {row['found'].split(' ')[-1] for row in rows if row['found']}
+    tree.exclude_broken(tree.build, [(n, 'alone' in s) for n, s, p in quick(tree.tests(tree.build)) if n in finders])
     for row in rows:
         if not row['found'] or 'again' in row:
             continue
@@ -268,10 +272,10 @@ def main():
     tree = Tree(os.path.abspath(args.tree), os.path.abspath(args.build), args.patience)
     if subprocess.check_output(['git', '-C', tree.top, 'status', '--porcelain', '-uno'], text=True).strip():
         sys.exit('%s has changes that are not committed' % tree.top)
-    tree.exclude_broken(tree.build, [(n, 'alone' in s) for n, s, p in quick(tree.tests(tree.build))])
     if args.again:
         again(tree, args.protocol)
         return 0
+    tree.exclude_broken(tree.build, [(n, 'alone' in s) for n, s, p in quick(tree.tests(tree.build))])
     commit = tree.commit()
     done = {}
     if os.path.exists(args.protocol):
