@@ -18,9 +18,11 @@
 
 #include "nvmf.h"
 
-#define NVMF_LISTENERS 8u
-#define NVMF_WORKERS   7u
-#define NVMF_LINE_MS   1000u /* ms between two lines about refused, or disconnected, hosts */
+/* Slots of the send queue for each request: an RDMA WRITE and a SEND. */
+#define NVMF_SQ_PER_REQ 2u
+#define NVMF_LISTENERS  8u
+#define NVMF_WORKERS    7u
+#define NVMF_LINE_MS    1000u /* ms between two lines about refused, or disconnected, hosts */
 
 struct nvmf_conn {
 	struct nvmf_rdma *rdma;
@@ -177,6 +179,8 @@ nvmf_rdma_list(struct nvmf_conn *c)
 /* Defined in nvmf_rdma_conn.c. */
 void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
 void nvmf_rdma_release(struct nvmf_conn *c);
+/* Destroys and releases a connection that was disconnected, without waiting for the peer. */
+void nvmf_rdma_end_conn(struct nvmf_conn *c);
 /* Disconnects and releases a connection whose controller has ended. */
 void nvmf_rdma_ended(struct nvmf_conn *c);
 /* Defined in nvmf_rdma_turn.c. */

@@ -2,40 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Connections: accepts, refuses and releases the queues of hosts. */
-#include <errno.h>
 #include <inttypes.h>
-#include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <rte_cycles.h>
 
 #include "nvmf_rdma.h"
 #include "program.h"
 
-/* Slots of the send queue for each request: an RDMA WRITE and a SEND. */
-#define SQ_PER_REQ 2u
 /* Time that a host has for its Connect command even if all queues are in use. */
 #define PATIENCE_MS 500u
-#define CAPSULE_AT  (NVMF_PAGE - NVMF_SQE)
-
-static uint32_t
-stride_of(const struct nvmf_target_attr *t)
-{
-	return (CAPSULE_AT + NVMF_SQE + t->in_capsule + NVMF_PAGE - 1) & ~(NVMF_PAGE - 1);
-}
-
-static uint32_t
-depth_of(const struct nvmf_target_attr *t)
-{
-	return t->io_depth > NVMF_ADMIN_DEPTH ? t->io_depth : NVMF_ADMIN_DEPTH;
-}
-
-size_t
-nvmf_rdma_memory(const struct nvmf_target_attr *t, uint32_t conns)
-{
-	return (size_t)depth_of(t) * (t->max_io + stride_of(t)) * conns;
-}
 
 /* ---- End of connections */
 
@@ -64,9 +38,8 @@ nvmf_rdma_release(struct nvmf_conn *c)
 	nvmf_rdma_detach(c);
 }
 
-/* Destroys and releases a connection that was disconnected, without waiting for the peer. */
-static void
-end_conn(struct nvmf_conn *c)
+void
+nvmf_rdma_end_conn(struct nvmf_conn *c)
 {
 	c->ending = true;
 	bb_conn_destroy(c->conn);
@@ -78,7 +51,7 @@ void
 nvmf_rdma_ended(struct nvmf_conn *c)
 {
 	nvmf_rdma_drop(c, "its controller has ended");
-	end_conn(c);
+	nvmf_rdma_end_conn(c);
 }
 
 /* ---- Connection requests */
@@ -156,7 +129,7 @@ free_entry(struct nvmf_rdma *r)
 	    oldest->connect.deadline + PATIENCE_MS > r->target->now + r->attr.connect_ms)
 		return NULL;
 	nvmf_rdma_drop(oldest, "it has sent no Connect command, and another host needs its place");
-	end_conn(oldest);
+	nvmf_rdma_end_conn(oldest);
 	return oldest->queue == NULL && !oldest->detaching ? oldest : NULL;
 }
 
@@ -169,7 +142,7 @@ create_qp(struct nvmf_conn *c)
 	bb_qp_init_attr_init(&init);
 	init.send_cq = c->rdma->cq;
 	init.recv_cq = c->rdma->cq;
-	init.sq_depth = c->depth * SQ_PER_REQ;
+	init.sq_depth = c->depth * NVMF_SQ_PER_REQ;
 	init.rq_depth = c->depth;
 	rc = bb_qp_create(c->rdma->pd, &init, &c->qp);
 	if (rc == 0)
@@ -274,181 +247,4 @@ nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	c->conn = NULL;
 	c->ending = true;
 	nvmf_rdma_release(c);
-}
-
-/* ---- Open and close */
-
-static int
-create_queues(struct nvmf_rdma *r)
-{
-	struct bb_cq_attr cq;
-	struct bb_cm_attr cm;
-	int rc;
-
-	rc = bb_pd_alloc(r->attr.dev, &r->pd);
-	if (rc == 0)
-		rc = bb_mr_reg(r->pd, r->mem, r->slice * r->attr.conns, BB_ACCESS_LOCAL_WRITE,
-			       &r->mr);
-	bb_cq_attr_init(&cq);
-	cq.lcore = r->attr.lcore;
-	cq.depth = r->attr.conns * r->depth * (SQ_PER_REQ + 1) + 4;
-	if (rc == 0 && r->attr.sleep_us != 0)
-		rc = bb_channel_create(r->attr.dev, &r->channel);
-	cq.channel = r->channel;
-	if (rc == 0)
-		rc = bb_cq_create(r->attr.dev, &cq, &r->cq);
-	bb_cm_attr_init(&cm);
-	cm.transport = BB_CM_RDMA;
-	if (rc == 0)
-		rc = bb_cm_create(r->attr.dev, &cm, &r->cm);
-	return rc;
-}
-
-static int
-attach(struct nvmf_rdma *r)
-{
-	struct bb_loop_attr attr;
-	int rc;
-
-	bb_loop_attr_init(&attr);
-	attr.lcore = r->attr.lcore;
-	rc = bb_loop_create(&attr, &r->loop);
-	if (rc == 0)
-		rc = bb_loop_attach_cq(r->loop, r->cq, nvmf_rdma_wc, r);
-	if (rc == 0)
-		rc = bb_cm_attach(r->cm, r->loop, nvmf_rdma_event, r);
-	if (rc == 0)
-		rc = bb_loop_attach_poller(r->loop, nvmf_rdma_turn, r);
-	r->looped = rc == 0;
-	return rc;
-}
-
-static int
-listen_all(struct nvmf_rdma *r)
-{
-	struct sockaddr_storage addr;
-	uint32_t i;
-	int rc = 0;
-
-	for (i = 0; i < r->attr.listeners && rc == 0; i++) {
-		rc = bb_cm_addr(r->attr.listen[i], &addr);
-		if (rc == 0)
-			rc = bb_listener_create(r->cm, (struct sockaddr *)&addr, &r->listener[i]);
-		if (rc != 0)
-			say("cannot listen at %s: %s", r->attr.listen[i], strerror(-rc));
-	}
-	return rc;
-}
-
-static void
-unlisten_all(struct nvmf_rdma *r)
-{
-	uint32_t i;
-
-	for (i = 0; i < NVMF_LISTENERS; i++) {
-		if (r->listener[i] != NULL)
-			bb_listener_destroy(r->listener[i]);
-		r->listener[i] = NULL;
-	}
-}
-
-int
-nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nvmf_target *t,
-	       void *mem)
-{
-	uint32_t i;
-	int rc;
-
-	memset(r, 0, sizeof(*r));
-	r->attr = *attr;
-	r->target = t;
-	r->mem = mem;
-	r->depth = depth_of(&t->attr);
-	r->stride = stride_of(&t->attr);
-	r->slice = nvmf_rdma_memory(&t->attr, 1);
-	r->tick = rte_get_tsc_cycles();
-	t->now = r->tick / (rte_get_tsc_hz() / 1000);
-	r->conn = calloc(attr->conns, sizeof(*r->conn));
-	if (r->conn == NULL || nvmf_rdma_rings(r) != 0) {
-		free(r->conn);
-		return -ENOMEM;
-	}
-	for (i = 0; i < attr->conns; i++) {
-		struct nvmf_conn *c = &r->conn[i];
-
-		c->rdma = r;
-		c->mem = r->mem + i * r->slice;
-		c->capsules = c->mem + (size_t)r->depth * t->attr.max_io + CAPSULE_AT;
-	}
-	rc = create_queues(r);
-	if (rc == 0)
-		rc = attach(r);
-	if (rc != 0) {
-		say("%s: cannot create the queues: %s; the lines above say why",
-		    bb_dev_name(attr->dev), strerror(-rc));
-		nvmf_rdma_close(r);
-		return rc;
-	}
-	rc = listen_all(r);
-	if (rc != 0)
-		nvmf_rdma_close(r);
-	return rc;
-}
-
-void
-nvmf_rdma_end(struct nvmf_rdma *r)
-{
-	uint32_t i;
-
-	unlisten_all(r);
-	for (i = 0; i < r->attr.conns; i++) {
-		struct nvmf_conn *c = &r->conn[i];
-
-		if (c->conn == NULL)
-			continue;
-		(void)bb_conn_disconnect(c->conn, NULL, 0);
-		end_conn(c);
-	}
-}
-
-bool
-nvmf_rdma_idle(struct nvmf_rdma *r)
-{
-	uint32_t i;
-
-	for (i = 0; i < r->attr.conns; i++)
-		if (r->conn[i].queue != NULL || r->conn[i].detaching)
-			return false;
-	/*
-	 * A queue that stands for a worker's queue exists until the worker's last message was read.
-	 */
-	return !nvmf_rdma_has_stub(r);
-}
-
-void
-nvmf_rdma_close(struct nvmf_rdma *r)
-{
-	if (r->looped)
-		(void)bb_loop_detach_poller(r->loop, nvmf_rdma_turn, r);
-	unlisten_all(r);
-	if (r->cm != NULL) {
-		(void)bb_cm_detach(r->cm);
-		bb_cm_destroy(r->cm);
-	}
-	if (r->cq != NULL) {
-		if (r->loop != NULL)
-			(void)bb_loop_detach_cq(r->loop, r->cq);
-		bb_cq_destroy(r->cq);
-	}
-	if (r->channel != NULL)
-		bb_channel_destroy(r->channel);
-	if (r->loop != NULL)
-		bb_loop_destroy(r->loop);
-	if (r->mr != NULL)
-		bb_mr_dereg(r->mr);
-	if (r->pd != NULL)
-		bb_pd_free(r->pd);
-	free(r->conn);
-	free(r->to_worker.slot);
-	free(r->to_first.slot);
 }
