@@ -14,6 +14,8 @@
 #ifndef NVMF_RDMA_H
 #define NVMF_RDMA_H
 
+#include <rte_common.h>
+
 #include <bluebell.h>
 
 #include "nvmf.h"
