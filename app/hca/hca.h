@@ -110,6 +110,9 @@ struct hca_fw {
 	uint32_t issi;
 	uint64_t *pages; /* guest addresses of the pages that the driver has lent */
 	uint32_t n_pages;
+	bool page_request; /* the driver has not answered the last page request yet */
+	uint32_t declined; /* number of pages that the firmware needed when the driver could not
+			      give pages, 0 if it could */
 	uint8_t caps[2][HCA_CAP_BYTES]; /* general capabilities: maximum, current */
 	uint8_t nic_vport[HCA_CAP_BYTES];
 	uint8_t roce[FRONT_ADDRESSES]
@@ -130,6 +133,8 @@ struct hca_stats {
 	uint64_t resets;         /* resets of the function, including those when a client
 				    disconnects */
 	uint64_t fatal_errors;
+	uint64_t page_requests; /* requests to the driver to give pages or to take pages back */
+	uint64_t pages;         /* pages that the driver has lent to the firmware now */
 };
 
 struct hca {

@@ -24,6 +24,8 @@ static const struct counter {
 	{"interrupts", offsetof(struct hca_stats, interrupts)},
 	{"resets", offsetof(struct hca_stats, resets)},
 	{"fatal_errors", offsetof(struct hca_stats, fatal_errors)},
+	{"page_requests", offsetof(struct hca_stats, page_requests)},
+	{"pages", offsetof(struct hca_stats, pages)},
 };
 
 static int

@@ -168,6 +168,12 @@ int front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid,
 int front_poll(struct front *f);
 
 /*
+ * Returns the number of 4 KiB pages of context memory that a ConnectX takes from its driver for the
+ * objects that exist.
+ */
+uint32_t front_context_pages(const struct front *f);
+
+/*
  * Gets the capabilities of @type (enum bb_prm_cap), current or maximum, as far as they concern
  * objects, memory and the port. The program that hosts the guest must add those of event queues and
  * of the PCI function. Returns 0, or -ENOENT if the device lacks @type; @out is then all 0.

@@ -64,6 +64,7 @@ enum bb_prm_hca_op {
 /* Events that concern the whole PCI function and not one object (kernel: enum mlx5_event). */
 enum bb_prm_hca_event {
 	BB_PRM_EVENT_CMD = 0xa,
+	BB_PRM_EVENT_PAGE_REQUEST = 0xb,
 };
 
 /* Capability types of QUERY_HCA_CAP. */
@@ -127,6 +128,8 @@ enum bb_prm_hca_cap {
 #define BB_PRM_EQE_EVENT_DATA     BB_PRM_F(0x020, 0, 224) /* eqe.event_data */
 #define BB_PRM_CMD_EVENT_VECTOR                                                                    \
 	BB_PRM_F(0x000, 0, 32) /* cmd_inter_comp_event.command_completion_vector */
+#define BB_PRM_PAGE_EVENT_FUNCTION_ID BB_PRM_F(0x000, 16, 16) /* pages_req_event.function_id */
+#define BB_PRM_PAGE_EVENT_NUM_PAGES   BB_PRM_F(0x004, 0, 32)  /* pages_req_event.num_pages */
 
 /* CREATE_EQ, DESTROY_EQ, QUERY_EQ. The list of pages follows the fixed part. */
 #define BB_PRM_CREATE_EQ_EQC              BB_PRM_F(0x010, 0, 512) /* create_eq_in.eq_context_entry */

@@ -168,7 +168,7 @@ class Hca(unittest.TestCase):
         self.assertEqual(set(soft0.values()), {0})
         self.assertEqual({k: v for k, v in soft1.items() if v}, {'clients': 2, 'resets': 2})
         self.assertEqual(set(soft1), {'clients', 'commands', 'command_errors', 'doorbells', 'shared_stores', 'events',
-                                      'interrupts', 'resets', 'fatal_errors'})
+                                      'interrupts', 'resets', 'fatal_errors', 'page_requests', 'pages'})
         self.assertEqual([list(answer) for answer in wrong], [['error'], ['error']])
         self.stop(proc)
 

@@ -25,6 +25,7 @@
 #pragma weak front_shared_stores
 #pragma weak front_dm
 #pragma weak front_set_address
+#pragma weak front_context_pages
 #pragma weak front_poll
 #pragma weak front_caps
 #pragma weak front_ctx
@@ -122,6 +123,13 @@ front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, con
 	(void)f, (void)gid, (void)mac;
 	if (index >= FRONT_ADDRESSES)
 		abort();
+	return 0;
+}
+
+uint32_t
+front_context_pages(const struct front *f)
+{
+	(void)f;
 	return 0;
 }
 

@@ -96,6 +96,17 @@ front_command(struct front *f, const void *in, uint32_t inlen, void *out, uint32
 	return true;
 }
 
+uint32_t
+front_context_pages(const struct front *f)
+{
+	uint32_t i, n = 0;
+
+	(void)f;
+	for (i = 0; i < 8; i++)
+		n += windows[i] != NULL ? FW_BLOCK_PAGES : 0;
+	return n;
+}
+
 static void
 write_bar(struct fuzz_hca *f, uint64_t off, const void *data, uint32_t len)
 {
@@ -302,6 +313,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	rte_log_set_global_level(RTE_LOG_CRIT);
 	while (in.left > 0)
 		step(&f, &in);
+	fuzz_check(!f.h.fw.initialized || f.h.fw.n_pages >= FW_BOOT_PAGES + FW_INIT_PAGES);
 	fuzz_check(f.h.fw.n_pages <= HCA_MAX_PAGES && f.h.guest.runs <= f.h.guest.max_runs);
 	fuzz_hca_close(&f);
 	return 0;

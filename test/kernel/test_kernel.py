@@ -115,6 +115,28 @@ class Kernel(unittest.TestCase):
                     self.assertRegex(text, r'\d+ iters in')
         self.look()
 
+    def test_pages(self):
+        """The card asks the driver for pages while programs create QPs, and gives them back."""
+        folder = '$(echo /sys/kernel/debug/mlx5/*/pages)'
+        before, total = THERE.counters(), 'cat %s/fw_pages_total' % folder
+        had = int(THERE.run(total))
+        THERE.pair('ibv_srq_pingpong -d mlx5_0 -q 64 -n 128' + THERE.gid())
+        until = time.monotonic() + card.SECONDS
+        while True:
+            after, has = THERE.counters(), int(THERE.run(total))
+            # The device may keep a block of 16 pages more.
+            if (has == after['pages'] and has <= had + 16) or time.monotonic() > until:
+                break
+        self.assertEqual(has, after['pages'])
+        self.assertLessEqual(has, had + 16)
+        # The device asks again only after an answer, so the first request was served.
+        requests = after['page_requests'] - before['page_requests']
+        self.assertGreaterEqual(requests, 2)
+        failed = THERE.run('cd %s && cat /dev/null $(ls | grep -E "fail|drop|discard")' % folder)
+        self.assertEqual(set(failed.split()) - {'0'}, set())
+        self.look()
+        print('%d page requests; the driver had lent %d pages, then %d' % (requests, had, has))
+
     @only_long
     def test_perftest(self):
         gid = THERE.gid().replace('-g', '-x')
@@ -305,7 +327,7 @@ def main():
     ARGS = p.parse_args()
     card.enter_or_skip(ARGS.bb_hca, ARGS.suite)
     options = ['--device', ARGS.device, '--link', ARGS.link] + ['--vf'] * ARGS.vf
-    THERE = card.Card(ARGS.bb_hca, options, ARGS.suite)
+    THERE = card.Card(ARGS.bb_hca, options, ARGS.suite, telemetry=True)
     boot()
     names = [name for name, test in vars(Kernel).items() if name.startswith('test_') and
              (ARGS.long or not hasattr(test, 'only_long')) and (ARGS.only in name or name == 'test_probe')]

@@ -93,6 +93,8 @@ init_hca(struct fw_cmd *c)
 				 "INIT_HCA with %u pages (MANAGE_PAGES must give %u)", fw->n_pages,
 				 FW_BOOT_PAGES + FW_INIT_PAGES);
 	fw->initialized = true;
+	fw->page_request = false;
+	fw->declined = 0;
 	return BB_PRM_STAT_OK;
 }
 
@@ -260,6 +262,7 @@ fw_command(struct hca *h, const uint8_t *in, uint32_t inlen, uint8_t *out, uint3
 		(void)fw_refuse(&c, BB_PRM_STAT_BAD_SYS_STATE, "before INIT_HCA");
 	else if (!front_command(h->front, in, inlen, out, outlen))
 		(void)fw_refuse(&c, BB_PRM_STAT_BAD_OP, "the device does not know this opcode");
+	fw_update_pages(h);
 	if (hca_log_debug())
 		dump("out", out, outlen);
 }
@@ -271,6 +274,7 @@ fw_reset(struct hca *h)
 	h->fw.initialized = false;
 	h->fw.issi = 0;
 	h->fw.n_pages = 0;
+	fw_update_pages(h);
 	fw_cap_reset(h);
 	fw_nic_reset(h);
 	fw_port_reset(h);

@@ -25,9 +25,13 @@
 #define FW_SUBMINOR      1u
 #define FW_VERSION_DWORD (FW_MAJOR << 24 | FW_MINOR << 16 | FW_SUBMINOR)
 
-/* Pages that the firmware asks for before INIT_HCA. */
-#define FW_BOOT_PAGES 16u
-#define FW_INIT_PAGES 128u
+/*
+ * Pages that the firmware asks for before INIT_HCA. Afterwards it asks for pages in blocks, as the
+ * guest creates objects.
+ */
+#define FW_BOOT_PAGES  16u
+#define FW_INIT_PAGES  128u
+#define FW_BLOCK_PAGES 16u
 
 /* A command. Both mailboxes have room for 4096 bytes; bytes after the input's length are zero. */
 struct fw_cmd {
@@ -78,6 +82,11 @@ int fw_set_roce_address(struct fw_cmd *c);
 int fw_query_roce_address(struct fw_cmd *c);
 int fw_ok(struct fw_cmd *c);
 
+/*
+ * fw_pages.c: asks the driver for pages, or offers pages back, if the guest's objects need more or
+ * fewer than the firmware has. Call it after each command.
+ */
+void fw_update_pages(struct hca *h);
 /* fw_cap.c: computes the general capabilities. */
 void fw_cap_reset(struct hca *h);
 /* fw_port.c: sets the capability mask of the port to its value after a reset. */

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <rte_common.h>
+
 #include "front_guest.h"
 #include "hca_rig.h"
 #include "mlx5_cmd.h"
@@ -414,6 +416,60 @@ T("soft0,link=eth", test_gids_are_those_that_the_driver_sets_until_a_reset)
 	rig_write32(&f->rig, VFU_CONFIG, DEVCTL, FLR);
 	for (i = 0; i < FRONT_ADDRESSES; i++)
 		assert_int_equal(ctx->cmd->gid_query(ctx, 1, i, &gid), -ENOENT);
+}
+
+/* Executes MANAGE_PAGES as Linux's driver does after a page request. Returns the pages moved. */
+static uint32_t
+serve_pages(struct life *l, int32_t n)
+{
+	static uint8_t in[16 + 8 * 256], out[16 + 8 * 256];
+	uint32_t i, count = (uint32_t)(n < 0 ? -n : n);
+
+	assert_in_range(count, 1, 256);
+	memset(in, 0, sizeof(in));
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_MANAGE_PAGES);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, n < 0 ? 2 : 1);
+	bb_prm_set(in, BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES, count);
+	for (i = 0; i < count; i++)
+		bb_prm_set64(in + 16 + 8 * i, BB_PRM_F(0, 0, 64), FREE_ADDR);
+	assert_int_equal(rig_exec(&l->rig, in, sizeof(in), out, sizeof(out)), 0);
+	return n < 0 ? bb_prm_get(out, BB_PRM_MANAGE_PAGES_OUT_OUTPUT_NUM_ENTRIES) : count;
+}
+
+static int32_t
+page_request(struct life *l)
+{
+	const uint8_t *data =
+		bb_prm_csub(event_of(l, BB_PRM_EVENT_PAGE_REQUEST), BB_PRM_EQE_EVENT_DATA);
+
+	return (int32_t)bb_prm_get(data, BB_PRM_PAGE_EVENT_NUM_PAGES);
+}
+
+T("soft0,link=ib", test_pages_follow_the_objects_of_the_guest)
+{
+	const uint32_t start = FW_BOOT_PAGES + FW_INIT_PAGES, next = f->g.next;
+	uint32_t qpn[200], i;
+	int32_t n;
+
+	assert_int_equal(serve_pages(f, page_request(f)), FW_BLOCK_PAGES);
+	for (i = 0; i < RTE_DIM(qpn); i++) {
+		f->g.next = next; /* no QP runs, so all have the same memory */
+		qpn[i] = new_qp(f).qp.qpn;
+		if (f->rig.h.fw.page_request)
+			(void)serve_pages(f, page_request(f));
+	}
+	/* 201 QPs of 1 KiB, a CQ and two keys. */
+	assert_int_equal(f->rig.h.fw.n_pages, start + 64);
+	for (i = 0; i < RTE_DIM(qpn); i++) {
+		assert_int_equal(run_on(&f->g, BB_PRM_OP_DESTROY_QP, f->owner.uid, qpn[i]), 0);
+		if (!f->rig.h.fw.page_request)
+			continue;
+		n = page_request(f);
+		assert_true(n < 0);
+		assert_int_equal(serve_pages(f, n), -n);
+	}
+	assert_in_range(f->rig.h.fw.n_pages, start + FW_BLOCK_PAGES, start + 2 * FW_BLOCK_PAGES);
+	assert_write_moves_data(f);
 }
 
 TEST_MAIN(0)

@@ -96,6 +96,13 @@ front_dm(struct front *f, uint64_t off, uint32_t len)
 		       : NULL;
 }
 
+uint32_t
+front_context_pages(const struct front *f)
+{
+	(void)f;
+	return fake_front.context_pages;
+}
+
 int
 front_poll(struct front *f)
 {

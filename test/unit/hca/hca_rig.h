@@ -59,6 +59,7 @@ extern struct fake_front {
 	uint8_t mac[6];
 	int address_ret;
 	int poll_ms;
+	uint32_t context_pages;
 	struct fake_bell bell[8];
 	uint8_t dm[64]; /* device memory at the start of its range of BAR 0 */
 } fake_front;

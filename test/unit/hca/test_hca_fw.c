@@ -125,6 +125,98 @@ LIVE(test_mailboxes_that_end_before_their_list_are_refused)
 	assert_int_equal(r->h.fw.n_pages, 0);
 }
 
+#define START (FW_BOOT_PAGES + FW_INIT_PAGES)
+
+/*
+ * Lets the guest's objects need @pages, by a command of the front. Returns the number of the page
+ * request that follows, 0 if none does. @events: number of requests before.
+ */
+static int32_t
+need_pages(struct rig *r, uint32_t *events, uint32_t pages)
+{
+	const uint8_t *e = rig_ram(r, EQ_ADDR + 64 * *events);
+
+	fake_front.context_pages = pages;
+	assert_int_equal(rig_short(r, BB_PRM_OP_ALLOC_UAR, 0, 0, 0, NULL), 0);
+	assert_int_equal(r->h.stats.pages, r->h.fw.n_pages);
+	if (e[63] & 1)
+		return 0;
+	assert_int_equal(r->h.stats.page_requests, ++*events);
+	assert_int_equal(bb_prm_get(e, BB_PRM_EQE_EVENT_TYPE), 0xb);
+	e = bb_prm_csub(e, BB_PRM_EQE_EVENT_DATA);
+	assert_int_equal(bb_prm_dword(e, 0), 0); /* function 0; no flags */
+	return (int32_t)bb_prm_get(e, BB_PRM_PAGE_EVENT_NUM_PAGES);
+}
+
+/* Executes MANAGE_PAGES. Returns the number of pages that the device gave back. */
+static uint32_t
+manage_pages(struct rig *r, unsigned int op_mod, uint32_t n, int status)
+{
+	static uint8_t in[16 + 8 * 256], out[16 + 8 * 256];
+	uint32_t i;
+
+	memset(in, 0, sizeof(in));
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_MANAGE_PAGES);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, op_mod);
+	bb_prm_set(in, BB_PRM_MANAGE_PAGES_INPUT_NUM_ENTRIES, n);
+	for (i = 0; i < 256; i++)
+		bb_prm_set64(in + 16 + 8 * i, BB_PRM_F(0, 0, 64), FREE_ADDR + i * 4096);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, sizeof(out)), status);
+	return op_mod == 2 ? bb_prm_get(out, BB_PRM_MANAGE_PAGES_OUT_OUTPUT_NUM_ENTRIES) : 0;
+}
+
+LIVE(test_device_asks_for_pages_and_offers_them_back)
+{
+	uint32_t events = 0;
+	uint8_t out[16];
+
+	rig_init_hca(r);
+	fake_front.context_pages = 1; /* nothing is asked before the EQ exists */
+	assert_int_equal(rig_eq(r, 6, 0, UINT64_C(1) << 0xb, EQ_ADDR), 1);
+	assert_int_equal(r->h.stats.page_requests, 1);
+	assert_int_equal(need_pages(r, &events, 1), 16);
+	/* One request is outstanding at a time, whatever happens meanwhile. */
+	assert_int_equal(need_pages(r, &events, 40), 0);
+	assert_int_equal(rig_short(r, BB_PRM_OP_QUERY_PAGES, 3, 0, 0, out), 0);
+	assert_int_equal(bb_prm_get(out, BB_PRM_QUERY_PAGES_OUT_NUM_PAGES), 48);
+	manage_pages(r, 1, 16, 0);
+	assert_int_equal(need_pages(r, &events, 40), 32);
+	manage_pages(r, 1, 32, 0);
+	assert_int_equal(r->h.fw.n_pages, START + 48);
+	/* A spare block stays. Two go, though the driver asks for more, and those in use stay. */
+	assert_int_equal(need_pages(r, &events, 32), 0);
+	assert_int_equal(need_pages(r, &events, 16), -32);
+	assert_int_equal(rig_short(r, BB_PRM_OP_QUERY_PAGES, 3, 0, 0, out), 0);
+	assert_int_equal(bb_prm_get(out, BB_PRM_QUERY_PAGES_OUT_NUM_PAGES), (uint32_t)-32);
+	assert_int_equal(manage_pages(r, 2, 200, 0), 32);
+	assert_int_equal(manage_pages(r, 2, 200, 0), 0);
+	assert_int_equal(need_pages(r, &events, 16), 0);
+	/* Teardown with an unanswered request: the driver gets all pages, and can start again. */
+	assert_int_equal(need_pages(r, &events, 17), 16);
+	assert_int_equal(rig_short(r, BB_PRM_OP_TEARDOWN_HCA, 0, 0, 0, NULL), 0);
+	assert_int_equal(manage_pages(r, 2, 256, 0), START + 16);
+	assert_int_equal(rig_short(r, BB_PRM_OP_DISABLE_HCA, 0, 0, 0, NULL), 0);
+	rig_init_hca(r);
+	assert_int_equal(rig_eq(r, 6, 0, UINT64_C(1) << 0xb, EQ_ADDR), 1);
+	assert_int_equal(rig_ram(r, EQ_ADDR)[63] & 1, 0);
+}
+
+LIVE(test_driver_without_pages_is_asked_again_when_the_need_changes)
+{
+	static const uint32_t refused[] = {0, 3, 9}; /* values of op_mod; 0: cannot give */
+	uint32_t events = 0, i;
+
+	rig_init_hca(r);
+	assert_int_equal(rig_eq(r, 6, 0, UINT64_C(1) << 0xb, EQ_ADDR), 1);
+	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		assert_int_equal(need_pages(r, &events, i * 16 + 1), (i + 1) * 16);
+		manage_pages(r, refused[i], 0, refused[i] == 0 ? 0 : BB_PRM_STAT_BAD_PARAM);
+		assert_int_equal(need_pages(r, &events, i * 16 + 2), 0);
+	}
+	/* No more than the limit, even if the objects need more. */
+	assert_int_equal(need_pages(r, &events, UINT32_MAX / 2), HCA_MAX_PAGES - START);
+}
+
 /* Changes of a valid CREATE_EQ of 2^7 entries on two pages. */
 LIVE(test_event_queues_that_make_no_sense_are_refused)
 {
