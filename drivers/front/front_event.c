@@ -11,6 +11,8 @@
 #define EQE_DATA    28
 #define COMP_CQN    24 /* mlx5_eqe_comp.cqn */
 #define CQ_ERR_CQN  0  /* mlx5_eqe_cq_err.cqn */
+#define CQ_ERR_WHY  11 /* mlx5_eqe_cq_err.syndrome */
+#define CQ_OVERRUN  1  /* MLX5_CQ_ERROR_SYNDROME_CQ_OVERRUN, the device's only cause */
 #define QP_SRQ_TYPE 20 /* mlx5_eqe_qp_srq.type */
 #define QP_SRQ_QPN  24 /* mlx5_eqe_qp_srq.qp_srq_n */
 #define PORT_NUMBER 8  /* mlx5_eqe_port_state.port, in bits 7 to 4 */
@@ -84,6 +86,7 @@ async(struct front *f, struct front_user *u)
 			sub = ev.change;
 		} else if (kind == FRONT_CQ) {
 			bb_put32(data + CQ_ERR_CQN, id);
+			data[CQ_ERR_WHY] = CQ_OVERRUN;
 		} else {
 			bb_put32(data + QP_SRQ_QPN, id);
 			/* Linux's devx.c finds the subscribers of an RMP by the type RQ. */

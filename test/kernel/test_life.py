@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The life of bb_hca's card under Linux's own driver: resets, hot unplug, death of QEMU, faults.
 
-usage: test_life.py BB_HCA PORT_EVENTS [--suite NAME] [--vf] [--only NAME]
+usage: test_life.py BB_HCA PORT_EVENTS QUEUE_EVENTS [--suite NAME] [--vf] [--only NAME]
 
 Each test names the lines of the kernel's log that its fault may cause; another warning fails it. The tests
 of hca_life (suite model) do the same to the device, without a kernel and 50 times each.
@@ -23,6 +23,7 @@ PINGPONG = 'ibv_rc_pingpong -d mlx5_0 '
 ENDLESS = 10000000
 # Requests after which the device fails. The driver's probe takes about 300, of which 255 are NOPs.
 FAULT_AT = 3000
+QUEUE_FAULT_AT = 1000
 # Linux's recovery: health.c prints the health buffer, then what it does.
 FATAL = [r'mlx5_core .*(Fatal error|Health issue|assert_|fw_ver|hw_id|rfr|severity|irisc|synd|time \d)',
          r'mlx5_core .*(health|mlx5_error_sw_reset|mlx5_handle_bad_state|mlx5_pci_|mlx5_wait_for_pages)',
@@ -35,9 +36,11 @@ ARGS = None
 class Life(unittest.TestCase):
     maxDiff = None
 
-    def boot(self, device='soft0'):
-        """Boots a guest, loads the driver, and checks the kernel's log."""
-        self.there = card.Card(ARGS.bb_hca, ['--device', device] + ['--vf'] * ARGS.vf, ARGS.suite)
+    def boot(self, *devices):
+        """Boots a guest with a function (and a bb_hca) of each device, loads the driver, and checks the kernel's log."""
+        processes = [([], ['--device', device]) for device in devices or ['soft0']]
+        self.there = card.Card(ARGS.bb_hca, ['--vf'] * ARGS.vf, ARGS.suite, functions=len(processes),
+                               processes=processes)
         self.addCleanup(self.there.stop)
         self.there.boot()
         self.seen = len(self.there.kernel_lines())
@@ -164,12 +167,31 @@ class Life(unittest.TestCase):
                              ['down', 'active'], device)
         print('the port went down and up, seen by DEVX and by verbs')
 
+    def test_cq_error(self):
+        """A CQ that fails, and its QPs: a CQ of a program that uses DEVX, and one of libibverbs."""
+        self.boot(*('soft%d,fault=cq_error:%d' % (i, QUEUE_FAULT_AT) for i in range(2)))
+        devices = ['mlx5_0', 'verbs:mlx5_1']
+        program, eal = carry.carry(self.there, ARGS.queue_events)
+        output = self.there.run('mkdir -p /var/run; %s %s %s -- %s' % (program, carry.EAL, eal, ' '.join(devices)),
+                                card.SECONDS)
+        for device in devices:
+            self.assertEqual(sorted(re.findall('^%s: (.*)$' % device, output, re.M)),
+                             ['CQ error: CQ', 'QP fatal: QP 0', 'QP fatal: QP 1'], output)
+        # Linux prints the syndrome of the event: 1 is an overrun.
+        text = self.look([r'mlx5_core .*CQ error on CQN 0x[0-9a-f]+, syndrome 0x1$'])
+        self.assertEqual(text.count('CQ error on CQN'), len(devices), text)
+        self.pingpong()
+        self.there.unload()
+        self.look()
+        print('events of failed CQs and QPs, by DEVX and by verbs')
+
 
 def main():
     global ARGS
     p = argparse.ArgumentParser(usage=__doc__.split('usage: ')[1].split('\n\n')[0])
     p.add_argument('bb_hca')
     p.add_argument('port_events')
+    p.add_argument('queue_events')
     p.add_argument('--suite', default='bookworm', help='whose kernel (see test/interop/vm/build)')
     p.add_argument('--vf', action='store_true', help='the card is a virtual function')
     p.add_argument('--only', default='', help='tests with this in the name')
