@@ -22,17 +22,6 @@
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_dev *the_dev;
 
-const char *
-fab_param(const char *name)
-{
-	char *value = NULL;
-
-	return fi_param_get_str(&fab_provider, name, &value) == 0 && value != NULL &&
-			       value[0] != '\0'
-		       ? value
-		       : NULL;
-}
-
 static void
 add_args(struct eal_argv *a, const char *given)
 {
@@ -251,7 +240,7 @@ fab_dev_check(const struct fab_dev *d)
 }
 
 int
-fab_dev_get(struct fab_dev **dev)
+fab_dev_get(const struct fab_on *on, struct fab_dev **dev)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static pid_t opened_by; /* a child has EAL's memory, but none of its threads */
@@ -275,6 +264,7 @@ fab_dev_get(struct fab_dev **dev)
 		ret = -ENOMEM;
 		goto unlock;
 	}
+	d->on = on;
 	LIST_INIT(&d->eps);
 	LIST_INIT(&d->peps);
 	LIST_INIT(&d->requests);
@@ -299,7 +289,7 @@ fab_dev_put(struct fab_dev *d)
 		the_dev = NULL;
 		fab_progress_stop(d);
 		while (!LIST_EMPTY(&d->requests))
-			fab_connreq_free(LIST_FIRST(&d->requests));
+			d->on->drop(LIST_FIRST(&d->requests));
 		bb_cq_destroy(d->idle);
 		bb_cm_destroy(d->cm);
 		bb_dev_close(d->dev);
@@ -316,45 +306,4 @@ fab_dev_exit(void)
 	if (the_dev != NULL && the_dev->pid == getpid())
 		fab_progress_stop(the_dev);
 	pthread_mutex_unlock(&open_lock);
-}
-
-/* Reports connections whose QP has failed. Over TCP the CM itself detects the end of the peer. */
-static void
-read_async(struct fab_dev *d)
-{
-	struct bb_event ev;
-	unsigned int i;
-
-	for (i = 0; i < FAB_EVENTS && bb_event_get(d->dev, &ev) == 0; i++)
-		if ((ev.type == BB_EVENT_QP_FATAL || ev.type == BB_EVENT_QP_ACCESS ||
-		     ev.type == BB_EVENT_QP_REQUEST) &&
-		    ev.qp != NULL && ev.qp->user != NULL)
-			fab_ep_broken(ev.qp->user);
-}
-
-void
-fab_dev_run(struct fab_dev *d)
-{
-	struct bb_cm_event event;
-	struct fid *fid;
-	unsigned int i;
-
-	if (d->child)
-		return;
-	bb_cq_poll(d->idle, NULL, 0);
-	if (d->rdma)
-		read_async(d);
-	for (i = 0; i < FAB_EVENTS && bb_cm_poll(d->cm, &event, 1) == 1; i++) {
-		if (event.type == BB_CM_CONNECT_REQUEST) {
-			fab_pep_event(d, &event);
-			continue;
-		}
-		fid = bb_conn_user(event.conn);
-		/*
-		 * Ignore events of requests that are not accepted: their passive endpoint destroys
-		 * them.
-		 */
-		if (fid != NULL && fid->fclass == FI_CLASS_EP)
-			fab_ep_event(container_of(fid, struct fab_ep, fid.fid), &event);
-	}
 }

@@ -54,15 +54,29 @@
 #define FAB_WARN(subsys, ...) FI_WARN(&fab_provider, FI_LOG_##subsys, __VA_ARGS__)
 
 struct fab_connreq;
+struct fab_dev;
 struct fab_ep;
 struct fab_pep;
+
+/* Functions of the objects above the device. It calls them with its lock held. */
+struct fab_on {
+	/* Reports a connection request to its passive endpoint. */
+	void (*request)(struct fab_dev *dev, const struct bb_cm_event *event);
+	/* Reports an event of an endpoint's connection. */
+	void (*event)(struct fab_ep *ep, const struct bb_cm_event *event);
+	/* Reports that the connection of an endpoint is broken. */
+	void (*broken)(struct fab_ep *ep);
+	/* Frees a request that is neither accepted nor rejected. */
+	void (*drop)(struct fab_connreq *request);
+};
 
 /* The device of the process, open while a fabric exists. */
 struct fab_dev {
 	uint32_t lock;     /* 1 while held; guards every object of the device. __atomic */
 	unsigned int refs; /* number of open fabrics */
 	pid_t pid;         /* process that opened the device */
-	bool child;        /* this process is a child of pid after fork(): it must not use bb_* */
+	const struct fab_on *on;
+	bool child; /* this process is a child of pid after fork(): it must not use bb_* */
 	struct bb_dev *dev;
 	struct bb_cm *cm;
 	bool rdma;          /* the CM uses messages of librdmacm, not TCP */
@@ -294,7 +308,7 @@ int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_
  * Opens the device that FI_BLUEBELL_DEVICE names, and starts EAL before that. All fabrics of the
  * process share the device. Returns 0 or a negative errno.
  */
-int fab_dev_get(struct fab_dev **dev);
+int fab_dev_get(const struct fab_on *on, struct fab_dev **dev);
 void fab_dev_put(struct fab_dev *dev);
 /* Stops the thread of a device that the application has left open. */
 void fab_dev_exit(void);
@@ -325,6 +339,8 @@ extern struct fi_ops_mr fab_mr_ops;
 
 /* Makes the queue pair of an endpoint, as fi_enable() does. The caller holds the lock. */
 int fab_ep_enable(struct fab_ep *ep);
+/* Gives back the room that the queue pair of an endpoint had in the CQs. */
+void fab_ep_unreserve(struct fab_ep *ep);
 extern struct fi_ops_ep fab_opt_ops;
 extern struct fi_ops_cm fab_ep_cm_ops;
 extern struct fi_ops_msg fab_msg_ops, fab_srx_msg_ops;
@@ -356,6 +372,7 @@ int fab_cq_reserve(struct fab_cq *cq, uint32_t entries);
  * counts.
  */
 void fab_cq_fill(struct fab_cq *cq);
+ssize_t fab_cq_read(struct fid_cq *fid, void *buf, size_t count);
 /* Returns true if the application has read every completion; arms the CQ on a card. */
 bool fab_cq_is_empty(struct fab_cq *cq);
 bool fab_eq_is_empty(struct fab_eq *eq);

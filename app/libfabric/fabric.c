@@ -8,27 +8,6 @@
 
 #include "fab.h"
 
-int
-fab_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
-{
-	(void)fid, (void)bfid, (void)flags;
-	return -FI_ENOSYS;
-}
-
-int
-fab_no_control(struct fid *fid, int command, void *arg)
-{
-	(void)fid, (void)command, (void)arg;
-	return -FI_ENOSYS;
-}
-
-int
-fab_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
-{
-	(void)fid, (void)name, (void)flags, (void)ops, (void)context;
-	return -FI_ENOSYS;
-}
-
 static int
 no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **wait)
 {
@@ -91,6 +70,13 @@ static struct fi_ops_fabric fabric_ops = {
 	.trywait = fab_trywait,
 };
 
+static const struct fab_on on = {
+	.request = fab_pep_event,
+	.event = fab_ep_event,
+	.broken = fab_ep_broken,
+	.drop = fab_connreq_free,
+};
+
 int
 fab_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
@@ -102,7 +88,7 @@ fab_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *contex
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return -FI_ENOMEM;
-	ret = fab_dev_get(&f->dev);
+	ret = fab_dev_get(&on, &f->dev);
 	if (ret != 0) {
 		free(f);
 		return ret;
@@ -120,19 +106,13 @@ cleanup(void)
 	fab_dev_exit();
 }
 
-struct fi_provider fab_provider = {
-	.version = FI_VERSION(0, 1),
-	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
-	.name = "bluebell",
-	.getinfo = fab_getinfo,
-	.fabric = fab_fabric,
-	.cleanup = cleanup,
-};
-
 /* libfabric looks this function up in the loaded file; no header of it declares the name. */
 FI_EXT_INI;
 FI_EXT_INI
 {
+	fab_provider.getinfo = fab_getinfo;
+	fab_provider.fabric = fab_fabric;
+	fab_provider.cleanup = cleanup;
 	fi_param_define(&fab_provider, "device", FI_PARAM_STRING,
 			"Bluebell's device: mlx5_0, soft0,port=..., or soft0,shm=NAME. Default: a "
 			"software device that reaches the processes of this host and user through "

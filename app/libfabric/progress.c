@@ -2,10 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A thread for applications that do not read their queues for a while. A software device executes
- * the requests of its peers, and acknowledges them, only while a thread runs it. An application
- * runs the device when it reads a queue. If it has read none for a millisecond, this thread runs
- * the device.
+ * Runs the device, and passes the events of connections to the objects above.
+ *
+ * A thread does so for applications that do not read their queues for a while. A software device
+ * executes the requests of its peers, and acknowledges them, only while a thread runs it. An
+ * application runs the device when it reads a queue. If it has read none for a millisecond, this
+ * thread runs the device.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,6 +18,47 @@
 #include "fab.h"
 
 #define IDLE_MS 50 /* how long the thread sleeps while there is no endpoint */
+
+/* Reports connections whose QP has failed. Over TCP the CM itself detects the end of the peer. */
+static void
+read_async(struct fab_dev *d)
+{
+	struct bb_event ev;
+	unsigned int i;
+
+	for (i = 0; i < FAB_EVENTS && bb_event_get(d->dev, &ev) == 0; i++)
+		if ((ev.type == BB_EVENT_QP_FATAL || ev.type == BB_EVENT_QP_ACCESS ||
+		     ev.type == BB_EVENT_QP_REQUEST) &&
+		    ev.qp != NULL && ev.qp->user != NULL)
+			d->on->broken(ev.qp->user);
+}
+
+void
+fab_dev_run(struct fab_dev *d)
+{
+	struct bb_cm_event event;
+	struct fid *fid;
+	unsigned int i;
+
+	if (d->child)
+		return;
+	bb_cq_poll(d->idle, NULL, 0);
+	if (d->rdma)
+		read_async(d);
+	for (i = 0; i < FAB_EVENTS && bb_cm_poll(d->cm, &event, 1) == 1; i++) {
+		if (event.type == BB_CM_CONNECT_REQUEST) {
+			d->on->request(d, &event);
+			continue;
+		}
+		fid = bb_conn_user(event.conn);
+		/*
+		 * Ignore events of requests that are not accepted: their passive endpoint destroys
+		 * them.
+		 */
+		if (fid != NULL && fid->fclass == FI_CLASS_EP)
+			d->on->event(container_of(fid, struct fab_ep, fid.fid), &event);
+	}
+}
 
 static void *
 run(void *arg)

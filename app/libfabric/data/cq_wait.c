@@ -10,8 +10,6 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fab.h"
@@ -22,27 +20,6 @@ watch(struct fab_cq *cq, int fd)
 	struct epoll_event e = {.events = EPOLLIN};
 
 	return epoll_ctl(cq->fd, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
-}
-
-int
-fab_timer_open(void)
-{
-	const struct timespec nap = {.tv_nsec = FAB_NAP_MS * 1000000L};
-	const struct itimerspec every = {nap, nap};
-	const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-
-	if (timer >= 0)
-		(void)timerfd_settime(timer, 0, &every, NULL); /* fails for bad values only */
-	return timer >= 0 ? timer : -errno;
-}
-
-void
-fab_timer_clear(int timer)
-{
-	uint64_t n;
-
-	if (timer >= 0)
-		(void)!read(timer, &n, sizeof(n));
 }
 
 static int
