@@ -187,7 +187,8 @@ complete_device(struct function *f, unsigned int i)
 		say("--device %s: remove link=, and give --link ib or --link eth", f->spec);
 		return -1;
 	}
-	n = snprintf(f->device, sizeof(f->device), "%s,link=%s", f->spec,
+	/* The guest's driver would register all memory by UMR, which takes more time. */
+	n = snprintf(f->device, sizeof(f->device), "%s,link=%s,no_odp", f->spec,
 		     f->hca.eth ? "eth" : "ib");
 	if (n < 0 || (size_t)n >= sizeof(f->device)) {
 		say("--device: more than %zu characters", sizeof(f->device) - 10);

@@ -55,10 +55,11 @@ front_may_log(uint32_t level)
 
 /*
  * Options that the device needs if a kernel's driver uses it. uar_share=0: each UAR page has one
- * number and one owner. no_odp: on-demand paging would need page faults that the kernel resolves,
- * which this code does not report.
+ * number and one owner.
  */
-#define OPTIONS "uar_share=0,no_odp"
+#define OPTIONS "uar_share=0"
+/* A QP that sends packets cannot wait for a missing page. */
+#define NO_ODP ",no_odp"
 
 /*
  * Splits "soft0,key=value,..." into the name of the device and its options. Rejects progress= other
@@ -85,7 +86,13 @@ take_name(struct front *f, const char *device_and_opts)
 		return -EINVAL;
 	}
 	memcpy(f->device, device_and_opts, n);
-	return asprintf(&f->opts, OPTIONS "%s", comma != NULL ? comma : "") >= 0 ? 0 : -ENOMEM;
+	return asprintf(&f->opts, OPTIONS "%s%s", comma != NULL ? comma : "",
+			strstr(device_and_opts, ",port=") != NULL ||
+					strstr(device_and_opts, ",shm=") != NULL
+				? NO_ODP
+				: "") >= 0
+		       ? 0
+		       : -ENOMEM;
 }
 
 /* Subscribes the kernel's context to events of the port. */
@@ -265,8 +272,12 @@ front_caps(struct front *f, uint16_t type, bool current, uint8_t out[256])
 	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_XRCD, FRONT_LOG_MAX_NUMBERS);
 	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_SRQ, FRONT_LOG_MAX_NUMBERS);
 	bb_prm_set(out, BB_PRM_HCA_LOG_MAX_TRANSPORT_DOMAIN, FRONT_LOG_MAX_NUMBERS);
-	/* With this bit the kernel registers memory by commands, never by UMR. */
-	bb_prm_set(out, BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED, 1);
+	/*
+	 * With this bit the kernel registers memory by commands, never by UMR. On-demand paging
+	 * needs UMRs (Linux 6.1, umr.h, mlx5r_umr_can_load_pas()).
+	 */
+	bb_prm_set(out, BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED,
+		   !bb_prm_get(out, BB_PRM_HCA_PG));
 	return 0;
 }
 

@@ -18,6 +18,17 @@
 #define PORT_NUMBER 8  /* mlx5_eqe_port_state.port, in bits 7 to 4 */
 #define TYPE_QP     0  /* MLX5_EVENT_QUEUE_TYPE_QP */
 #define TYPE_RQ     1  /* MLX5_EVENT_QUEUE_TYPE_RQ */
+/* mlx5_eqe_page_fault, and the subtypes MLX5_PFAULT_SUBTYPE_*. */
+#define PF_WQE        0
+#define PF_WQE_INDEX  6
+#define PF_WQE_TOKEN  12
+#define PF_WQE_WQ     24 /* below the type */
+#define PF_RDMA       1
+#define PF_RDMA_KEY   4
+#define PF_RDMA_LEN   12
+#define PF_RDMA_VA    16
+#define PF_RDMA_TOKEN 24 /* below the type */
+#define PF_PACKET     10
 
 static const uint16_t qp_events[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
 				     BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, BB_PRM_EVENT_WQ_ACCESS_ERROR,
@@ -96,11 +107,39 @@ async(struct front *f, struct front_user *u)
 	}
 }
 
+/* Reports page faults of the device to the kernel. */
+static void
+page_faults(struct front *f)
+{
+	struct soft_page_fault pf;
+
+	while (soft_page_fault_get(f->users[0].ctx, &pf)) {
+		bool rdma = (pf.type & SOFT_PF_RDMA) != 0;
+		uint8_t data[EQE_DATA] = {0};
+
+		bb_put16(data + PF_PACKET, pf.packet);
+		if (rdma) {
+			bb_put32(data + PF_RDMA_KEY, pf.rkey);
+			bb_put32(data + PF_RDMA_LEN, pf.len);
+			bb_put64(data + PF_RDMA_VA, pf.va);
+			bb_put32(data + PF_RDMA_TOKEN, (uint32_t)pf.type << 24 | pf.token);
+		} else {
+			bb_put16(data + PF_WQE_INDEX, pf.wqe_index);
+			bb_put32(data + PF_WQE_TOKEN, pf.token);
+			bb_put32(data + PF_WQE_WQ, (uint32_t)pf.type << 24 | pf.wq);
+		}
+		f->host.event(f->host.arg, BB_PRM_EVENT_PAGE_FAULT, rdma ? PF_RDMA : PF_WQE, data,
+			      sizeof(data));
+	}
+}
+
 void
 front_events(struct front *f)
 {
 	uint32_t uid;
 
+	if (f->users[0].ctx != NULL)
+		page_faults(f);
 	for (uid = 0; uid < FRONT_MAX_UIDS; uid++) {
 		if (f->users[uid].ctx == NULL)
 			continue;

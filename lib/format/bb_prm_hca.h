@@ -65,6 +65,7 @@ enum bb_prm_hca_op {
 enum bb_prm_hca_event {
 	BB_PRM_EVENT_CMD = 0xa,
 	BB_PRM_EVENT_PAGE_REQUEST = 0xb,
+	BB_PRM_EVENT_PAGE_FAULT = 0xc,
 };
 
 /* Capability types of QUERY_HCA_CAP. */

@@ -13,6 +13,8 @@
 
 /* Command opcodes (kernel: MLX5_CMD_OP_*). */
 enum bb_prm_kernel_op {
+	BB_PRM_OP_QUERY_SPECIAL_CONTEXTS = 0x203,
+	BB_PRM_OP_PAGE_FAULT_RESUME = 0x204,
 	BB_PRM_OP_ALLOC_MEMIC = 0x205,
 	BB_PRM_OP_DEALLOC_MEMIC = 0x206,
 	BB_PRM_OP_QUERY_CQ = 0x402,
@@ -31,10 +33,11 @@ enum bb_prm_kernel_op {
 };
 
 /* Mailbox sizes in bytes, without a page list. */
-#define BB_PRM_SZ_CREATE_UCTX_IN    0x40  /* sizeof(create_uctx_in) */
-#define BB_PRM_SZ_CREATE_UMEM_IN    0x30  /* sizeof(create_umem_in) */
-#define BB_PRM_SZ_CREATE_XRC_SRQ_IN 0x110 /* sizeof(create_xrc_srq_in) */
-#define BB_PRM_SZ_MEMIC_IN          0x20  /* sizeof(alloc_memic_in) */
+#define BB_PRM_SZ_CREATE_UCTX_IN             0x40  /* sizeof(create_uctx_in) */
+#define BB_PRM_SZ_CREATE_UMEM_IN             0x30  /* sizeof(create_umem_in) */
+#define BB_PRM_SZ_CREATE_XRC_SRQ_IN          0x110 /* sizeof(create_xrc_srq_in) */
+#define BB_PRM_SZ_MEMIC_IN                   0x20  /* sizeof(alloc_memic_in) */
+#define BB_PRM_SZ_QUERY_SPECIAL_CONTEXTS_OUT 0x20  /* sizeof(query_special_contexts_out) */
 
 /* Page lists follow the fixed part of a mailbox: addresses of 64 bits, big endian. */
 #define BB_PRM_CREATE_QP_PAS       0x110 /* create_qp_in.pas */
@@ -63,6 +66,10 @@ enum bb_prm_kernel_op {
 #define BB_PRM_MKC_MODE_MEMIC             5                      /* MLX5_MKC_ACCESS_MODE_MEMIC */
 #define BB_PRM_MKC_MODE_PA                0                      /* MLX5_MKC_ACCESS_MODE_PA */
 #define BB_PRM_MKC_MODE_MTT               1                      /* MLX5_MKC_ACCESS_MODE_MTT */
+
+/* On-demand paging: QUERY_SPECIAL_CONTEXTS. */
+#define BB_PRM_QUERY_SPECIAL_CONTEXTS_OUT_NULL_MKEY                                                \
+	BB_PRM_F(0x010, 0, 32) /* query_special_contexts_out.null_mkey */
 
 /* QP context: service types of the kernel's own QPs, and fields that it sets. */
 #define BB_PRM_QP_ST_QP0     7                      /* MLX5_QP_ST_QP0 */

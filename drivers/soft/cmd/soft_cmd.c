@@ -20,6 +20,7 @@
 #include "soft_ctl.h"
 #include "soft_hooks.h"
 #include "soft_kernel.h"
+#include "soft_pf.h"
 
 /*
  * Base of the syndromes of this device. A syndrome also has the number of the source file in bits
@@ -75,6 +76,10 @@ static const struct soft_cmd_desc commands[] = {
 	CMD(DEALLOC_MEMIC, BB_PRM_SZ_MEMIC_IN, BB_PRM_SZ_SHORT, soft_cmd_dealloc_memic,
 	    SOFT_CMD_HOST),
 	CMD(QUERY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_RMP, soft_cmd_query_rmp, 0),
+	CMD(QUERY_SPECIAL_CONTEXTS, BB_PRM_SZ_SHORT, BB_PRM_SZ_QUERY_SPECIAL_CONTEXTS_OUT,
+	    soft_cmd_query_special_contexts, SOFT_CMD_HOST),
+	CMD(PAGE_FAULT_RESUME, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_page_fault_resume,
+	    SOFT_CMD_HOST),
 };
 
 static const char *

@@ -7,6 +7,7 @@
 #include "soft_hooks.h"
 #include "soft_host.h"
 #include "soft_kernel.h"
+#include "soft_pf.h"
 
 #define SOFT_SYNDROME 0xbb010000u
 
@@ -108,16 +109,6 @@ atomic_caps(const struct soft_opts *opts, void *caps)
 	set(caps, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
 }
 
-/* Sets the ODP capabilities of RC: WRITEs and READs of peers, but no atomics (soft_paged.c). */
-static void
-odp_caps(void *caps)
-{
-	void *rc = bb_prm_sub(bb_prm_sub(caps, BB_PRM_ODP_CAP_TRANSPORT), BB_PRM_ODP_SCHEME_RC);
-
-	set(rc, BB_PRM_ODP_SERVICE_WRITE, 1);
-	set(rc, BB_PRM_ODP_SERVICE_READ, 1);
-}
-
 static void
 roce_caps(const struct soft_opts *opts, void *caps)
 {
@@ -192,7 +183,7 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 			return SOFT_REFUSE(
 				cmd, BAD_PARAM,
 				"no ODP capabilities: the device has no on-demand paging");
-		odp_caps(caps);
+		soft_cmd_odp_caps(caps);
 		return 0;
 	case BB_PRM_CAP_ROCE:
 		if (opts->link_ib)

@@ -204,7 +204,8 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 	int ret;
 
 	if (cmd->ctx->host != NULL &&
-	    (mode_of(cmd) <= BB_PRM_MKC_MODE_MTT || mode_of(cmd) == BB_PRM_MKC_MODE_MEMIC))
+	    (mode_of(cmd) <= BB_PRM_MKC_MODE_MTT || mode_of(cmd) == BB_PRM_MKC_MODE_MEMIC ||
+	     (mode_of(cmd) == BB_PRM_MKC_MODE_KSM && mkc(cmd, BB_PRM_MKC_FREE))))
 		return soft_cmd_create_mtt(cmd);
 	ret = soft_cmd_only(cmd, create_fields, RTE_DIM(create_fields));
 	if (ret == 0)
@@ -290,7 +291,7 @@ soft_cmd_destroy_mkey(struct soft_cmd *cmd)
 		return SOFT_REFUSE(cmd, BAD_RES, "mkey 0x%x does not exist", id);
 	pdn = m->pdn;
 	dm = m->dm;
-	if (m->ind == NULL) {
+	if (m->ind == NULL || m->ind->kind == SOFT_XLT_PAGES) {
 		if (soft_mkey_retire(cmd->dev, m, NULL) != 0)
 			return SOFT_REFUSE(cmd, RES_BUSY,
 					   "memory windows are bound to mkey 0x%x: invalidate them "

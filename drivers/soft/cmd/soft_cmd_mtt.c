@@ -3,8 +3,9 @@
  */
 /*
  * CREATE_MKEY for keys that a kernel's driver makes: over a page list (ibv_reg_mr()), over all
- * physical addresses (the kernel's own queues), and over device memory (ibv_reg_dm_mr()). Sources:
- * reg_create(), mlx5_ib_get_dma_mr() and mlx5_ib_get_dm_mr() of mlx5_ib, Linux 6.1.
+ * physical addresses (the kernel's own queues), over device memory (ibv_reg_dm_mr()), and free
+ * keys, whose translations UMRs load (soft_umr_load.c). Sources: reg_create(), create_cache_mkey(),
+ * mlx5_ib_get_dma_mr() and mlx5_ib_get_dm_mr() of mlx5_ib, Linux 6.1.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +21,8 @@
 #define ENTRY        8u
 #define LOG_PAGE     12u
 #define LOG_MAX_PAGE 31u /* the field log_page_size has five bits */
+/* Largest list of a key whose translations UMRs load, in units of 16 bytes: 256 MiB. */
+#define MAX_LIST (1u << 24)
 
 static const struct soft_field create_fields[] = {
 	{BB_PRM_CREATE_MKEY_PG_ACCESS, 0},
@@ -28,6 +31,7 @@ static const struct soft_field create_fields[] = {
 	{BB_PRM_MKC_ACCESS_MODE_4_2, MKC_AT},
 	{BB_PRM_MKC_RELAXED_ORDERING_WRITE, MKC_AT},
 	{BB_PRM_MKC_RELAXED_ORDERING_READ, MKC_AT},
+	{BB_PRM_MKC_FREE, MKC_AT},
 	{BB_PRM_MKC_UMR_EN, MKC_AT},
 	{BB_PRM_MKC_A, MKC_AT},
 	{BB_PRM_MKC_RW, MKC_AT},
@@ -87,26 +91,77 @@ open_pages(struct soft_cmd *cmd, struct soft_mkey *m, uint64_t len)
 	return 0;
 }
 
-/* Makes a key over all physical addresses of the guest. */
+/* Makes a key that finds its memory by physical addresses. Returns NULL if out of memory. */
 static struct soft_mkey *
-make_physical(const struct soft_cmd *cmd)
+make_indirect(const struct soft_cmd *cmd, enum soft_xlt_kind kind)
 {
 	struct soft_mkey *m = soft_indirect_make(0);
 
 	if (m == NULL)
 		return NULL;
-	m->ind->kind = SOFT_XLT_PHYS;
-	m->ind->phys = soft_phys_make(cmd->ctx->host);
+	m->ind->kind = kind;
+	m->ind->phys = soft_phys_hold(cmd->ctx);
 	if (m->ind->phys == NULL) {
 		soft_indirect_free(m);
 		return NULL;
 	}
-	m->ind->len = UINT64_MAX;
 	m->ind->lw = bit(cmd, BB_PRM_MKC_LW);
 	m->ind->rr = bit(cmd, BB_PRM_MKC_RR);
 	m->ind->rw = bit(cmd, BB_PRM_MKC_RW);
 	m->ind->atomic = bit(cmd, BB_PRM_MKC_A);
 	return m;
+}
+
+/* Makes a key over all physical addresses of the guest. */
+static int
+make_physical(struct soft_cmd *cmd, struct soft_mkey **out)
+{
+	*out = make_indirect(cmd, SOFT_XLT_PHYS);
+	if (*out == NULL)
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a key");
+	(*out)->ind->len = UINT64_MAX;
+	return 0;
+}
+
+/* Makes a free key, whose translations UMRs of the kernel load. Returns 0, or rejects the command.
+ */
+static int
+make_free(struct soft_cmd *cmd, struct soft_mkey **out)
+{
+	uint32_t size = bb_prm_get(cmd->in + MKC_AT, BB_PRM_MKC_XLT_OCTWORD_SIZE);
+	bool ksm = bb_prm_get(cmd->in + MKC_AT, BB_PRM_MKC_ACCESS_MODE) == BB_PRM_MKC_MODE_KSM;
+	struct soft_indirect *ind;
+
+	if (cmd->ctx->role != SOFT_ROLE_KERNEL || !cmd->dev->odp || cmd->dev->opts.no_umr)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "free is set, but no UMR can load the translations of the key");
+	if (!bit(cmd, BB_PRM_MKC_UMR_EN))
+		return SOFT_REFUSE(cmd, BAD_PARAM, "free is set without umr_en");
+	if (bb_prm_get(cmd->in, BB_PRM_CREATE_MKEY_XLT_ACTUAL) != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "a free key takes no translations");
+	if (size > MAX_LIST)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid translations_octword_size %u (at most %u)", size,
+				   MAX_LIST);
+	*out = make_indirect(cmd, ksm ? SOFT_XLT_FIXED : SOFT_XLT_PAGES);
+	if (*out == NULL)
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a key");
+	ind = (*out)->ind;
+	ind->umr = true;
+	ind->free = true;
+	ind->gate = SOFT_GATE_CLOSED;
+	/*
+	 * A UMR writes whole blocks of 64 bytes, and the kernel pads its lists to them. So a card
+	 * must round the size up, too (assumption [A]).
+	 */
+	ind->list_cap = size == 0 ? BB_WQE_XLT_ALIGN : RTE_ALIGN(size, BB_WQE_XLT_ALIGN);
+	ind->log_entity = bb_prm_get(cmd->in + MKC_AT, BB_PRM_MKC_LOG_PAGE_SIZE);
+	ind->start = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_START_ADDR);
+	ind->len = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_LEN);
+	/* The host of the key's PD, for UMRs that move the key to another PD. */
+	(*out)->window.host = cmd->ctx->host;
+	(*out)->mw_bind = true;
+	return 0;
 }
 
 /* Makes a key without memory. Returns NULL if out of memory. */
@@ -200,10 +255,10 @@ soft_cmd_create_mtt(struct soft_cmd *cmd)
 		return SOFT_REFUSE(cmd, BAD_RES, "PD 0x%x does not exist", pdn);
 	if (bit(cmd, BB_PRM_MKC_ACCESS_MODE_4_2)) {
 		ret = make_memic(cmd, &m);
+	} else if (bit(cmd, BB_PRM_MKC_FREE)) {
+		ret = make_free(cmd, &m);
 	} else if (!bit(cmd, BB_PRM_MKC_ACCESS_MODE)) {
-		m = make_physical(cmd);
-		if (m == NULL)
-			ret = SOFT_REFUSE(cmd, NO_RES, "out of memory for a key");
+		ret = make_physical(cmd, &m);
 	} else {
 		ret = make_paged(cmd, &m);
 	}

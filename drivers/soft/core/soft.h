@@ -48,6 +48,7 @@
 #include "soft_counters.h"
 #include "soft_key.h"
 #include "soft_opts.h"
+#include "soft_pf.h"
 
 #define SOFT_LOG_MAX_QP     17
 #define SOFT_FIRST_QPN      0x100 /* lower QPNs are reserved, as QP0 and QP1 */
@@ -320,6 +321,7 @@ struct soft_qp {
 	uint32_t epsn;
 	struct soft_replay replay[SOFT_REPLAYS];
 	uint32_t replay_next;
+	struct soft_pf fault[2]; /* page faults as requester, as responder; soft_pf.c */
 
 	struct soft_wire *wire;  /* state of the QP's packets; NULL if it sends none */
 	struct bb_roce_qp *roce; /* QP of the RoCEv2 engine */
@@ -372,9 +374,10 @@ struct soft_dev {
 	struct soft_mkey **mkeys;  /* keys by index; published with release */
 	rte_ticketlock_t umr_lock; /* protects keys that UMR changes; last in the lock order,
 				    * held briefly */
-	struct soft_qp **qps;      /* QPs by number */
-	struct soft_qp *qp1;       /* receives packets for QPN 1; NULL if none; __atomic */
-	struct soft_cq **cqs;      /* CQs by number */
+	struct soft_pf_queue *faults;
+	struct soft_qp **qps; /* QPs by number */
+	struct soft_qp *qp1;  /* receives packets for QPN 1; NULL if none; __atomic */
+	struct soft_cq **cqs; /* CQs by number */
 	struct soft_counters *counters[SOFT_MAX_COUNTER_SETS];
 	struct bb_gid gids[SOFT_MAX_GIDS];
 	bool gid_valid[SOFT_MAX_GIDS];

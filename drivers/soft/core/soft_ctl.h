@@ -112,8 +112,8 @@ struct soft_ctx {
 	struct soft_dev *dev;
 	const struct soft_host *host; /* virtual machine of the context; NULL for DEVX */
 	enum soft_role role;          /* valid only if host is not NULL */
-	uint32_t objs, umems, uars, pds, mrs, dms; /* numbers of live handles, by type */
-	uint32_t channels;
+	uint32_t objs, umems, uars, pds, mrs, dms, channels; /* numbers of live handles, by type */
+	struct soft_phys *phys; /* mapped memory of the guest, NULL if no key needs it */
 	LIST_ENTRY(soft_ctx) link;
 
 	/* Fields that soft_ctl.event_lock protects. */
@@ -374,9 +374,9 @@ int soft_mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey
 void soft_mkey_free(struct soft_mkey *m);
 
 /* ---- soft_phys.c */
-/* Allocates the table of a key's mappings of guest memory. Returns NULL if out of memory. */
-struct soft_phys *soft_phys_make(const struct soft_host *host);
-void soft_phys_free(struct soft_phys *p);
+/* Holds the mapped guest memory of a context, for a new key. Returns NULL if out of memory. */
+struct soft_phys *soft_phys_hold(struct soft_ctx *ctx);
+void soft_phys_drop(struct soft_phys *p);
 
 /* ---- soft_mkey.c */
 int soft_mw_alloc(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type, struct mlx5_mw **mw);
@@ -558,8 +558,8 @@ int soft_cmd_query_qp(struct soft_cmd *cmd);
 int soft_cmd_modify_qp(struct soft_cmd *cmd);
 int soft_cmd_create_mkey(struct soft_cmd *cmd);
 /*
- * CREATE_MKEY for keys over page lists, physical addresses or device memory; only if soft_ctx.host
- * is set.
+ * CREATE_MKEY for keys over page lists, physical addresses or device memory, and for keys whose
+ * translations UMRs load; only if soft_ctx.host is set.
  */
 int soft_cmd_create_mtt(struct soft_cmd *cmd);
 /* Checks the rights and the QP of a new key. Returns 0, or rejects the command. */

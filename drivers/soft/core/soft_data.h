@@ -83,6 +83,7 @@ enum soft_key_fault {
 	SOFT_KEY_PD = 2,   /* the key belongs to another PD, or does not exist */
 	SOFT_KEY_RIGHT = 3,
 	SOFT_KEY_RANGE = 4,
+	SOFT_KEY_PAGE = 5, /* a page is missing, and could not be made present (assumption [A]) */
 };
 uint8_t soft_vendor_of(const struct soft_engine *e, bool responder, uint8_t wqe_opcode,
 		       uint8_t synd);
@@ -142,6 +143,7 @@ enum soft_response_kind {
 	SOFT_SILENCE, /* no response */
 	SOFT_OWNER,   /* this engine cannot execute the request; the target's engine must */
 	SOFT_BUSY,    /* the key to invalidate is in use, so retry at once */
+	SOFT_FAULTED, /* a page is missing, so retry after SOFT_PF_NS */
 };
 
 /* Response to a request. 8 bytes, so that it fits into a register. */

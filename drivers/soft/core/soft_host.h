@@ -73,6 +73,28 @@ int soft_open_host(const char *name, const char *args, const struct soft_host *h
  */
 uint8_t *soft_dm_at(struct mlx5_ctx *ctx, uint64_t addr, uint64_t len);
 
+/* Bits of the type of a page fault (Linux's MLX5_PAGE_FAULT_RESUME_*). */
+#define SOFT_PF_REQUESTER 1u
+#define SOFT_PF_WRITE     2u
+#define SOFT_PF_RDMA      4u
+/* A page of a key is missing. Without SOFT_PF_RDMA the fault is that of a WQE. */
+struct soft_page_fault {
+	uint8_t type;
+	uint32_t token;  /* the number of the QP; PAGE_FAULT_RESUME repeats it */
+	uint16_t packet; /* bytes of the packet that needs the page */
+	/* Valid for a WQE: the QP or RMP that has the WQE, and the index of the WQE. */
+	uint32_t wq;
+	uint16_t wqe_index;
+	/* Valid with SOFT_PF_RDMA: the key, address and length that the peer's request names. */
+	uint32_t rkey, len;
+	uint64_t va;
+};
+/*
+ * Fetches the next page fault, for an event to the guest's kernel. The kernel answers with
+ * PAGE_FAULT_RESUME. Returns false if there is none.
+ */
+bool soft_page_fault_get(struct mlx5_ctx *ctx, struct soft_page_fault *fault);
+
 /*
  * Writes a CQE of a queue that the program runs outside the device. @cqe: 64 bytes; the device adds
  * the owner bit and, unless it is an error CQE, the timestamp. Call it on the thread that polls the

@@ -20,6 +20,7 @@ enum soft_xlt_kind {
 	SOFT_XLT_FIXED,   /* entries of 2^log_entity bytes each (KSM) */
 	SOFT_XLT_STRIDED, /* blocks of a repeating pattern */
 	SOFT_XLT_PHYS,    /* no entries: physical addresses of a guest */
+	SOFT_XLT_PAGES,   /* pages of a guest, each of which may be missing */
 };
 
 /* One entry of an indirect key. */
@@ -51,11 +52,21 @@ struct soft_indirect {
 	uint32_t repeat; /* STRIDED: repetitions of the pattern */
 	uint32_t log_entity;
 	struct soft_mkey *bound; /* MR to which a window is bound */
-	struct soft_phys *phys;  /* PHYS only: the mapped parts of the guest's memory */
+	struct soft_phys *phys;  /* PHYS and PAGES: the mapped parts of the guest's memory */
+	/*
+	 * FIXED and PAGES only: translations that UMRs of a guest's kernel load, as they are in the
+	 * UMR. list_cap: their largest size in units of 16 bytes; 0 if the key is not such a key.
+	 * list is NULL until the first UMR, and while the key is free.
+	 */
+	uint8_t *list;
+	uint32_t list_cap;
 	uint32_t n, cap; /* entries used; entries allocated (a strided pattern takes n + 1) */
 	struct soft_xlt x[];
 };
 #define SOFT_GATE_CLOSED 0x80000000u
+#define SOFT_LIST_UNIT   16u /* bytes of a unit of soft_indirect.list_cap */
+/* Key that stands for missing memory in a list; no key has its index. */
+#define SOFT_NULL_KEY 0xffu
 
 /*
  * Detour: the way to access the memory of a direct key (the key of an MR) whose memory needs

@@ -95,10 +95,13 @@ dev_create(uint32_t index)
 	dev->qps = calloc(1u << SOFT_LOG_MAX_QP, sizeof(*dev->qps));
 	dev->cqs = calloc(1u << SOFT_LOG_MAX_CQ, sizeof(*dev->cqs));
 	dev->ctl = ctl_create();
-	if (dev->mkeys == NULL || dev->qps == NULL || dev->cqs == NULL || dev->ctl == NULL) {
+	dev->faults = soft_pf_queue_make();
+	if (dev->mkeys == NULL || dev->qps == NULL || dev->cqs == NULL || dev->ctl == NULL ||
+	    dev->faults == NULL) {
 		free(dev->mkeys);
 		free(dev->qps);
 		free(dev->cqs);
+		free(dev->faults);
 		ctl_destroy(dev->ctl);
 		pthread_mutex_destroy(&dev->lock);
 		free(dev);

@@ -302,6 +302,7 @@ soft_qp_drop_work(struct soft_engine *e, struct soft_qp *qp)
 	qp->early_cqe = false;
 	qp->cs_len = 0;
 	qp->rmp_holds = false;
+	soft_pf_forget(qp);
 }
 
 void

@@ -4,6 +4,7 @@
 /* The requester: passes decoded WQEs to the responder for execution, and completes them. */
 #include "bb_roce_pkt.h"
 #include "soft_fast.h"
+#include "soft_host.h"
 #include "soft_seeded.h"
 #include "soft_ud.h"
 
@@ -134,6 +135,36 @@ soft_nak_text(uint32_t synd)
 }
 
 /*
+ * Repeats the request after SOFT_PF_NS, because a page is missing. A card sends RNR NAKs for such
+ * requests; it is an assumption [A] that they do not count as retries.
+ */
+static void
+soft_req_park(struct soft_engine *e, struct soft_qp *qp)
+{
+	qp->wait = SOFT_WAIT_RNR;
+	qp->reads_in_burst = 0;
+	soft_qp_timer(e, qp, SOFT_PF_NS);
+}
+
+/* Returns true if the request waits for a missing page of its own SGEs. */
+static bool
+soft_req_page_fault(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
+{
+	bool response = d->opcode == BB_WQE_RDMA_READ || soft_is_atomic(d->opcode);
+	struct soft_page_fault fault = {
+		.type = SOFT_PF_REQUESTER | (response ? SOFT_PF_WRITE : 0),
+		.packet = (uint16_t)RTE_MIN(d->len, (uint64_t)qp->mtu),
+		.wq = qp->qpn,
+		.wqe_index = d->idx,
+	};
+
+	if (!soft_pf_wait(qp, &fault))
+		return false;
+	soft_req_park(e, qp);
+	return true;
+}
+
+/*
  * Handles the result of the WQE at sq_ci: an ACK, a NAK, or a reason to try again.
  */
 static void
@@ -179,6 +210,9 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		}
 		qp->retries_left--;
 		qp->retries++;
+		break;
+	case SOFT_FAULTED:
+		soft_req_park(e, qp);
 		break;
 	case SOFT_BUSY:
 		/*
@@ -261,7 +295,9 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 
 	synd = soft_req_decode(e, r, qp, qp->sq_ci, (uint16_t)(qp->sq_pi - qp->sq_ci));
 	if (unlikely(synd != 0)) {
-		soft_req_fail(e, qp, &r->d, synd, r->why);
+		if (synd != BB_SYN_LOCAL_PROT || e->key_fault != SOFT_KEY_PAGE ||
+		    !soft_req_page_fault(e, qp, &r->d))
+			soft_req_fail(e, qp, &r->d, synd, r->why);
 		return;
 	}
 	soft_umr_pass(qp, &r->d);

@@ -21,6 +21,7 @@
  */
 #include "soft_resp.h"
 #include "soft_access.h"
+#include "soft_host.h"
 #include "soft_seeded.h"
 
 /*
@@ -97,6 +98,32 @@ soft_resp_page_fault(struct soft_engine *e, struct soft_qp *p, const struct soft
 	return soft_nak(BB_SYN_REMOTE_OP);
 }
 
+/*
+ * Handles a request whose memory cannot be found by its key: rejects it, or waits for a missing
+ * page of a guest's key. @right: right that the access needs.
+ */
+struct soft_response
+soft_resp_no_memory(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
+		    const struct soft_req *r, bool write, const char *why)
+{
+	struct soft_page_fault fault = {
+		.type = SOFT_PF_RDMA | (write ? SOFT_PF_WRITE : 0),
+		.packet = (uint16_t)RTE_MIN(r->d.len, (uint64_t)p->mtu),
+		.rkey = r->rkey,
+		.va = r->raddr,
+		.len = (uint32_t)r->d.len,
+	};
+
+	if (e->key_fault != SOFT_KEY_PAGE)
+		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS, why);
+	if (p->st != BB_PRM_QP_ST_RC)
+		return soft_resp_drop(p, qp->qpn, r->d.len, why);
+	if (p->engine != e)
+		return soft_owner;
+	return soft_pf_wait(p, &fault) ? (struct soft_response){.kind = SOFT_FAULTED}
+				       : soft_resp_page_fault(e, p, qp, r);
+}
+
 static struct soft_response
 soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 		struct soft_req *r)
@@ -124,7 +151,7 @@ soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *
 				dst = e->detour_at;
 			else if (!soft_xlt_remote(e, p, r, r->d.len, SOFT_RIGHT_REMOTE_WRITE, &dst,
 						  &why))
-				return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS, why);
+				return soft_resp_no_memory(e, p, qp, r, true, why);
 		}
 	}
 	if (imm) {
@@ -212,7 +239,7 @@ soft_resp_read(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, str
 		} else if (unlikely(src == NULL) &&
 			   !soft_xlt_remote(e, p, r, r->d.len, SOFT_RIGHT_REMOTE_READ, &src,
 					    &why)) {
-			return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS, why);
+			return soft_resp_no_memory(e, p, qp, r, false, why);
 		} else {
 			soft_resp_read_data(e, qp, r, src);
 		}

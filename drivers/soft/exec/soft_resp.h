@@ -70,6 +70,9 @@ soft_resp_find_rts(const struct soft_qp *qp)
  * soft_wire_failed() moves the QP to ERR, after the NAK has left.
  */
 void soft_resp_fail(struct soft_qp *p, uint16_t event);
+struct soft_response soft_resp_no_memory(struct soft_engine *e, struct soft_qp *p,
+					 const struct soft_qp *qp, const struct soft_req *r,
+					 bool write, const char *why);
 /*
  * Rejects a request that needs no receive, and raises the event. A reliable peer gets a NAK. The
  * message of an unreliable peer is dropped.

@@ -143,7 +143,7 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, s
 			   &why);
 	if (unlikely(at == NULL) &&
 	    !soft_xlt_remote(e, p, r, r->atomic_len, SOFT_RIGHT_ATOMIC, &at, &why))
-		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS, why);
+		return soft_resp_no_memory(e, p, qp, r, true, why);
 	/* An atomic needs aligned memory that is contiguous on the target. */
 	if (unlikely(at == NULL || ((uintptr_t)at & low) != 0))
 		return soft_resp_refuse(

@@ -13,6 +13,7 @@
  * error (assumption [A]), while rxe acknowledges the SEND before it invalidates the key.
  */
 #include "soft_access.h"
+#include "soft_host.h"
 #include "soft_resp.h"
 #include "soft_seeded.h"
 
@@ -188,6 +189,20 @@ soft_resp_send_opcode(uint8_t wqe_opcode)
 	}
 }
 
+/* Returns true if a message of @len bytes waits for a missing page of the receive in e->recv. */
+static bool
+soft_resp_recv_faulted(struct soft_engine *e, struct soft_qp *p, uint64_t len)
+{
+	struct soft_page_fault fault = {
+		.type = p->rmp != NULL ? 0 : SOFT_PF_WRITE,
+		.packet = (uint16_t)RTE_MIN(len, (uint64_t)p->mtu),
+		.wq = p->rmp != NULL ? p->rmp->rmpn : p->qpn,
+		.wqe_index = e->recv.idx,
+	};
+
+	return p->st == BB_PRM_QP_ST_RC && e->key_fault == SOFT_KEY_PAGE && soft_pf_wait(p, &fault);
+}
+
 struct soft_response
 soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 	       struct soft_req *r)
@@ -211,6 +226,8 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 	 */
 	if (likely(!in_cqe)) {
 		synd = soft_resp_scatter(e, p, r, r->d.len, &why);
+		if (unlikely(synd == BB_SYN_LOCAL_PROT) && soft_resp_recv_faulted(e, p, r->d.len))
+			return (struct soft_response){.kind = SOFT_FAULTED};
 		if (unlikely(synd != 0))
 			return soft_resp_recv_fail(e, p, qp, r->d.len, synd, why);
 	}

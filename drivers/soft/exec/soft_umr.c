@@ -15,11 +15,7 @@
  * page says. A bind may name LOCAL_WRITE, as pyverbs' tests do on cards: libmlx5 passes the right
  * to the card, and a window gives remote rights only, so the right has no effect.
  */
-#include "soft_data.h"
-
-#define UMR_SEG  16
-#define MKEY_SEG 64
-#define XLT      128
+#include "soft_umr.h"
 
 #define CHECK_BITS  (BB_UMR_CHECK_FREE | BB_UMR_CHECK_USED)
 #define KNOWN_FLAGS (BB_UMR_INLINE | BB_UMR_XLT_OFFSET | BB_UMR_CHECK_QPN | CHECK_BITS)
@@ -149,7 +145,7 @@ check_key(struct umr *u)
 	if (u->m->pdn != u->qp->pdn)
 		return BAD_BIND(u, "the key belongs to another protection domain");
 	ind = u->ind = u->m->ind;
-	if (ind == NULL || !ind->umr)
+	if (ind == NULL || !ind->umr || ind->list_cap != 0)
 		return BAD_BIND(u,
 				"a UMR cannot change the key: it is neither a memory window nor an "
 				"indirect key with umr_en");
@@ -173,6 +169,30 @@ check_key(struct umr *u)
 	return 0;
 }
 
+/*
+ * Checks that a window of @len bytes at @addr lies in memory region @mr, and that @mr gives the
+ * rights. Returns 0 or a syndrome.
+ */
+static uint8_t
+check_region(struct umr *u, const struct soft_mkey *mr, uint64_t addr, uint32_t len)
+{
+	const struct soft_indirect *ind = mr->ind;
+	uint64_t start = ind != NULL ? ind->start : mr->start, size = mr->len;
+	bool lw = ind != NULL ? ind->lw : mr->lw;
+
+	if (ind != NULL)
+		size = ind->free ? 0 : ind->len;
+	else if (mr->detour != SOFT_DETOUR_NONE)
+		size = mr->detour_len;
+	if (addr < start || len > size || addr - start > size - len)
+		return BAD_BIND(u, "the window is not inside the memory region");
+	if ((u->access & (BB_MKEY_RW | BB_MKEY_A)) != 0 && !lw)
+		return BAD_BIND(u,
+				"the window gives writes or atomics, but the memory region has no "
+				"LOCAL_WRITE");
+	return 0;
+}
+
 /* Checks the rules of type 1 and type 2 memory windows. Returns 0 or a syndrome. */
 static uint8_t
 check_window(struct umr *u)
@@ -187,8 +207,9 @@ check_window(struct umr *u)
 		BB_MKEY_MASK_FREE | BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | rights;
 	const uint8_t *x = u->r->wqe + XLT;
 	struct soft_mkey *mr;
-	uint64_t addr, size;
+	uint64_t addr;
 	uint32_t len;
+	uint8_t synd;
 	bool type2 = u->ind->mw_type == 2;
 
 	/*
@@ -216,7 +237,8 @@ check_window(struct umr *u)
 	len = bb_get32(x);
 	addr = bb_get64(x + 8);
 	mr = find(u->qp->dev, bb_get32(x + 4));
-	if (mr == NULL || mr->ind != NULL || mr->key != bb_get32(x + 4))
+	if (mr == NULL || (mr->ind != NULL && mr->ind->kind != SOFT_XLT_PAGES) ||
+	    mr->key != bb_get32(x + 4))
 		return BAD_BIND(u, "the lkey of the bind is not the lkey of a memory region");
 	if (mr->pdn != u->qp->pdn)
 		return BAD_BIND(u, "the memory region belongs to another protection domain");
@@ -228,13 +250,9 @@ check_window(struct umr *u)
 			   "length");
 	if (mr->detour == SOFT_DETOUR_PAGED)
 		return BAD_BIND(u, "a window cannot be bound to an ON_DEMAND memory region");
-	size = mr->detour != SOFT_DETOUR_NONE ? mr->detour_len : mr->len;
-	if (addr < mr->start || len > size || addr - mr->start > size - len)
-		return BAD_BIND(u, "the window is not inside the memory region");
-	if ((u->access & (BB_MKEY_RW | BB_MKEY_A)) != 0 && !mr->lw)
-		return BAD_BIND(u,
-				"the window gives writes or atomics, but the memory region has no "
-				"LOCAL_WRITE");
+	synd = check_region(u, mr, addr, len);
+	if (synd != 0)
+		return synd;
 	if (u->start != addr && (!type2 || u->start != 0))
 		return BAD_BIND(
 			u, "the start of the window is not the address of its first byte (0 is "
@@ -324,14 +342,8 @@ take_pattern(struct umr *u)
 	}
 }
 
-/*
- * Closes the gate of a key (the flag in struct soft_indirect that rejects new accesses). Returns
- * false and leaves the gate open if accesses other than the caller's @own accesses use the key. The
- * caller must not leave the gate closed while its WQE waits: when the WQE is retried, it may use
- * the key for its own buffers, or it may never be retried. Called under umr_lock.
- */
-static bool
-close_gate(struct soft_indirect *ind, uint32_t own)
+bool
+soft_gate_close(struct soft_indirect *ind, uint32_t own)
 {
 	/*
 	 * The gate of a free key is already closed, and a closed gate rejects every access. So for
@@ -399,7 +411,7 @@ execute_locked(struct umr *u)
 		synd = u->ind->mw_type != 0 ? check_window(u) : check_layout(u);
 	if (synd != 0)
 		return synd;
-	if (!close_gate(u->ind, 0))
+	if (!soft_gate_close(u->ind, 0))
 		return SOFT_SYN_AGAIN;
 	apply(u);
 	return 0;
@@ -465,7 +477,7 @@ soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, uint32
 	 */
 	for (i = 0; i < e->n_held; i++)
 		own += e->held[i] == m->ind;
-	if (!close_gate(m->ind, own)) {
+	if (!soft_gate_close(m->ind, own)) {
 		ret = -EAGAIN;
 		goto out;
 	}

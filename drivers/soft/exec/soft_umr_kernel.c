@@ -5,14 +5,11 @@
  * UMR WQEs of a kernel's own queue: ibv_rereg_mr() with another PD or other rights.
  *
  * mlx5_ib posts them to a QP of type REG_UMR (umr.c: mlx5r_umr_rereg_pd_access(), Linux 6.1). Such
- * a WQE changes the key of an MR over a page list. It cannot change the translation, because the
- * device reports umr_modify_entity_size_disabled. Masks: MLX5_MKEY_MASK_* of the kernel's
- * mlx5/device.h.
+ * a WQE changes the key of an MR over a page list. It cannot change the translation of a key that
+ * was created with its page list. For other keys see soft_umr_load.c. Masks: MLX5_MKEY_MASK_* of
+ * the kernel's mlx5/device.h.
  */
-#include "soft_access.h"
-
-#define UMR_SEG  16
-#define MKEY_SEG 64
+#include "soft_umr.h"
 
 #define MASK_PD            (1u << 7)
 #define MASK_LR            (1u << 17)
@@ -73,17 +70,18 @@ soft_umr_kernel(struct soft_qp *qp, struct soft_req *r)
 
 	if (ds < BB_WQE_UMR_DS)
 		return refuse(r, "the UMR has fewer than its 8 fixed segments");
-	if ((flags & BB_UMR_XLT_OFFSET) != 0 || bb_get32(r->wqe + UMR_SEG + 4) != 0)
-		return refuse(r, "the UMR sets translations, which the device does not support "
-				 "(umr_modify_entity_size_disabled)");
-	if ((mask & ~(uint64_t)KNOWN_MASK) != 0)
-		return refuse(r, "the mkey mask names a field that a UMR cannot change");
 	rte_ticketlock_lock(&qp->dev->umr_lock);
 	m = key >> 8 < 1u << SOFT_LOG_MAX_MKEY
 		    ? __atomic_load_n(&qp->dev->mkeys[key >> 8], __ATOMIC_ACQUIRE)
 		    : NULL;
-	if (m == NULL || m->key != key || !m->umr_en)
+	if (m != NULL && m->ind != NULL && m->ind->list_cap != 0)
+		synd = soft_umr_load(qp, r, m, mask);
+	else if (m == NULL || m->key != key || !m->umr_en)
 		synd = refuse(r, "the key is not that of an MR with umr_en");
+	else if ((flags & BB_UMR_XLT_OFFSET) != 0 || bb_get32(r->wqe + UMR_SEG + 4) != 0)
+		synd = refuse(r, "the UMR sets translations of a key that has a page list");
+	else if ((mask & ~(uint64_t)KNOWN_MASK) != 0)
+		synd = refuse(r, "the mkey mask names a field that a UMR cannot change");
 	else
 		synd = apply(qp, r, m, mask);
 	rte_ticketlock_unlock(&qp->dev->umr_lock);

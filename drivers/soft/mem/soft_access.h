@@ -83,6 +83,12 @@ bool soft_mkey_move(struct soft_dev *dev, struct soft_mkey *m, uint32_t pdn);
  * contiguous. NULL if there is none.
  */
 uint8_t *soft_phys_find(struct soft_phys *p, uint64_t pa, uint64_t *len);
+/*
+ * Allocates the translations of a key that UMRs load, all missing, unless they exist. Returns false
+ * if there is no memory, or if the guest's keys have too many translations.
+ */
+bool soft_list_make(struct soft_indirect *ind);
+void soft_list_free(struct soft_indirect *ind);
 
 /* ---- soft_xlt.c */
 /* Slow path of soft_mem_map(), taken if the key is indirect or refused, or the list is full. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "soft_access.h"
 #include "soft_ctl.h"
 
 /* Entries of a window's key: one entry, rounded up to 64 bytes (Linux mlx5_ib_alloc_mw()). */
@@ -30,8 +31,10 @@ soft_indirect_make(uint32_t entries)
 void
 soft_indirect_free(struct soft_mkey *m)
 {
-	if (m->ind->kind == SOFT_XLT_PHYS)
-		soft_phys_free(m->ind->phys);
+	if (m->ind->phys != NULL) {
+		soft_list_free(m->ind);
+		soft_phys_drop(m->ind->phys);
+	}
 	free(m->ind);
 	free(m);
 }

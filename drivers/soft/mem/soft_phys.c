@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Keys over the physical addresses of a guest, which the kernel's own queues use.
+ * Memory of a guest by physical addresses, for the keys that the kernel's own queues use, and for
+ * keys whose pages a UMR loads. The keys of a context share the mapped memory.
  *
  * The memory is mapped as it is used, in windows of 2 MiB or, where that fails, of 4 KiB. A window
- * stays mapped until the key is destroyed, because requests in flight may use it. Later requests
- * use the same window, so the number of windows has a limit. The list of windows needs no lock: one
- * thread runs the engines of a guest's contexts, and the same thread changes the guest's memory
- * map.
+ * stays mapped until the last key is destroyed, because requests in flight may use it. Later
+ * requests use the same window, so the number of windows has a limit. The list of windows needs no
+ * lock: one thread runs the engines of a guest's contexts, and the same thread changes the guest's
+ * memory map.
  */
 #include <stdlib.h>
 
@@ -18,7 +19,9 @@
 #define LOG_LARGE 21u
 #define LOG_SMALL 12u
 #define BUCKETS   64u
-#define MAX       16384u /* maximum number of mapped parts of the guest's memory per key */
+#define MAX       16384u /* maximum number of mapped parts of the guest's memory */
+/* Maximum size of all translations that UMRs have loaded, in units of 16 bytes: 512 MiB. */
+#define LISTS_MAX (UINT32_C(1) << 25)
 
 struct window {
 	struct window *next;
@@ -28,27 +31,40 @@ struct window {
 };
 
 struct soft_phys {
+	struct soft_phys **owner; /* pointer of the context, which the last key clears */
 	const struct soft_host *host;
+	uint32_t keys;
+	uint32_t lists; /* size of the keys' translations, in units of 16 bytes */
 	uint32_t n;
 	struct window *buckets[BUCKETS];
 };
 
 struct soft_phys *
-soft_phys_make(const struct soft_host *host)
+soft_phys_hold(struct soft_ctx *ctx)
 {
-	struct soft_phys *p = calloc(1, sizeof(*p));
+	struct soft_phys *p = ctx->phys;
 
-	if (p != NULL)
-		p->host = host;
+	if (p == NULL) {
+		p = calloc(1, sizeof(*p));
+		if (p == NULL)
+			return NULL;
+		p->owner = &ctx->phys;
+		p->host = ctx->host;
+		ctx->phys = p;
+	}
+	p->keys++;
 	return p;
 }
 
 void
-soft_phys_free(struct soft_phys *p)
+soft_phys_drop(struct soft_phys *p)
 {
 	uint32_t i;
 
-	for (i = 0; p != NULL && i < BUCKETS; i++)
+	if (--p->keys != 0)
+		return;
+	*p->owner = NULL;
+	for (i = 0; i < BUCKETS; i++)
 		while (p->buckets[i] != NULL) {
 			struct window *w = p->buckets[i];
 
@@ -57,6 +73,27 @@ soft_phys_free(struct soft_phys *p)
 			free(w);
 		}
 	free(p);
+}
+
+bool
+soft_list_make(struct soft_indirect *ind)
+{
+	if (ind->list == NULL && ind->list_cap <= LISTS_MAX - ind->phys->lists) {
+		ind->list = calloc(ind->list_cap, SOFT_LIST_UNIT);
+		if (ind->list != NULL)
+			ind->phys->lists += ind->list_cap;
+	}
+	return ind->list != NULL;
+}
+
+void
+soft_list_free(struct soft_indirect *ind)
+{
+	if (ind->list == NULL)
+		return;
+	ind->phys->lists -= ind->list_cap;
+	free(ind->list);
+	ind->list = NULL;
 }
 
 static struct window **

@@ -28,6 +28,10 @@ struct walk {
 static bool walk_key(struct walk *w, uint32_t key, uint64_t addr, uint64_t len,
 		     enum soft_right right, uint32_t depth);
 
+/* Bits of an entry of SOFT_XLT_PAGES (mtt.rd_en and mtt.wr_en of Linux's mlx5_ifc.h). */
+#define PAGE_READ  UINT64_C(1)
+#define PAGE_WRITE UINT64_C(2)
+
 static bool
 refuse(struct walk *w, enum soft_key_fault fault, const char *why)
 {
@@ -140,19 +144,50 @@ walk_list(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64_
 }
 
 static bool
+missing(struct walk *w)
+{
+	return refuse(w, SOFT_KEY_PAGE,
+		      "a page of the ON_DEMAND key is missing, or lacks the right that the access "
+		      "needs");
+}
+
+/*
+ * Reads entry @i of a key of equal pieces. Returns false if the key has no such entry, or if the
+ * entry stands for missing memory.
+ */
+static bool
+fixed_entry(struct walk *w, const struct soft_indirect *ind, uint64_t i, uint32_t *key,
+	    uint64_t *addr)
+{
+	const uint8_t *at;
+
+	if (i >= (ind->list_cap != 0 ? ind->list_cap : ind->n))
+		return refuse(w, SOFT_KEY_RANGE, "the range ends after the last entry of the key");
+	if (ind->list_cap == 0) {
+		*key = ind->x[i].key;
+		*addr = ind->x[i].addr;
+		return true;
+	}
+	if (ind->list == NULL)
+		return missing(w);
+	at = ind->list + i * SOFT_LIST_UNIT;
+	*key = bb_get32(at + 4);
+	*addr = bb_get64(at + 8);
+	return *key != SOFT_NULL_KEY || missing(w);
+}
+
+static bool
 walk_fixed(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64_t len,
 	   enum soft_right right, uint32_t depth)
 {
 	uint64_t size = UINT64_C(1) << ind->log_entity;
 
 	while (len != 0) {
-		uint64_t i = off >> ind->log_entity, in = off & (size - 1);
-		uint64_t part = RTE_MIN(len, size - in);
+		uint64_t in = off & (size - 1), part = RTE_MIN(len, size - in), addr;
+		uint32_t key;
 
-		if (i >= ind->n)
-			return refuse(w, SOFT_KEY_RANGE,
-				      "the range ends after the last entry of the key");
-		if (!walk_key(w, ind->x[i].key, ind->x[i].addr + in, part, right, depth))
+		if (!fixed_entry(w, ind, off >> ind->log_entity, &key, &addr) ||
+		    !walk_key(w, key, addr + in, part, right, depth))
 			return false;
 		off += part;
 		len -= part;
@@ -202,6 +237,31 @@ walk_phys(struct walk *w, const struct soft_indirect *ind, uint64_t addr, uint64
 		if (!add(w, p, part))
 			return false;
 		addr += part;
+		len -= part;
+	}
+	return true;
+}
+
+/* @off: offset from the start of the first page. */
+static bool
+walk_pages(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64_t len,
+	   uint64_t right)
+{
+	const uint64_t page = UINT64_C(1) << ind->log_entity;
+
+	while (len != 0) {
+		uint64_t i = off >> ind->log_entity, in = off & (page - 1), entry;
+		uint64_t part = RTE_MIN(len, page - in);
+
+		if (i / 2 >= ind->list_cap)
+			return refuse(w, SOFT_KEY_RANGE,
+				      "the range ends after the last page of the key");
+		entry = ind->list != NULL ? bb_get64(ind->list + i * sizeof(entry)) : 0;
+		if ((entry & right) == 0)
+			return missing(w);
+		if (!walk_phys(w, ind, (entry & ~(page - 1)) + in, part))
+			return false;
+		off += part;
 		len -= part;
 	}
 	return true;
@@ -261,6 +321,10 @@ walk_indirect(struct walk *w, const struct soft_mkey *m, uint32_t key, uint64_t 
 		return walk_strided(w, ind, addr, len, below, depth + 1);
 	case SOFT_XLT_PHYS:
 		return walk_phys(w, ind, addr, len);
+	case SOFT_XLT_PAGES:
+		addr += ind->start & ((UINT64_C(1) << ind->log_entity) - 1);
+		return walk_pages(w, ind, addr, len,
+				  below == SOFT_RIGHT_LOCAL_WRITE ? PAGE_WRITE : PAGE_READ);
 	default:
 		return walk_list(w, ind, addr, len, below, depth + 1);
 	}

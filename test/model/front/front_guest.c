@@ -70,10 +70,10 @@ event(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int len)
 {
 	struct g_guest *g = arg;
 
-	(void)sub;
 	assert_int_equal(len, 28);
 	g->events++;
 	g->event_type = type;
+	g->event_sub = sub;
 	memcpy(g->event, data, sizeof(g->event));
 }
 

@@ -60,7 +60,7 @@ struct g_guest {
 	/* The last completion entry and the last other entry, and their numbers. */
 	uint32_t comps, events;
 	uint32_t comp_eqn, comp_cqn;
-	uint8_t event_type, event[28];
+	uint8_t event_type, event_sub, event[28];
 	uint8_t in[65536], out[4352];
 	uint32_t in_len;
 };

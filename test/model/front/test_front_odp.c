@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Page faults: a request finds that a page is missing, and waits for the kernel. */
+#include "bb_cqe.h"
+#include "odp_guest.h"
+
+#define SEND 0x0a
+
+#define T(name) TEST_ON(NULL, NULL, struct odp, odp_open(f), odp_close(f), name)
+
+T(test_write_to_missing_pages_waits_until_they_are_loaded)
+{
+	uint32_t key = odp_key(f, 0), seen = f->g.events;
+
+	odp_write(f, key, VA + 2 * PAGE + 3, G_BYTES);
+	odp_wait_fault(f, seen);
+	assert_int_equal(f->g.event_sub, PF_RDMA);
+	assert_int_equal(bb_get32(f->g.event + 4), key);
+	assert_int_equal(bb_get32(f->g.event + 12), G_BYTES);
+	assert_int_equal(bb_get64(f->g.event + 16), VA + 2 * PAGE + 3);
+	assert_int_equal(bb_get32(f->g.event + 24), 6u << 24 | f->u.qp.qpn);
+	odp_assert_waits(f);
+	odp_update(f, key, 0, WRITE_PAGE);
+	assert_int_equal(odp_resume(f, 0, 6, f->u.qp.qpn, f->u.qp.qpn, false), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, 0);
+	odp_assert_arrived(f, VA + 2 * PAGE + 3, G_BYTES);
+	/* The kernel takes the pages away, then loads them without write access. */
+	for (int read_only = 0; read_only < 2; read_only++) {
+		odp_update(f, key, 0, read_only ? READ_PAGE : 0);
+		seen = f->g.events;
+		odp_write(f, key, VA + PAGE, 16);
+		odp_wait_fault(f, seen);
+		odp_update(f, key, 0, WRITE_PAGE);
+		assert_int_equal(odp_resume(f, 0, 6, f->u.qp.qpn, f->u.qp.qpn, false),
+				 BB_PRM_STAT_OK);
+		assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, 0);
+		odp_assert_arrived(f, VA + PAGE, 16);
+	}
+}
+
+/* An answer without the page causes another page fault. An answer with an error fails the QP. */
+T(test_answer_without_the_page_and_with_an_error)
+{
+	uint32_t key = odp_key(f, 0), seen = f->g.events;
+
+	odp_write(f, key, VA, 8);
+	odp_wait_fault(f, seen);
+	assert_int_equal(odp_resume(f, 0, 6, 0, f->u.qp.qpn, false), BB_PRM_STAT_OK);
+	odp_wait_fault(f, seen + 1);
+	assert_int_equal(odp_resume(f, 0, 6, 0, f->u.qp.qpn, true), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[55], BB_SYN_REMOTE_OP);
+}
+
+T(test_missing_page_of_a_local_buffer_is_a_fault_of_the_wqe)
+{
+	uint32_t key = odp_key(f, 0), seen = f->g.events, index = f->u.qp.pi;
+
+	odp_post_write(f, f->u.to_key, G_VA_TO, key, VA + 4 * PAGE, 64);
+	odp_wait_fault(f, seen);
+	assert_int_equal(f->g.event_sub, PF_WQE);
+	assert_int_equal(bb_get32(f->g.event + 4), index);
+	assert_int_equal(bb_get32(f->g.event + 12), f->u.qp.qpn);
+	assert_int_equal(bb_get32(f->g.event + 24), 1u << 24 | f->u.qp.qpn);
+	odp_assert_waits(f);
+	memset(g_at(&f->g, &f->mem, 4 * PAGE), 0x3c, 64);
+	odp_update(f, key, 0, READ_PAGE); /* the buffer is only read */
+	assert_int_equal(odp_resume(f, 0, 1, f->u.qp.qpn, f->u.qp.qpn, false), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, 0);
+	assert_int_equal(*g_at(&f->g, &f->u.to, G_VA_TO % PAGE + 63), 0x3c);
+	odp_update(f, key, 0, 0);
+	seen = f->g.events;
+	odp_post_write(f, f->u.to_key, G_VA_TO, key, VA + 4 * PAGE, 64);
+	odp_wait_fault(f, seen);
+	assert_int_equal(odp_resume(f, 0, 1, f->u.qp.qpn, f->u.qp.qpn, true), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[55], BB_SYN_LOCAL_PROT);
+}
+
+T(test_missing_page_of_a_receive_is_a_fault_of_its_wqe)
+{
+	uint32_t key = odp_key(f, 0), seen = f->g.events;
+	uint8_t w[64] = {0}, *recv = g_at(&f->g, &f->u.qp.ring, f->u.qp.offset);
+
+	bb_put32(recv, 32);
+	bb_put32(recv + 4, key);
+	bb_put64(recv + 8, VA + 3 * PAGE);
+	bb_put32(g_ram(&f->g, f->u.qp.dbr), 1);
+	wqe_head(&f->u.qp, w, SEND, 2, G_CQE_UPDATE);
+	bb_put32(w + 16, 32);
+	bb_put32(w + 20, f->u.from_key);
+	bb_put64(w + 24, G_VA_FROM);
+	*g_at(&f->g, &f->u.from, G_VA_FROM % PAGE + 31) = 0x77;
+	g_post(&f->g, &f->u.qp, w, sizeof(w));
+	g_ring(&f->g, &f->u.qp, w, 8);
+	odp_wait_fault(f, seen);
+	assert_int_equal(f->g.event_sub, PF_WQE);
+	assert_int_equal(bb_get32(f->g.event + 4), 0);
+	assert_int_equal(bb_get32(f->g.event + 24), 2u << 24 | f->u.qp.qpn);
+	odp_update(f, key, 0, WRITE_PAGE);
+	assert_int_equal(odp_resume(f, 0, 2, f->u.qp.qpn, f->u.qp.qpn, false), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, BB_CQE_RESP_SEND);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, BB_CQE_REQ);
+	assert_int_equal(*g_at(&f->g, &f->mem, 3 * PAGE + 31), 0x77);
+}
+
+T(test_answers_without_a_page_fault_are_refused)
+{
+	uint32_t key = odp_key(f, 0), qpn = f->u.qp.qpn, seen = f->g.events;
+
+	assert_int_equal(odp_resume(f, 0, 6, qpn, qpn, false), BB_PRM_STAT_BAD_RES_STATE);
+	assert_int_equal(odp_resume(f, 0, 6, 0xffffff, 0xffffff, false), BB_PRM_STAT_BAD_RES);
+	assert_int_equal(odp_resume(f, 0, 6, 0, 0, false), BB_PRM_STAT_BAD_RES);
+	odp_write(f, key, VA, 8);
+	odp_wait_fault(f, seen);
+	assert_int_equal(odp_resume(f, f->u.uid, 6, qpn, qpn, false), BB_PRM_STAT_BAD_RES);
+	for (uint32_t type = 0; type < 8; type++)
+		if (type != 6)
+			assert_int_equal(odp_resume(f, 0, type, qpn, qpn, true),
+					 BB_PRM_STAT_BAD_RES_STATE);
+	assert_int_equal(odp_resume(f, 0, 6, qpn, qpn ^ 1, true), BB_PRM_STAT_BAD_RES);
+	odp_assert_waits(f);
+	odp_update(f, key, 0, WRITE_PAGE);
+	assert_int_equal(odp_resume(f, 0, 6, qpn, qpn, false), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, 0);
+	assert_int_equal(odp_resume(f, 0, 6, qpn, qpn, false), BB_PRM_STAT_BAD_RES_STATE);
+}
+
+/* QPs that are reset while they wait for a page, more than may have pending page faults. */
+T(test_queues_reset_while_they_wait_give_their_page_faults_back)
+{
+	uint32_t key = odp_key(f, 0), qpn = f->u.qp.qpn, seen, i;
+
+	for (i = 0; i < 1100; i++) {
+		seen = f->g.events;
+		odp_write(f, key, VA, 8);
+		odp_wait_fault(f, seen);
+		assert_int_equal(run_on(&f->g, BB_PRM_OP_2RST_QP, 0, qpn), BB_PRM_STAT_OK);
+		/* The kernel answers late. */
+		assert_int_equal(odp_resume(f, 0, 6, qpn, qpn, false), BB_PRM_STAT_OK);
+		f->u.qp.pi = 0;
+		bb_put32(g_ram(&f->g, f->u.qp.dbr) + 4, 0);
+		g_qp_up(&f->g, &f->u.qp, f->u.uid, f->u.pd, f->u.cq.cqn, qpn);
+	}
+	seen = f->g.events;
+	odp_write(f, key, VA, 8);
+	odp_wait_fault(f, seen);
+	assert_int_equal(run_on(&f->g, BB_PRM_OP_DESTROY_QP, f->u.uid, qpn), BB_PRM_STAT_OK);
+	assert_int_equal(odp_resume(f, 0, 6, qpn, qpn, false), BB_PRM_STAT_BAD_RES);
+}
+
+T(test_reset_forgets_page_faults)
+{
+	uint32_t key = odp_key(f, 0), seen = f->g.events, token = f->u.qp.qpn;
+
+	odp_write(f, key, VA, 8);
+	odp_wait_fault(f, seen);
+	front_reset(f->g.f);
+	assert_int_equal(f->g.windows, 0);
+	assert_int_equal(odp_resume(f, 0, 6, token, token, false), BB_PRM_STAT_BAD_RES);
+	(void)front_poll(f->g.f);
+	assert_int_equal(f->g.events, seen + 1);
+}
+
+T(test_kernel_asks_for_the_null_key)
+{
+	box(&f->g, BB_PRM_OP_QUERY_SPECIAL_CONTEXTS, 0, 16);
+	assert_int_equal(run(&f->g), BB_PRM_STAT_OK);
+	assert_int_equal(bb_prm_get(f->g.out, BB_PRM_QUERY_SPECIAL_CONTEXTS_OUT_NULL_MKEY), 0xff);
+}
+
+TEST_MAIN(0)
