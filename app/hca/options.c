@@ -17,6 +17,7 @@ enum {
 	OPT_LINK,
 	OPT_GUID,
 	OPT_DOORBELL,
+	OPT_ODP,
 	OPT_VERSION
 };
 
@@ -27,6 +28,7 @@ static const struct option long_options[] = {
 	{"link", required_argument, NULL, OPT_LINK},
 	{"guid", required_argument, NULL, OPT_GUID},
 	{"doorbell", required_argument, NULL, OPT_DOORBELL},
+	{"odp", no_argument, NULL, OPT_ODP},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPT_VERSION},
@@ -57,6 +59,9 @@ static const char help[] =
 	"                        the next number\n"
 	"      --doorbell MODE   trap (default): each doorbell is a message from QEMU. shared: bb_hca\n"
 	"                        polls the doorbells of the guest's programs in shared memory\n"
+	"      --odp             let the guest register memory whose pages Linux loads on demand. Linux's\n"
+	"                        driver then creates thousands of keys when it loads, unless --vf\n"
+	"                        is given. Not with a device that has port= or shm=\n"
 	"  -v, --verbose         print each command of the guest with its mailboxes\n"
 	"  -h, --help            print this text\n"
 	"      --version         print the versions of bb_hca and DPDK\n"
@@ -160,6 +165,9 @@ parse_one(struct options *o, int c, struct function *f)
 		return parse_guid(f, optarg);
 	case OPT_DOORBELL:
 		return parse_doorbell(f, optarg);
+	case OPT_ODP:
+		f->odp = true;
+		return 0;
 	case 'v':
 		o->verbose = true;
 		return 0;
@@ -187,9 +195,12 @@ complete_device(struct function *f, unsigned int i)
 		say("--device %s: remove link=, and give --link ib or --link eth", f->spec);
 		return -1;
 	}
-	/* The guest's driver would register all memory by UMR, which takes more time. */
-	n = snprintf(f->device, sizeof(f->device), "%s,link=%s,no_odp", f->spec,
-		     f->hca.eth ? "eth" : "ib");
+	if (f->odp && (strstr(f->spec, ",port=") != NULL || strstr(f->spec, ",shm=") != NULL)) {
+		say("--odp with --device %s: remove port= and shm=, or --odp", f->spec);
+		return -1;
+	}
+	n = snprintf(f->device, sizeof(f->device), "%s,link=%s%s", f->spec,
+		     f->hca.eth ? "eth" : "ib", f->odp ? "" : ",no_odp");
 	if (n < 0 || (size_t)n >= sizeof(f->device)) {
 		say("--device: more than %zu characters", sizeof(f->device) - 10);
 		return -1;

@@ -16,6 +16,7 @@ struct function {
 	char name[32];    /* name of the device without its options, such as "soft0" */
 	/* the device given by the user, with the option for the link layer appended */
 	char device[1024];
+	bool odp; /* the guest may register memory on demand */
 	struct hca_opts hca;
 };
 

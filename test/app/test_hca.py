@@ -204,6 +204,8 @@ class Hca(unittest.TestCase):
                               (['-s', self.path, '-d', 'soft0,link=ib'], 'give --link'),
                               (['-s', self.path, '--link', 'fc'], 'give ib or eth'),
                               (['-s', self.path, '--doorbell', 'mapped'], 'give trap or shared'),
+                              (['-s', self.path, '--odp', '-d', 'soft0,port=net_ring0'], 'remove port= and shm='),
+                              (['--odp', '-s', self.path, '-d', 'soft0,shm=a'], 'remove port= and shm='),
                               (['-s', self.path, '--guid', '0'], 'hexadecimal'),
                               (['-s', self.path, '--guid', '12x'], 'hexadecimal'),
                               (['-s', self.path, '-s', self.path + '2', '-d', 'soft0'], 'of two functions'),

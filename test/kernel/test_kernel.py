@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Linux's own mlx5 driver, unmodified, on bb_hca: a ConnectX of the software device for a QEMU guest.
 
-usage: test_kernel.py BB_HCA CONFORM [--suite NAME] [--long] [--vf] [--link ib|eth] [--device SPEC] [--only NAME]
-                      [--rows LIST] [--flood PROGRAM] [--hw-build FOLDER] [--logs FOLDER]
+usage: test_kernel.py BB_HCA CONFORM [--suite NAME] [--long] [--vf] [--link ib|eth] [--odp] [--device SPEC]
+                      [--only NAME] [--rows LIST] [--flood PROGRAM] [--hw-build FOLDER] [--logs FOLDER]
 
 One boot serves all tests, which run in the order of this file. The kernel must not print a warning: neither
 while it finds the card, nor in a test, nor while the driver is unloaded. Both ends of all traffic are in the
@@ -73,8 +73,11 @@ class Kernel(unittest.TestCase):
         print('conform on %s: %s' % (device, ', '.join('%s %d' % (k, len(v)) for k, v in count.items())), flush=True)
         self.assertEqual(['%s: %s' % (r['name'], r.get('why', '')) for r in count['fail']], [])
         self.assertGreater(len(count['pass']), 2000 if ARGS.rows == '*' else 0)
+        if ARGS.odp:
+            self.assertEqual([r['name'] for r in count['skip'] if '/on-demand/' in r['name']], [])
         self.look()
-        if (ARGS.rows, ARGS.suite, ARGS.device, ARGS.link, ARGS.vf) == ('*', 'bookworm', 'soft0', 'ib', False):
+        if (ARGS.rows, ARGS.suite, ARGS.device, ARGS.link, ARGS.vf, ARGS.odp) == (
+                '*', 'bookworm', 'soft0', 'ib', False, False):
             self.check_record(recorded.compact('guest:' + device.split(',')[0], rows))
 
     def check_record(self, found):
@@ -287,7 +290,7 @@ def keep_log():
     print(text, flush=True)
     if ARGS.logs:
         os.makedirs(ARGS.logs, exist_ok=True)
-        path = os.path.join(ARGS.logs, '-'.join(['linux', release, ARGS.link] + ['vf'] * ARGS.vf) + '.txt')
+        path = os.path.join(ARGS.logs, '-'.join(['linux', release, ARGS.link] + ['vf'] * ARGS.vf + ['odp'] * ARGS.odp) + '.txt')
         with open(path, 'w') as f:
             f.write(text + '\n\n' + THERE.run('dmesg'))
         print('its log: ' + path, flush=True)
@@ -324,9 +327,10 @@ def main():
     p.add_argument('--device', default='soft0', help='behind the card (default: soft0)')
     p.add_argument('--vf', action='store_true', help='the card is a virtual function')
     p.add_argument('--link', default='ib', choices=['ib', 'eth'], help='of its port')
+    p.add_argument('--odp', action='store_true', help='the guest may register memory on demand')
     ARGS = p.parse_args()
     card.enter_or_skip(ARGS.bb_hca, ARGS.suite)
-    options = ['--device', ARGS.device, '--link', ARGS.link] + ['--vf'] * ARGS.vf
+    options = ['--device', ARGS.device, '--link', ARGS.link] + ['--vf'] * ARGS.vf + ['--odp'] * ARGS.odp
     THERE = card.Card(ARGS.bb_hca, options, ARGS.suite, telemetry=True)
     boot()
     names = [name for name, test in vars(Kernel).items() if name.startswith('test_') and

@@ -23,23 +23,11 @@ struct cap {
 
 /* Capability fields that this file always sets, whatever drivers/front reports. */
 static const struct cap function_caps[] = {
-	{BB_PRM_HCA_VHCA_ID, 1},
-	{BB_PRM_HCA_LOG_MAX_EQ_SZ, HCA_LOG_EQ},
-	{BB_PRM_HCA_LOG_MAX_EQ, 5},
-	{BB_PRM_HCA_MAX_NUM_EQS, HCA_EQS - 1},
-	{BB_PRM_HCA_NUM_PORTS, 1},
-	/*
-	 * No on-demand paging. Linux registers on-demand memory only if it may load translations by
-	 * UMR (odp.c, internal_fill_odp_caps(); umr.h, mlx5r_umr_can_load_pas()). It may not use
-	 * such UMRs here, because drivers/front reports umr_modify_entity_size_disabled. dma-bufs
-	 * need the same UMRs (mr.c, mlx5_ib_reg_user_mr_dmabuf()).
-	 */
-	{BB_PRM_HCA_PG, 0},
-	{BB_PRM_HCA_UAR_4K, 1},
-	{BB_PRM_HCA_UAR_SZ, UAR_SZ},
-	{BB_PRM_HCA_NUM_OF_UARS_PER_PAGE, 1},
-	{BB_PRM_HCA_BF, 1},
-	{BB_PRM_HCA_LOG_BF_REG_SIZE, LOG_BF_REG_SIZE},
+	{BB_PRM_HCA_VHCA_ID, 1},     {BB_PRM_HCA_LOG_MAX_EQ_SZ, HCA_LOG_EQ},
+	{BB_PRM_HCA_LOG_MAX_EQ, 5},  {BB_PRM_HCA_MAX_NUM_EQS, HCA_EQS - 1},
+	{BB_PRM_HCA_NUM_PORTS, 1},   {BB_PRM_HCA_UAR_4K, 1},
+	{BB_PRM_HCA_UAR_SZ, UAR_SZ}, {BB_PRM_HCA_NUM_OF_UARS_PER_PAGE, 1},
+	{BB_PRM_HCA_BF, 1},          {BB_PRM_HCA_LOG_BF_REG_SIZE, LOG_BF_REG_SIZE},
 };
 
 /*

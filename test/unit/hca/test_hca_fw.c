@@ -285,7 +285,7 @@ LIVE(test_capabilities_are_the_fronts_and_the_functions)
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_LOG_MAX_QP), 9); /* the front's */
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_PORT_TYPE), 0);  /* the function's */
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_DEVICE_MEMORY), 1);
-	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_PG), 0);
+	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_PG), 1);
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_IB_VIRT), 1);
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_LOCAL_CA_ACK_DELAY), 16);
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_MAX_NUM_EQS), HCA_EQS - 1);
