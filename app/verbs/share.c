@@ -118,6 +118,22 @@ file_new(void)
 }
 
 /*
+ * Returns true if [from, end) is a block of malloc() that has its own mapping, and @addr is its
+ * start. Such pages contain nothing else but two words before @addr: its size with flag 2,
+ * IS_MMAPPED of glibc (malloc.c).
+ */
+static bool
+own_block(const uint8_t *addr, uintptr_t from, uintptr_t end)
+{
+	size_t size;
+
+	if ((uintptr_t)addr - from != 2 * sizeof(size))
+		return false;
+	memcpy(&size, addr - sizeof(size), sizeof(size));
+	return size == ((end - from) | 2);
+}
+
+/*
  * Shares private pages. If @guard is not full protection, a system call that writes to the pages
  * meanwhile may fail. So then shares only pages that contain nothing but [addr, addr + len), so
  * that no other data of the program is affected.
@@ -130,7 +146,7 @@ share_private(const uint8_t *addr, uint64_t len, enum share_guard guard, struct 
 	struct share_file *f;
 	int rc;
 
-	if (guard != SHARE_FULL_GUARD) {
+	if (guard != SHARE_FULL_GUARD && !own_block(addr, from, end)) {
 		from = ((uintptr_t)addr + PAGE - 1) & ~(PAGE - 1);
 		end = ((uintptr_t)addr + len) & ~(PAGE - 1);
 	}

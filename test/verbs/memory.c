@@ -24,7 +24,7 @@
 static uint8_t *volatile region;
 static volatile bool done;
 
-static void
+void
 wait_for(pid_t pid, int want)
 {
 	int status;
@@ -278,27 +278,6 @@ cloned(void)
 }
 
 /* ---- The memory map */
-
-/* Memory that is unmapped while it is registered: what replaces it is not the peer's. */
-static void
-unmapped(void)
-{
-	uint8_t *p = pages(2, 1);
-	struct ibv_mr *mr = reg(p, 2 * PAGE);
-	uint64_t v = 7;
-
-	check_direct(mr, p, 7);
-	CHECK(munmap(p, 2 * PAGE) == 0);
-	CHECK(mmap(p, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		   0) == p);
-	CHECK(order(OP_WRITE, true, mr, p, &v) == IBV_WC_SUCCESS);
-	CHECK(p[0] == 0);
-	CHECK(ibv_dereg_mr(mr) == 0);
-	/* The new memory is shared anew. */
-	mr = reg(p, 2 * PAGE);
-	check_direct(mr, p, 9);
-	CHECK(ibv_dereg_mr(mr) == 0);
-}
 
 /* Memory that moves and grows: old pages stay the region, new pages are zeros of its own. */
 static void
@@ -574,6 +553,10 @@ main(int argc, char **argv)
 		     {"vforked", vforked},
 		     {"cloned", cloned},
 		     {"unmapped", unmapped},
+		     {"unmapped_receive", unmapped_receive},
+		     {"unmapped_fork", unmapped_fork},
+		     {"unmapped_flood", unmapped_flood},
+		     {"freed", freed},
 		     {"remapped", remapped},
 		     {"advised", advised},
 		     {"descriptors", descriptors},

@@ -84,6 +84,16 @@ bool is_shared(const void *addr);
 uint8_t *pages(unsigned int n, int byte);
 struct ibv_mr *reg(void *addr, size_t len);
 
+/* Waits until a child has ended: with exit status 0, or by the signal @want. */
+void wait_for(pid_t pid, int want);
+
+/* ---- memory_gone.c */
+void unmapped(void);
+void unmapped_receive(void);
+void unmapped_fork(void);
+void unmapped_flood(void);
+void freed(void);
+
 /* Runs as the peer, between descriptors 0 and 1. */
 int run_peer(void);
 

@@ -9,7 +9,7 @@ import sys
 from verbstest import NOBODY, VerbsTest, main
 
 CASES = ('direct', 'receiver', 'messages', 'on_demand', 'bounds', 'deregistered', 'writers', 'system_calls', 'forked', 'vforked', 'cloned', 'unmapped',
-         'remapped', 'advised', 'descriptors', 'killed', 'by_packets', 'heap')
+         'unmapped_receive', 'unmapped_fork', 'unmapped_flood', 'freed', 'remapped', 'advised', 'descriptors', 'killed', 'by_packets', 'heap')
 
 
 class Memory(VerbsTest):

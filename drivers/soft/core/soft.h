@@ -90,13 +90,6 @@ void soft_wire_destroy(struct soft_wire *w);
  */
 void soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in);
 
-/* Mapping of a dma-buf; start is NULL if nothing is mapped. */
-struct soft_map {
-	uint8_t *start;
-	size_t len;
-	uint8_t *base; /* process address of the first byte of the requested range */
-};
-
 /*
  * A umem: memory of the process that the device may read and write, for rings and doorbell records.
  * The pages that a mailbox lists for one queue are a umem with number 0, which no command can name.
@@ -344,7 +337,6 @@ struct soft_qp {
 };
 
 struct soft_doorbell_ops;
-struct soft_memory;
 #define SOFT_MAX_COUNTER_SETS 256
 
 /* Functions of the shared-memory link, which publishes keys. Called under soft_dev.lock. */

@@ -118,15 +118,18 @@ struct soft_memory {
 typedef bool soft_memory_fn(const uint8_t *addr, uint64_t len, struct soft_memory *m);
 
 /*
- * Calls @fn for each memory region with remote rights that the program registers from now on, with
- * option shm. Call it after the first context was opened, before memory is registered.
+ * Calls @fn for each memory region with remote rights that the program registers from now on. The
+ * device maps the file of a whole region a second time, and accesses the region by that mapping, so
+ * the program may unmap the region before it deregisters it. Call it after the first context was
+ * opened, before memory is registered.
  */
 void soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn);
 /*
  * From the return on, peers access all regions of the device by packets, and no longer by mappings
- * of the memory. soft_share_resume() calls the function given to soft_share_by() again for each
- * region. Between the two calls the caller holds the device's lock, so that no other thread
- * registers memory. The caller must not call other functions of the device meanwhile.
+ * of the memory. The device itself accesses them at the program's addresses. soft_share_resume()
+ * calls the function given to soft_share_by() again for each region. Between the two calls the
+ * caller holds the device's lock, so that no other thread registers memory. The caller must not
+ * call other functions of the device meanwhile.
  */
 void soft_share_pause(struct mlx5_ctx *ctx);
 void soft_share_resume(struct mlx5_ctx *ctx);

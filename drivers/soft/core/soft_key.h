@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mlx5_cmd.h"
+#include "soft_hooks.h"
 
+struct soft_dev;
 struct soft_host;
 struct soft_mkey;
 struct soft_phys;
@@ -90,17 +91,33 @@ struct soft_window {
 	unsigned int log_sz;
 };
 
+/* Mapping of a file; start is NULL if nothing is mapped. */
+struct soft_map {
+	uint8_t *start;
+	size_t len;
+	uint8_t *base; /* process address of the first byte of the requested range */
+};
+
+/* Memory of the program that an MR names, as soft_pin.c has found it. */
+struct soft_pin {
+	bool asked;              /* soft_dev.memory() was called */
+	bool found;              /* file is valid: peers may map the memory */
+	struct soft_memory file; /* file that has the memory, or a part of it */
+	uint8_t *program;        /* the program's address of the first byte */
+	struct soft_map map;     /* the device's own mapping of all of the memory */
+};
+
 /*
  * Registered memory, or an indirect key. Immutable once published in soft_dev.mkeys, except that
- * UMR may change the low byte of the key, and that the field "windows" changes. An indirect key has
- * len 0, so that the check for direct keys always fails.
+ * UMR may change the low byte of the key, that the field "windows" changes, and that fork() changes
+ * base and pin. An indirect key has len 0, so that the check for direct keys always fails.
  */
 struct soft_mkey {
 	uint32_t key; /* index << 8 | variant */
 	uint32_t pdn;
 	uint64_t start; /* address that requests use for the first byte (the iova) */
 	uint64_t len;
-	uint8_t *base; /* process address of the first byte */
+	uint8_t *base; /* process address of the first byte; __atomic */
 	bool lw, rr, rw, atomic;
 	bool mw_bind;              /* memory windows may be bound to the key */
 	uint32_t windows;          /* number of windows bound to the key; under soft_dev.umr_lock */
@@ -111,6 +128,16 @@ struct soft_mkey {
 	struct soft_window window; /* pages of a guest; none if the memory is of this process */
 	struct soft_dm *dm; /* device memory of a key that CREATE_MKEY made, otherwise NULL */
 	bool umr_en; /* UMRs of the kernel may change the key; only for keys over a page list */
+	struct soft_pin pin;
 };
+
+/* ---- soft_pin.c: call the functions with soft_dev.lock held */
+/*
+ * Maps the memory of a new MR a second time, if it is in a file, so that the device can access it
+ * after the program has unmapped it. Call it before the key is published.
+ */
+void soft_mkey_pin(struct soft_dev *dev, struct soft_mkey *m);
+/* Removes the second mapping of a key that no engine uses. */
+void soft_mkey_unpin(struct soft_mkey *m);
 
 #endif

@@ -46,6 +46,7 @@ soft_mkey_free(struct soft_mkey *m)
 		soft_indirect_free(m);
 		return;
 	}
+	soft_mkey_unpin(m);
 	soft_window_close(&m->window);
 	free(m);
 }

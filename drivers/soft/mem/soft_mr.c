@@ -11,18 +11,10 @@
 
 #include "soft_ctl.h"
 #include "soft_dm.h"
-#include "soft_hooks.h"
 #include "soft_kernel.h"
 
 /* Number of pages of the smallest key that the kernel caches (mlx5_mkey_cache_init()). */
 #define MIN_ROOM 4u
-
-void
-soft_mkey_share(struct soft_dev *dev, const struct soft_mkey *m)
-{
-	if (dev->share != NULL)
-		dev->share->key_add(dev, m);
-}
 
 /* Waits until no engine and no peer uses a key that was removed from the table. */
 static void
@@ -31,45 +23,6 @@ mkey_wait(struct soft_dev *dev, uint32_t id)
 	soft_quiesce();
 	if (dev->share != NULL && dev->share->key_del(dev, id))
 		dev->share->wait(dev);
-}
-
-void
-soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn)
-{
-	struct soft_dev *dev = soft_ctx(ctx)->dev;
-
-	pthread_mutex_lock(&dev->lock);
-	dev->memory = fn;
-	pthread_mutex_unlock(&dev->lock);
-}
-
-void
-soft_share_pause(struct mlx5_ctx *ctx)
-{
-	struct soft_dev *dev = soft_ctx(ctx)->dev;
-	bool wait = false;
-	uint32_t id;
-
-	pthread_mutex_lock(&dev->lock);
-	if (dev->share == NULL)
-		return;
-	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++)
-		if (dev->mkeys[id] != NULL)
-			wait |= dev->share->key_del(dev, id);
-	if (wait)
-		dev->share->wait(dev);
-}
-
-void
-soft_share_resume(struct mlx5_ctx *ctx)
-{
-	struct soft_dev *dev = soft_ctx(ctx)->dev;
-	uint32_t id;
-
-	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++)
-		if (dev->mkeys[id] != NULL)
-			soft_mkey_share(dev, dev->mkeys[id]);
-	pthread_mutex_unlock(&dev->lock);
 }
 
 /* Allocates a key number for @m and publishes @m. Returns 0, -ENOSPC or -EIO. */
@@ -308,6 +261,8 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr
 	m->writable = soft_kernel_writable(attr->access);
 	m->room = room_of(&m->attr);
 	pthread_mutex_lock(&dev->lock);
+	if (attr->kind == MLX5_MR_MEM)
+		soft_mkey_pin(dev, m->mkey);
 	ret = mkey_add(dev, m->mkey);
 	if (ret == 0) {
 		m->pub.lkey = m->mkey->key;
@@ -327,7 +282,7 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr
 	return 0;
 
 free_mkey:
-	free(m->mkey);
+	soft_mkey_free(m->mkey);
 unmap:
 	soft_dmabuf_unmap(&m->map);
 free_mr:
@@ -506,6 +461,7 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 	if (key == NULL)
 		return -ENOMEM;
 	pthread_mutex_lock(&dev->lock);
+	soft_mkey_pin(dev, key);
 	ret = in_place == 1 ? rereg_same_key(dev, m->mkey, key)
 			    : rereg_other_key(dev, m->mkey, key);
 	if (ret == 0) {
@@ -523,6 +479,6 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
-		free(key);
+		soft_mkey_free(key);
 	return ret;
 }

@@ -75,7 +75,7 @@ find_part(const uint8_t *addr, uint64_t len, struct part *p)
 }
 
 /*
- * Finds the file behind the memory of @m: asks the program, if it has set a function for that, else
+ * Finds the file behind the memory of @m: by soft_dev.memory(), if the program has set it, else by
  * EAL. Sets *start and *len to the part of the memory that is in the file.
  */
 static bool
@@ -88,7 +88,8 @@ find_memory(const struct soft_dev *dev, const struct soft_mkey *m, struct part *
 	*len = m->len;
 	if (dev->memory == NULL)
 		return find_part(m->base, m->len, p);
-	if (!dev->memory(m->base, m->len, &found))
+	found = m->pin.file;
+	if (m->pin.asked ? !m->pin.found : !dev->memory(m->base, m->len, &found))
 		return false;
 	*p = (struct part){.fd = found.fd, .page = PAGE, .off = found.off};
 	*start += found.skip;

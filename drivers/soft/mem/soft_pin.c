@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory that stays accessible to the device until it is deregistered. A card accesses the pages
+ * that the kernel has pinned, also after the program has unmapped them. Here the device maps pages
+ * that are in a file a second time. It gets no second mapping of private pages, which the program
+ * must not unmap while a request may access them.
+ */
+#define _GNU_SOURCE /* MAP_POPULATE */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "soft_ctl.h"
+
+#define PAGE UINT64_C(4096) /* alignment of offsets for mmap(), at least */
+/* A process has 65,530 mappings at most (vm.max_map_count), of which the program needs some, too.
+ */
+#define MAX_PINS 4096u
+
+static uint32_t n_pins; /* mappings of all devices; __atomic */
+
+static uint64_t
+length_of(const struct soft_mkey *m)
+{
+	return m->detour != SOFT_DETOUR_NONE ? m->detour_len : m->len;
+}
+
+static void
+unmap(struct soft_map *map)
+{
+	/*
+	 * A system call, because UCX replaces munmap() of libc, and its replacement takes locks
+	 * that its callers of ibv_dereg_mr() hold (src/ucm of 1.13).
+	 */
+	(void)syscall(SYS_munmap, map->start, map->len);
+	map->start = NULL;
+	__atomic_fetch_sub(&n_pins, 1, __ATOMIC_RELAXED);
+}
+
+/* Maps @len bytes of the file of @pin. Does nothing if that is not possible. */
+static void
+map_again(struct soft_pin *pin, uint64_t len)
+{
+	const uint64_t skip = pin->file.off % PAGE;
+	uint8_t *to;
+
+	if (__atomic_fetch_add(&n_pins, 1, __ATOMIC_RELAXED) >= MAX_PINS)
+		goto refuse;
+	to = mmap(NULL, skip + len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, pin->file.fd,
+		  (off_t)(pin->file.off - skip));
+	if (to == MAP_FAILED)
+		goto refuse;
+	/* A child that is made without fork() must not write into the memory of its parent. */
+	(void)syscall(SYS_madvise, to, skip + len, MADV_DONTFORK);
+	pin->map = (struct soft_map){.start = to, .len = skip + len, .base = to + skip};
+	return;
+
+refuse:
+	__atomic_fetch_sub(&n_pins, 1, __ATOMIC_RELAXED);
+}
+
+void
+soft_mkey_pin(struct soft_dev *dev, struct soft_mkey *m)
+{
+	struct soft_pin *pin = &m->pin;
+	const uint64_t len = length_of(m);
+
+	if (dev->memory == NULL || m->detour == SOFT_DETOUR_PAGED || len == 0 ||
+	    !(m->rr || m->rw || m->atomic))
+		return;
+	pin->asked = true;
+	pin->program = m->base;
+	pin->found = dev->memory(m->base, len, &pin->file);
+	if (!pin->found || pin->file.len != len)
+		return;
+	map_again(pin, len);
+	if (pin->map.start != NULL)
+		__atomic_store_n(&m->base, pin->map.base, __ATOMIC_RELAXED);
+}
+
+void
+soft_mkey_unpin(struct soft_mkey *m)
+{
+	if (m->pin.map.start != NULL)
+		unmap(&m->pin.map);
+}
+
+/* ---- Publication to peers, and fork() */
+
+void
+soft_mkey_share(struct soft_dev *dev, const struct soft_mkey *m)
+{
+	if (dev->share != NULL)
+		dev->share->key_add(dev, m);
+}
+
+void
+soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+
+	pthread_mutex_lock(&dev->lock);
+	dev->memory = fn;
+	pthread_mutex_unlock(&dev->lock);
+}
+
+/*
+ * Lets engines access the memory of a key at the program's address, before a fork() makes it
+ * private. Returns false if the device has no own mapping, or if the program has unmapped the
+ * memory. Then the own mapping stays.
+ */
+static bool
+to_program(struct soft_dev *dev, struct soft_mkey *m)
+{
+	struct soft_pin *pin = &m->pin;
+	struct soft_memory now;
+
+	if (pin->map.start == NULL)
+		return false;
+	if (!dev->memory(pin->program, length_of(m), &now) || now.fd != pin->file.fd ||
+	    now.off != pin->file.off || now.len != pin->file.len) {
+		pin->found = false; /* the file may be closed from now on */
+		return false;
+	}
+	__atomic_store_n(&m->base, pin->program, __ATOMIC_RELAXED);
+	return true;
+}
+
+void
+soft_share_pause(struct mlx5_ctx *ctx)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	bool wait = false, moved = false;
+	struct soft_mkey *m;
+	uint32_t id;
+
+	pthread_mutex_lock(&dev->lock);
+	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++) {
+		m = dev->mkeys[id];
+		if (m == NULL)
+			continue;
+		wait |= dev->share != NULL && dev->share->key_del(dev, id);
+		moved |= to_program(dev, m);
+	}
+	if (wait)
+		dev->share->wait(dev);
+	if (moved)
+		soft_quiesce();
+	for (id = 0; moved && id < 1u << SOFT_LOG_MAX_MKEY; id++) {
+		m = dev->mkeys[id];
+		if (m != NULL && m->pin.map.start != NULL && m->base == m->pin.program)
+			unmap(&m->pin.map);
+	}
+}
+
+void
+soft_share_resume(struct mlx5_ctx *ctx)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	struct soft_mkey *m;
+	uint32_t id;
+
+	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++) {
+		m = dev->mkeys[id];
+		if (m == NULL)
+			continue;
+		if (m->pin.asked && m->pin.map.start == NULL)
+			soft_mkey_pin(dev, m);
+		soft_mkey_share(dev, m);
+	}
+	pthread_mutex_unlock(&dev->lock);
+}

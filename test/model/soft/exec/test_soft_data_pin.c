@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Memory regions in files: the device accesses them after the program has unmapped them. */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../soft_rig.h"
+#include "soft_hooks.h"
+
+#define PAGE  4096u
+#define BYTES (3 * PAGE)
+#define START 100u /* of the region, from the start of the file */
+
+static int file;
+static uint8_t *start; /* the program's address of the file's first byte */
+static bool known;     /* find() finds the file */
+static uint64_t part;  /* bytes of a region that find() finds at most */
+
+/* A soft_memory_fn. */
+static bool
+find(const uint8_t *addr, uint64_t len, struct soft_memory *m)
+{
+	*m = (struct soft_memory){
+		.fd = file, .off = (uint64_t)(addr - start), .len = len < part ? len : part};
+	return known;
+}
+
+/* A region in a file, and a second view of the file. */
+struct region {
+	struct rig_mem m;
+	uint8_t *view;
+};
+
+static void
+region_open(struct region *r, struct rig_pair *p, uint32_t access)
+{
+	struct mlx5_mr_attr attr;
+
+	file = memfd_create("pin", 0);
+	assert_true(file >= 0 && ftruncate(file, BYTES) == 0);
+	start = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	r->view = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	assert_true(start != MAP_FAILED && r->view != MAP_FAILED);
+	known = true;
+	part = UINT64_MAX;
+	soft_share_by(p->d.ctx, find);
+	r->m = (struct rig_mem){.d = &p->d, .p = start + START, .len = BYTES - START};
+	attr = mlx5_mr_mem(r->m.p, r->m.len, access);
+	OK(soft_cmd_if.mr_reg(p->d.ctx, p->d.pd, &attr, &r->m.mr));
+}
+
+static void
+region_close(struct region *r, struct rig_pair *p)
+{
+	OK(soft_cmd_if.mr_dereg(p->d.ctx, r->m.mr));
+	munmap(r->view, BYTES);
+	close(file);
+}
+
+/* A WRITE to the region, a READ from it, and a SEND to a receive in it. */
+static void
+access_all(struct rig_pair *p, const struct region *r, const uint8_t *seen, uint8_t byte)
+{
+	struct rig_cqe e;
+
+	memset(p->ma.p, byte, 300);
+	rig_write(&p->a, &p->ma, 0, 300, &r->m, 5000, RIG_CQE);
+	rig_done(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+	assert_memory_equal(seen + 5000, p->ma.p, 300);
+	rig_read(&p->a, &p->ma, 400, 300, &r->m, 5000, RIG_CQE);
+	rig_done(&p->a, MLX5_OPCODE_RDMA_READ, p->a.last);
+	assert_memory_equal(p->ma.p + 400, p->ma.p, 300);
+	rig_recv(&p->b, &r->m, 7000, 300);
+	rig_send(&p->a, &p->ma, 0, 300, RIG_CQE);
+	rig_done(&p->a, MLX5_OPCODE_SEND, p->a.last);
+	rig_wait(&p->cb, p->u[1], &e);
+	assert_int_equal(e.bytes, 300);
+	assert_memory_equal(seen + 7000, p->ma.p, 300);
+}
+
+RIG_TEST(test_requests_after_munmap_reach_the_pages_of_the_file, NULL)
+{
+	struct region r;
+
+	region_open(&r, p, RIG_ALL);
+	munmap(start, BYTES);
+	access_all(p, &r, r.view + START, 1);
+	region_close(&r, p);
+}
+
+RIG_TEST(test_relaxed_ordering_after_munmap, NULL)
+{
+	struct region r;
+
+	region_open(&r, p, RIG_ALL | MLX5_ACCESS_RELAXED_ORDERING);
+	munmap(start, BYTES);
+	access_all(p, &r, r.view + START, 1);
+	region_close(&r, p);
+}
+
+/* A new registration of the key names other memory. */
+RIG_TEST(test_rereg_moves_the_key_to_the_new_memory, NULL)
+{
+	struct region r;
+
+	region_open(&r, p, RIG_ALL);
+	known = false;
+	OK(soft_cmd_if.mr_rereg(p->d.ctx, r.m.mr, MLX5_REREG_TRANSLATION, NULL, p->mb.p,
+				BYTES - START, 0));
+	r.m.p = p->mb.p;
+	munmap(start, BYTES);
+	access_all(p, &r, p->mb.p, 1);
+	assert_int_equal(r.view[START + 5000], 0);
+	region_close(&r, p);
+}
+
+/* A part of the region is in a file: the device accesses all of it at the program's address. */
+RIG_TEST(test_region_that_is_not_all_in_a_file, NULL)
+{
+	struct mlx5_mr_attr attr;
+	struct region r;
+	uint8_t *other =
+		mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(other != MAP_FAILED);
+	region_open(&r, p, RIG_ALL);
+	OK(soft_cmd_if.mr_dereg(p->d.ctx, r.m.mr));
+	part = PAGE;
+	r.m.p = other + START;
+	attr = mlx5_mr_mem(r.m.p, r.m.len, RIG_ALL);
+	OK(soft_cmd_if.mr_reg(p->d.ctx, p->d.pd, &attr, &r.m.mr));
+	access_all(p, &r, other + START, 1);
+	munmap(start, BYTES);
+	region_close(&r, p);
+	munmap(other, BYTES);
+}
+
+/* While sharing pauses for fork(), the program makes the memory private, and then shares it again.
+ */
+RIG_TEST(test_memory_that_is_private_for_a_while, NULL)
+{
+	struct region r;
+
+	region_open(&r, p, RIG_ALL);
+	soft_share_pause(p->d.ctx);
+	assert_ptr_equal(mmap(start, BYTES, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 start);
+	access_all(p, &r, start + START, 1);
+	assert_int_equal(r.view[START + 5000], 0);
+	assert_ptr_equal(
+		mmap(start, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0), start);
+	soft_share_resume(p->d.ctx);
+	munmap(start, BYTES);
+	access_all(p, &r, r.view + START, 2);
+	region_close(&r, p);
+}
+
+RIG_TEST(test_memory_that_was_unmapped_before_a_fork, NULL)
+{
+	struct region r;
+
+	region_open(&r, p, RIG_ALL);
+	munmap(start, BYTES);
+	known = false;
+	soft_share_pause(p->d.ctx);
+	access_all(p, &r, r.view + START, 1);
+	soft_share_resume(p->d.ctx);
+	access_all(p, &r, r.view + START, 2);
+	region_close(&r, p);
+}
+
+TEST_MAIN(0)
