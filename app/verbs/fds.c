@@ -17,6 +17,20 @@ static unsigned int end; /* 1 + the highest descriptor that was ever in the tabl
 static pid_t owner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static void
+lock_table(sigset_t *before)
+{
+	signals_hold(before);
+	pthread_mutex_lock(&lock);
+}
+
+static void
+unlock_table(const sigset_t *before)
+{
+	pthread_mutex_unlock(&lock);
+	signals_release(before);
+}
+
 bool
 fds_maybe(int fd)
 {
@@ -67,10 +81,11 @@ struct fd_ref
 fds_get(int fd)
 {
 	struct fd_ref ref = {FD_NONE, NULL};
+	sigset_t before;
 
 	if (!fds_maybe(fd) || foreign())
 		return ref;
-	pthread_mutex_lock(&lock);
+	lock_table(&before);
 	ref.kind = (enum fd_kind)kinds[fd];
 	ref.p = files[fd];
 	if (ref.kind == FD_NODE)
@@ -79,7 +94,7 @@ fds_get(int fd)
 		uverbs_events_get(ref.p);
 	else if (ref.kind == FD_CM)
 		cm_get(ref.p);
-	pthread_mutex_unlock(&lock);
+	unlock_table(&before);
 	return ref;
 }
 
@@ -98,10 +113,11 @@ bool
 fds_set(int fd, enum fd_kind kind, void *p)
 {
 	static bool registered;
+	sigset_t before;
 
 	if (fd < 0 || (unsigned int)fd >= MAX_FDS)
 		return false;
-	pthread_mutex_lock(&lock);
+	lock_table(&before);
 	if (!registered) {
 		registered = true;
 		owner = getpid();
@@ -111,7 +127,7 @@ fds_set(int fd, enum fd_kind kind, void *p)
 	__atomic_store_n(&kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED);
 	if ((unsigned int)fd >= end)
 		__atomic_store_n(&end, (unsigned int)fd + 1, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&lock);
+	unlock_table(&before);
 	return true;
 }
 
@@ -138,10 +154,11 @@ bool
 fds_dup(int fd, int to)
 {
 	enum fd_kind kind;
+	sigset_t before;
 
 	if (to < 0 || !fds_maybe(fd) || foreign())
 		return true;
-	pthread_mutex_lock(&lock);
+	lock_table(&before);
 	kind = (enum fd_kind)kinds[fd];
 	if (has_duplicates(kind) && (unsigned int)to < MAX_FDS) {
 		files[to] = files[fd];
@@ -149,7 +166,7 @@ fds_dup(int fd, int to)
 		if ((unsigned int)to >= end)
 			__atomic_store_n(&end, (unsigned int)to + 1, __ATOMIC_RELAXED);
 	}
-	pthread_mutex_unlock(&lock);
+	unlock_table(&before);
 	return !has_duplicates(kind) || (unsigned int)to < MAX_FDS;
 }
 
@@ -158,14 +175,15 @@ static void
 release(int fd, enum fd_kind kind)
 {
 	struct fd_ref ref;
+	sigset_t before;
 
-	pthread_mutex_lock(&lock);
+	lock_table(&before);
 	ref = (struct fd_ref){(enum fd_kind)kinds[fd], files[fd]};
 	__atomic_store_n(&kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED);
 	files[fd] = NULL;
 	if ((ref.kind == FD_NODE || ref.kind == FD_CM) && is_open(ref.p))
 		ref.kind = FD_NONE;
-	pthread_mutex_unlock(&lock);
+	unlock_table(&before);
 	if (ref.kind == FD_NODE)
 		uverbs_close(ref.p);
 	else if (ref.kind == FD_EVENTS)

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,12 +56,46 @@ result(int rc, size_t ok)
 	return -1;
 }
 
+void
+signals_hold(sigset_t *before)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+	sigset_t mask;
+	unsigned int i;
+
+	sigfillset(&mask);
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&mask, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &mask, before);
+}
+
+void
+signals_release(const sigset_t *before)
+{
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/*
+ * Call it before a command of the device. Returns false if the command must fail. Otherwise call
+ * signals_release() after the command.
+ */
+static bool
+command_begin(sigset_t *before)
+{
+	if (node_interrupted())
+		return false;
+	signals_hold(before);
+	node_catch_up();
+	return true;
+}
+
 PUBLIC ssize_t
 write(int fd, const void *buf, size_t len)
 {
 	struct fd_ref ref;
-	uint32_t command = 0;
-	int rc;
+	uint32_t opcode = 0;
+	sigset_t before;
+	int rc = EIO;
 
 	REAL(ssize_t, write, int, const void *, size_t);
 	if (!fds_maybe(fd))
@@ -68,14 +103,21 @@ write(int fd, const void *buf, size_t len)
 	ref = fds_get(fd);
 	if (ref.kind == FD_NONE)
 		return real(fd, buf, len);
-	node_catch_up();
-	rc = ref.kind == FD_NODE     ? uverbs_write(ref.p, buf, len)
-	     : ref.kind == FD_CM     ? cm_write(ref.p, buf, len)
-	     : ref.kind == FD_EVENTS ? EINVAL /* the kernel's event file has no write() */
-				     : ENODEV;
-	if (len >= sizeof(command) && buf != NULL)
-		memcpy(&command, buf, sizeof(command));
-	trace(ref.kind == FD_CM ? "rdma_cm command" : "command", command, (unsigned int)len, rc);
+	if (ref.kind != FD_NODE && ref.kind != FD_CM) {
+		/* The kernel's event file has no write(). */
+		rc = ref.kind == FD_EVENTS ? EINVAL : ENODEV;
+	} else if (command_begin(&before)) {
+		if (ref.kind == FD_NODE)
+			rc = uverbs_write(ref.p, buf, len);
+		signals_release(&before);
+		/* The file of rdma_cm itself blocks signals, but not while it waits for an event.
+		 */
+		if (ref.kind == FD_CM)
+			rc = cm_write(ref.p, buf, len);
+	}
+	if (len >= sizeof(opcode) && buf != NULL)
+		memcpy(&opcode, buf, sizeof(opcode));
+	trace(ref.kind == FD_CM ? "rdma_cm command" : "command", opcode, (unsigned int)len, rc);
 	fds_put(&ref);
 	return result(rc, len);
 }
@@ -85,9 +127,10 @@ ioctl(int fd, unsigned long request, ...)
 {
 	const struct ib_uverbs_ioctl_hdr *h;
 	struct fd_ref ref;
+	sigset_t before;
 	va_list ap;
 	void *arg;
-	int rc;
+	int rc = EIO;
 
 	REAL(int, ioctl, int, unsigned long, ...);
 	va_start(ap, request);
@@ -98,11 +141,13 @@ ioctl(int fd, unsigned long request, ...)
 	ref = fds_get(fd);
 	if (ref.kind == FD_NONE)
 		return real(fd, request, arg);
-	node_catch_up();
 	h = arg;
-	rc = ref.kind == FD_NODE                          ? uverbs_ioctl(ref.p, arg)
-	     : ref.kind == FD_EVENTS || ref.kind == FD_CM ? ENOTTY
-							  : ENODEV;
+	if (ref.kind != FD_NODE) {
+		rc = ref.kind == FD_ORPHAN ? ENODEV : ENOTTY;
+	} else if (command_begin(&before)) {
+		rc = uverbs_ioctl(ref.p, arg);
+		signals_release(&before);
+	}
 	trace("method", h != NULL ? h->object_id : 0, h != NULL ? h->method_id : 0, rc);
 	fds_put(&ref);
 	return (int)result(rc, 0);
@@ -139,23 +184,38 @@ __read_chk(int fd, void *buf, size_t len, size_t room)
 
 /* ---- Calls that close descriptors */
 
+/*
+ * Closes the files of descriptors that a call is about to close. In a handler that has interrupted
+ * the device they stay open.
+ */
+static void
+close_files(unsigned int first, unsigned int last)
+{
+	sigset_t before;
+
+	if (node_interrupted())
+		return;
+	signals_hold(&before);
+	fds_close_range(first, last);
+	signals_release(&before);
+}
+
 PUBLIC int
 close(int fd)
 {
 	REAL(int, close, int);
 	if (fds_maybe(fd))
-		fds_close(fd);
+		close_files((unsigned int)fd, (unsigned int)fd);
 	else if (fd >= 0)
 		node_closes((unsigned int)fd, (unsigned int)fd);
 	port_disown(fd);
 	return real(fd);
 }
 
-/* Closes the files of descriptors that a call is about to close. */
 static void
 close_own(unsigned int first, unsigned int last)
 {
-	fds_close_range(first, last);
+	close_files(first, last);
 	node_closes(first, last);
 }
 

@@ -36,6 +36,7 @@ static char name[BB_DEV_NAME_MAX], args[1024];
 static struct mlx5_ctx *base;
 static uint64_t node_guid; /* 0 until the rdma_cm node is opened */
 static pid_t owner;
+static bool paused;       /* memory is private for a fork() */
 static bool removed;      /* the program has closed the device's descriptors, and so the device */
 static int pages_fd = -1; /* the device's first descriptor, of its pages; -1: no device; atomic */
 
@@ -46,7 +47,8 @@ static int pages_fd = -1; /* the device's first descriptor, of its pages; -1: no
 static void
 before_fork(void)
 {
-	if (base == NULL || getpid() != owner)
+	paused = base != NULL && getpid() == owner && !soft_interrupted();
+	if (!paused)
 		return;
 	soft_share_pause(base);
 	soft_fork_before(base);
@@ -57,7 +59,7 @@ before_fork(void)
 static void
 in_parent(void)
 {
-	if (base == NULL || getpid() != owner)
+	if (!paused)
 		return;
 	share_unlock();
 	soft_fork_parent(base);
@@ -73,7 +75,8 @@ in_child(void)
 {
 	if (base == NULL)
 		return;
-	share_unlock();
+	if (paused)
+		share_unlock();
 	soft_fork_child(base);
 	cm_forget();
 	pthread_mutex_init(&lock, NULL);
@@ -266,20 +269,41 @@ result(int ret, int fd)
 	return -1;
 }
 
-/*
- * Calls @open under the lock. Disables cancellation, because a cancelled thread would leave the
- * lock taken.
- */
+/* State of a thread before lock_node(). */
+struct caller {
+	int cancel;
+	sigset_t signals;
+};
+
+/* Disables cancellation, because a cancelled thread would leave the lock taken. */
+static void
+lock_node(struct caller *caller)
+{
+	signals_hold(&caller->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller->cancel);
+	pthread_mutex_lock(&lock);
+}
+
+static void
+unlock_node(const struct caller *caller)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(caller->cancel, NULL);
+	signals_release(&caller->signals);
+}
+
+/* Calls @open under the lock. */
 static int
 open_node(int (*open)(int *fd))
 {
-	int fd = -1, ret, state;
+	struct caller caller;
+	int fd = -1, ret;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_mutex_lock(&lock);
+	if (soft_interrupted())
+		return result(-EIO, fd);
+	lock_node(&caller);
 	ret = open(&fd);
-	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(state, NULL);
+	unlock_node(&caller);
 	return result(ret, fd);
 }
 
@@ -314,6 +338,12 @@ node_assist_posted(void)
 	return base != NULL && soft_assist_posted(base);
 }
 
+bool
+node_interrupted(void)
+{
+	return soft_interrupted();
+}
+
 void
 node_catch_up(void)
 {
@@ -335,10 +365,9 @@ node_clock(uint64_t *cycles, uint32_t *khz)
 static void
 remove_device(void)
 {
-	int state;
+	struct caller caller;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_mutex_lock(&lock);
+	lock_node(&caller);
 	if (__atomic_exchange_n(&pages_fd, -1, __ATOMIC_RELAXED) >= 0) {
 		if (fds_orphan())
 			fprintf(stderr,
@@ -352,8 +381,7 @@ remove_device(void)
 		base = NULL;
 		removed = true;
 	}
-	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(state, NULL);
+	unlock_node(&caller);
 }
 
 void
@@ -361,7 +389,8 @@ node_closes(unsigned int first, unsigned int last)
 {
 	const int fd = __atomic_load_n(&pages_fd, __ATOMIC_RELAXED);
 
-	if (fd >= 0 && (unsigned int)fd >= first && (unsigned int)fd <= last && getpid() == owner)
+	if (fd >= 0 && (unsigned int)fd >= first && (unsigned int)fd <= last && getpid() == owner &&
+	    !soft_interrupted())
 		remove_device();
 }
 
@@ -384,7 +413,8 @@ report_sleeps(void)
 /*
  * Closes the device when the process exits, so that peers are informed. If the program has not
  * closed its contexts, other threads may still use them. The device then stays open, and this
- * function only sends the ACKs that are due.
+ * function only sends the ACKs that are due. If a signal handler that has interrupted the device
+ * calls exit(), the process ends as if it was killed.
  */
 static void __attribute__((destructor)) stop(void)
 {
@@ -393,6 +423,8 @@ static void __attribute__((destructor)) stop(void)
 	if (base == NULL || getpid() != owner)
 		return;
 	__atomic_store_n(&pages_fd, -1, __ATOMIC_RELAXED);
+	if (soft_interrupted())
+		return;
 	report_sleeps();
 	cm_stop();
 	if (!fds_any_node()) {

@@ -5,6 +5,7 @@
 #ifndef PRELOAD_H
 #define PRELOAD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -79,6 +80,16 @@ bool fds_orphan(void);
 /* Returns true if a descriptor of the device node is open. */
 bool fds_any_node(void);
 
+/* ---- libc.c */
+/*
+ * Blocks the signals of the calling thread until signals_release(), except those of faults. Holders
+ * of locks that an exit of the process takes must execute no signal handler, because a handler may
+ * call exit().
+ */
+void signals_hold(sigset_t *before);
+/* Executes the handlers of signals that have come since signals_hold(). */
+void signals_release(const sigset_t *before);
+
 /* ---- port/port_driver.c */
 /*
  * Returns the name of the PMD of a vdev, given as NAME[,OPTIONS]. Returns NULL if bb_verbs does not
@@ -149,6 +160,11 @@ int node_clock(uint64_t *cycles, uint32_t *khz);
 bool node_assist(void);
 void node_posted(void);
 bool node_assist_posted(void);
+/*
+ * Returns true in a signal handler that has interrupted a call which runs the device, such as
+ * ibv_poll_cq(). The thread holds locks of the device, so commands must fail.
+ */
+bool node_interrupted(void);
 /*
  * Executes requests that the program has posted, before a command that may destroy their queue
  * pair: a card needs no further call of the program for them. Waits if another thread runs the

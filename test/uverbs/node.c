@@ -29,6 +29,13 @@ install(void *arg, int fd, struct uverbs_events *events)
 	}
 }
 
+/* The program's handlers do not use the device. */
+bool
+node_interrupted(void)
+{
+	return false;
+}
+
 /* Each poll runs the device. */
 void
 node_catch_up(void)

@@ -4,10 +4,12 @@
 /*
  * Calls that wait for events, while signals arrive: rdma_get_cm_event(), ibv_get_cq_event() and
  * ibv_get_async_event(). A handler with SA_RESTART must not end a call, a handler without it must.
- * Arguments: the IPv4 address of the device; with "exit", a handler calls exit(0) during a call.
+ * Arguments: the IPv4 address of the device; with "exit_cm", "exit_command" or "exit_poll", a
+ * handler calls exit(0) during a call of rdma_cm, during a command, or during ibv_poll_cq().
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -193,17 +196,49 @@ check(const char *name, int (*get)(void), void (*raise_event)(void))
 
 /* ---- A handler that calls exit() */
 
-static bool raises; /* the next call of process_vm_writev() raises the signal */
+/* Function below whose next call in this thread raises the signal. */
+static __thread enum {
+	NONE,
+	EVENTFD,
+	WRITE,
+	VM_WRITEV
+} raises;
+
+static void
+raise_in(int function)
+{
+	if ((int)raises != function)
+		return;
+	raises = NONE;
+	raise(SIGUSR1);
+}
+
+/* Replaces the function by which bb_verbs makes a completion channel. */
+int
+eventfd(unsigned int value, int flags)
+{
+	raise_in(EVENTFD);
+	return (int)syscall(SYS_eventfd2, value, flags);
+}
+
+/* Replaces the function by which the device makes a completion channel readable. */
+ssize_t
+write(int fd, const void *buf, size_t len)
+{
+	static ssize_t (*real)(int, const void *, size_t);
+
+	raise_in(WRITE);
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "write");
+	return real(fd, buf, len);
+}
 
 /* Replaces the function by which bb_verbs writes the response of a command of rdma_cm. */
 ssize_t
 process_vm_writev(pid_t pid, const struct iovec *to, unsigned long n_to, const struct iovec *from,
 		  unsigned long n_from, unsigned long flags)
 {
-	if (raises) {
-		raises = false;
-		raise(SIGUSR1);
-	}
+	raise_in(VM_WRITEV);
 	return syscall(SYS_process_vm_writev, pid, to, n_to, from, n_from, flags);
 }
 
@@ -214,15 +249,77 @@ exit_handler(int sig)
 	exit(0);
 }
 
+/* A program that ends frees its objects. In the middle of a poll these commands fail. */
+static void
+clean_up(void)
+{
+	if (qp != NULL)
+		(void)ibv_destroy_qp(qp);
+	(void)ibv_close_device(id->verbs);
+}
+
+/* Makes a UD queue pair that sends to itself. Returns its address handle. */
+static struct ibv_ah *
+make_ud(struct ibv_pd *pd)
+{
+	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_UD,
+					.cap = {.max_send_wr = 1, .max_send_sge = 1}};
+	struct ibv_ah_attr to = {
+		.is_global = 1, .port_num = 1, .grh = {.sgid_index = 1, .hop_limit = 1}};
+
+	attr.send_cq = attr.recv_cq = cq;
+	qp = ibv_create_qp(pd, &attr);
+	if (qp == NULL || ibv_query_gid(pd->context, 1, 1, &to.grh.dgid) != 0)
+		fail("ibv_create_qp");
+	modify(IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	modify(IBV_QPS_RTR, 0);
+	modify(IBV_QPS_RTS, IBV_QP_SQ_PSN);
+	return ibv_create_ah(pd, &to);
+}
+
+/* Polls until this thread, not that of the device, executes a request and raises its event. */
+static void
+exit_in_a_poll(struct ibv_pd *pd)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_wc wc;
+
+	comp = ibv_create_comp_channel(pd->context);
+	cq = ibv_create_cq(pd->context, 16, NULL, comp, 0);
+	if (comp == NULL || cq == NULL)
+		fail("ibv_create_cq");
+	wr.wr.ud.ah = make_ud(pd);
+	wr.wr.ud.remote_qpn = qp->qp_num;
+	if (wr.wr.ud.ah == NULL)
+		fail("ibv_create_ah");
+	for (;;) {
+		if (ibv_req_notify_cq(cq, 0) != 0 || ibv_post_send(qp, &wr, &bad) != 0)
+			fail("ibv_post_send");
+		raises = WRITE;
+		while (ibv_poll_cq(cq, 1, &wc) == 0)
+			;
+		raises = NONE;
+	}
+}
+
 /* Never returns 0: the handler does that. */
 static int
-exit_in_a_call(void)
+exit_in_a_call(const char *which)
 {
+	struct ibv_pd *pd;
+
 	signal(SIGUSR1, exit_handler);
-	raises = true;
+	raises = strcmp(which, "exit_cm") == 0 ? VM_WRITEV : NONE;
 	if (rdma_bind_addr(id, (struct sockaddr *)&own) != 0)
 		fail("rdma_bind_addr");
-	return raises ? 3 : 4;
+	pd = ibv_alloc_pd(id->verbs);
+	if (pd == NULL || atexit(clean_up) != 0)
+		fail("ibv_alloc_pd");
+	if (strcmp(which, "exit_poll") == 0)
+		exit_in_a_poll(pd);
+	raises = EVENTFD;
+	comp = ibv_create_comp_channel(pd->context);
+	return raises == NONE ? 4 : 3;
 }
 
 int
@@ -236,7 +333,7 @@ main(int argc, char **argv)
 	if (cm == NULL || rdma_create_id(cm, &id, NULL, RDMA_PS_TCP) != 0)
 		fail("rdma_create_id");
 	if (argc > 2)
-		return exit_in_a_call();
+		return exit_in_a_call(argv[2]);
 	check("rdma_get_cm_event", get_cm, raise_cm);
 	pd = ibv_alloc_pd(id->verbs);
 	comp = ibv_create_comp_channel(id->verbs);

@@ -226,8 +226,10 @@ class Signals(Base):
         return self.run_one(self.at(SERVER, os.path.join(os.path.dirname(self.hostile), 'verbs_restart'), SERVER, *args))
 
     def test_handler_may_call_exit_during_a_call(self):
-        rc, out = self.restart('exit')
-        self.assertEqual(rc, 0, out)
+        for call in 'exit_cm', 'exit_command', 'exit_poll':
+            with self.subTest(call=call):
+                rc, out = self.restart(call)
+                self.assertEqual(rc, 0, out)
 
     def test_handlers_with_sa_restart_do_not_end_a_call_that_waits(self):
         rc, out = self.restart()

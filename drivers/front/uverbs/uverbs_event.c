@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -451,16 +452,22 @@ wait_for_event(struct uverbs_events *ev, uint32_t seen)
 	return ret;
 }
 
-/* A thread that holds a lock must not be cancelled. */
+/*
+ * A thread that holds a lock must not be cancelled, and must not execute signal handlers, which may
+ * call exit().
+ */
 ssize_t
 uverbs_events_read(struct uverbs_events *ev, void *buf, size_t len)
 {
+	sigset_t all, before;
 	uint32_t seen;
 	int state, ret;
 	ssize_t rc;
 
+	sigfillset(&all);
 	for (;;) {
 		seen = uverbs_wait_begin(&ev->wait);
+		pthread_sigmask(SIG_BLOCK, &all, &before);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 		pthread_mutex_lock(&ev->file->lock);
 		if (ev->closed)
@@ -471,6 +478,7 @@ uverbs_events_read(struct uverbs_events *ev, void *buf, size_t len)
 			rc = read_event(ev, buf, len);
 		pthread_mutex_unlock(&ev->file->lock);
 		pthread_setcancelstate(state, NULL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (rc != -EAGAIN || (fcntl(ev->fd, F_GETFL) & O_NONBLOCK) != 0)
 			return rc;
 		ret = wait_for_event(ev, seen);

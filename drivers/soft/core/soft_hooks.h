@@ -89,6 +89,12 @@ bool soft_assist(struct mlx5_ctx *ctx);
  */
 bool soft_run(struct mlx5_ctx *ctx);
 /*
+ * Returns true if the calling thread is in soft_assist() or soft_run() already, so that this call
+ * comes from a signal handler. The thread then may hold locks of the device, and must call nothing
+ * that waits for them.
+ */
+bool soft_interrupted(void);
+/*
  * Reports that the program has rung a doorbell. The next soft_assist_posted() runs the device, so
  * that all doorbells between two polls cost one turn. A program that does not poll never calls
  * soft_assist_posted(). So after the device's own thread has found such doorbells several times,

@@ -164,14 +164,27 @@ leave_rest(struct soft_engine *e)
 		soft_engine_rouse(e);
 }
 
+/* True while this thread is in soft_run(). The model makes access as fast as to a register. */
+static __thread volatile bool running __attribute__((tls_model("initial-exec")));
+
 bool
 soft_run(struct mlx5_ctx *ctx)
 {
 	struct soft_engine *e = engine_of(ctx);
-	const bool ran = soft_engine_try(e);
+	const bool outer = running;
+	bool ran;
 
+	running = true;
+	ran = soft_engine_try(e);
+	running = outer;
 	leave_rest(e);
 	return ran;
+}
+
+bool
+soft_interrupted(void)
+{
+	return running;
 }
 
 bool
