@@ -292,16 +292,19 @@ sub_entry(struct uverbs_file *f)
 	return i;
 }
 
-/* Subscribes @ev to events by an entry of the file's table. Returns 0 or an errno. */
+/*
+ * Subscribes @ev to events by an entry of the file's table. Sets *@entry to its index. Returns 0 or
+ * an errno.
+ */
 static int
 subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_obj *obj,
-	  const uint16_t *types, unsigned int n, uint64_t cookie)
+	  const uint16_t *types, unsigned int n, uint64_t cookie, uint32_t *entry)
 {
 	uint32_t at;
 	int ret;
 
 	pthread_mutex_lock(&f->event_lock);
-	at = sub_entry(f);
+	at = *entry = sub_entry(f);
 	if (at != UINT32_MAX)
 		f->subs[at] =
 			(struct uverbs_sub){.to = ev, .obj = obj, .cookie = cookie, .used = true};
@@ -321,19 +324,31 @@ int
 uverbs_subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_obj *obj,
 		 const uint16_t *types, unsigned int n, uint64_t cookie)
 {
+	uint32_t entry = UINT32_MAX;
 	unsigned int comps = 0, i;
 	int ret = 0;
 
 	for (i = 0; i < n; i++)
 		comps += types[i] == BB_PRM_EVENT_COMP;
 	if (n == 0 || (ev->kind != UV_CHANNEL && ev->kind != UV_DEVX) ||
-	    (ev->kind == UV_CHANNEL && obj == NULL))
+	    (comps != 0 && obj == NULL))
 		return EINVAL;
 	if (ev->kind == UV_DEVX || comps != n)
-		ret = subscribe(f, ev, obj, types, n, cookie);
+		ret = subscribe(f, ev, obj, types, n, cookie, &entry);
 	/* The device raises completion events for channels only. */
-	if (ret == 0 && ev->kind == UV_CHANNEL && comps != 0)
-		ret = -f->soft->cmd->channel_subscribe(ev->ch, obj, cookie);
+	if (ret != 0 || ev->kind != UV_CHANNEL || comps == 0)
+		return ret;
+	ret = -f->soft->cmd->channel_subscribe(ev->ch, obj, cookie);
+	if (ret == 0 || entry == UINT32_MAX)
+		return ret;
+	/*
+	 * Cancels the first half. The device goes on to raise the events until the object ends, so
+	 * the entry stays in use until then.
+	 */
+	pthread_mutex_lock(&f->event_lock);
+	(void)removed(ev, (unsigned int)__builtin_popcountll(f->subs[entry].waits));
+	f->subs[entry].to = NULL;
+	pthread_mutex_unlock(&f->event_lock);
 	return ret;
 }
 

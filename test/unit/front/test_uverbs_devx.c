@@ -99,15 +99,22 @@ event_file(struct node *n)
 }
 
 static int
-subscribe(struct world *w, struct uverbs_events *ev, const uint16_t *types, unsigned int n,
-	  uint64_t cookie)
+subscribe_to(struct world *w, struct uverbs_events *ev, struct mlx5_obj *obj, const uint16_t *types,
+	     unsigned int n, uint64_t cookie)
 {
 	int ret;
 
 	pthread_mutex_lock(&w->n.file->lock);
-	ret = uverbs_subscribe(w->n.file, ev, w->q->obj, types, n, cookie);
+	ret = uverbs_subscribe(w->n.file, ev, obj, types, n, cookie);
 	pthread_mutex_unlock(&w->n.file->lock);
 	return ret;
+}
+
+static int
+subscribe(struct world *w, struct uverbs_events *ev, const uint16_t *types, unsigned int n,
+	  uint64_t cookie)
+{
+	return subscribe_to(w, ev, w->q->obj, types, n, cookie);
 }
 
 static bool
@@ -182,6 +189,59 @@ TEST(test_events_without_data_are_pending_once)
 	soft_channel_fire(w.dev, cq);
 	uverbs_unsubscribe(w.n.file, w.q->obj);
 	expect(&w.n, ev, 7);
+	expect_none(&w.n, ev);
+	world_close(&w);
+}
+
+/* The device, not an object, raises these events. It raises completions for objects only. */
+TEST(test_events_of_the_device_without_data)
+{
+	static const uint16_t port[] = {BB_PRM_EVENT_PORT_CHANGE};
+	static const uint16_t bad[] = {BB_PRM_EVENT_PORT_CHANGE, BB_PRM_EVENT_COMP};
+	static struct world w;
+	struct uverbs_events *ev;
+
+	world_open(&w);
+	ev = event_file(&w.n);
+	assert_int_equal(subscribe_to(&w, ev, NULL, bad, 2, 7), EINVAL);
+	assert_int_equal(subscribe_to(&w, ev, NULL, bad + 1, 1, 7), EINVAL);
+	assert_int_equal(subscribe_to(&w, ev, NULL, port, 1, 7), 0);
+	soft_event_raise(w.dev, NULL, BB_PRM_EVENT_PORT_CHANGE);
+	expect(&w.n, ev, 7);
+	expect_none(&w.n, ev);
+	world_close(&w);
+}
+
+static int
+refuse(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cookie)
+{
+	(void)ch, (void)cq, (void)cookie;
+	return -ENOMEM;
+}
+
+/* The device has no memory for the completions, after it has accepted the other events. */
+TEST(test_failed_subscription_delivers_nothing)
+{
+	static const uint16_t both[] = {BB_PRM_EVENT_COMP, BB_PRM_EVENT_CQ_ERROR};
+	static struct world w;
+	struct uverbs_events *ev;
+	struct mlx5_cmd_if refusing;
+	const struct mlx5_cmd_if *cmd;
+
+	world_open(&w);
+	ev = event_file(&w.n);
+	cmd = w.n.file->soft->cmd;
+	refusing = *cmd;
+	refusing.channel_subscribe = refuse;
+	w.n.file->soft->cmd = &refusing;
+	assert_int_equal(subscribe(&w, ev, both, 2, 7), ENOMEM);
+	w.n.file->soft->cmd = cmd;
+	soft_event_raise(w.dev, w.q->obj, BB_PRM_EVENT_CQ_ERROR);
+	expect_none(&w.n, ev);
+	/* The next subscription is not mixed up with the failed one. */
+	assert_int_equal(subscribe(&w, ev, both, 2, 8), 0);
+	soft_event_raise(w.dev, w.q->obj, BB_PRM_EVENT_CQ_ERROR);
+	expect(&w.n, ev, 8);
 	expect_none(&w.n, ev);
 	world_close(&w);
 }
