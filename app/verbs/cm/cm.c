@@ -258,17 +258,24 @@ receive(uint64_t now)
 	return true;
 }
 
-/* Prints the counters of dropped messages that have changed. @printed: the values printed last. */
+/* Counters of dropped messages: of the CM engine, then of QP1. */
+enum {
+	DROPS = BB_IBCM_DROPS + QP1_DROPS
+};
+
+/* Prints the counters that have changed. @printed: the values printed last. */
 static void
 trace_drops(const uint64_t *drops, uint64_t *printed)
 {
 	int i;
 
-	for (i = 0; i < BB_IBCM_DROPS; i++) {
+	for (i = 0; i < DROPS; i++) {
 		if (drops[i] != printed[i])
 			fprintf(stderr, "verbs: rdma_cm has dropped %llu messages: %s\n",
 				(unsigned long long)drops[i],
-				bb_ibcm_drop_name((enum bb_ibcm_drop)i));
+				i < BB_IBCM_DROPS
+					? bb_ibcm_drop_name((enum bb_ibcm_drop)i)
+					: qp1_drop_name((enum qp1_drop)(i - BB_IBCM_DROPS)));
 		printed[i] = drops[i];
 	}
 }
@@ -286,7 +293,7 @@ static void *
 serve(void *arg)
 {
 	struct pollfd p[2] = {{.fd = wake, .events = POLLIN}, {.events = POLLIN}};
-	uint64_t drops[BB_IBCM_DROPS] = {0}, printed[BB_IBCM_DROPS] = {0};
+	uint64_t drops[DROPS] = {0}, printed[DROPS] = {0};
 	const bool trace = getenv(VERBS_ENV_TRACE) != NULL;
 	uint64_t n, now;
 	int wait = 0;
@@ -308,8 +315,10 @@ serve(void *arg)
 		qp1_retry(qp1, now);
 		sleeps_until = more ? now : deadline(now);
 		wait = until(sleeps_until, now);
-		if (trace)
-			memcpy(drops, ucma_stats(node)->drop, sizeof(drops));
+		if (trace) {
+			memcpy(drops, ucma_stats(node)->drop, sizeof(ucma_stats(node)->drop));
+			memcpy(drops + BB_IBCM_DROPS, qp1_drops(qp1), QP1_DROPS * sizeof(*drops));
+		}
 		pthread_mutex_unlock(&lock);
 		if (trace)
 			trace_drops(drops, printed);

@@ -78,6 +78,7 @@ struct qp1 {
 		uint32_t slot, len, qpn;
 	} got[RECVS];
 	bool failed; /* a completion with an error was reported */
+	uint64_t drops[QP1_DROPS];
 	uint32_t n_held;
 	uint64_t retry_at; /* time at which the held MADs are tried again, ns */
 	struct held held[HELD];
@@ -352,6 +353,7 @@ qp1_receive(struct qp1 *q, struct bb_ibcm_gmp *gmp, uint32_t *len)
 		*len = q->got[q->first].len;
 		if (*len >= BB_IBCM_GRH && *len <= SLOT && bb_ibcm_net_parse(&gmp->net, at))
 			break;
+		q->drops[QP1_DROP_MALFORMED]++;
 		qp1_done(q);
 	}
 	/* The device has checked the Q_Key, and its port has one P_Key. */
@@ -402,9 +404,14 @@ send_now(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 		soft_run(q->ctx);
 		reap(q);
 	}
-	if (q->sent - q->completed == SENDS ||
-	    q->ctx->cmd->av_resolve(q->ctx, q->pd, PORT, sgid_index, net->dst, &mac) != 0)
+	if (q->sent - q->completed == SENDS) {
+		q->drops[QP1_DROP_NO_ROOM]++;
 		return;
+	}
+	if (q->ctx->cmd->av_resolve(q->ctx, q->pd, PORT, sgid_index, net->dst, &mac) != 0) {
+		q->drops[QP1_DROP_NO_ADDRESS]++;
+		return;
+	}
 	memcpy(q->m->send_buf[i], mad, BB_IBCM_MAD);
 	memset(wqe, 0, SEND_BLOCKS * BB_WQE_BB);
 	ctrl->opmod_idx_opcode = bb_be32((q->sent * SEND_BLOCKS & 0xffff) << 8 | BB_WQE_SEND);
@@ -455,10 +462,14 @@ qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 	const int ret = before != 0 ? -EAGAIN : qp1_reach(q, sgid_index, net->dst);
 	struct held *h = &q->held[q->n_held];
 
-	if (ret == 0)
+	if (ret == 0) {
 		send_now(q, sgid_index, net, mad);
-	if (ret != -EAGAIN || q->n_held == HELD || before == HELD_PEER)
 		return;
+	}
+	if (ret != -EAGAIN || q->n_held == HELD || before == HELD_PEER) {
+		q->drops[ret != -EAGAIN ? QP1_DROP_NO_ADDRESS : QP1_DROP_NO_ROOM]++;
+		return;
+	}
 	*h = (struct held){.sgid_index = sgid_index, .tries = TRIES, .net = *net};
 	memcpy(h->mad, mad, sizeof(h->mad));
 	q->n_held++;
@@ -482,6 +493,8 @@ qp1_retry(struct qp1 *q, uint64_t now)
 			send_now(q, h->sgid_index, &h->net, h->mad);
 		else if (ret == -EAGAIN && --h->tries > 0)
 			q->held[left++] = *h;
+		else
+			q->drops[QP1_DROP_NO_ADDRESS]++;
 	}
 	q->n_held = left;
 }
@@ -490,6 +503,20 @@ bool
 qp1_holds(const struct qp1 *q)
 {
 	return q->n_held != 0;
+}
+
+const uint64_t *
+qp1_drops(const struct qp1 *q)
+{
+	return q->drops;
+}
+
+const char *
+qp1_drop_name(enum qp1_drop why)
+{
+	static const char *const names[QP1_DROPS] = {"malformed", "no_room", "no_address"};
+
+	return names[why];
 }
 
 void

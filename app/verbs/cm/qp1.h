@@ -18,6 +18,14 @@
 
 struct qp1;
 
+/* Reasons for which QP1 drops a MAD. */
+enum qp1_drop {
+	QP1_DROP_MALFORMED,  /* received, without a valid GRH, or too long */
+	QP1_DROP_NO_ROOM,    /* too many MADs wait, or all send buffers are in use */
+	QP1_DROP_NO_ADDRESS, /* the destination cannot be reached */
+	QP1_DROPS
+};
+
 /* Creates QP1 on a context, which must outlive it. Returns 0 or a negative errno. */
 int qp1_open(struct mlx5_ctx *ctx, struct qp1 **q);
 /* Runs the device a few times, so that posted MADs can still leave, and then destroys QP1. */
@@ -36,6 +44,10 @@ void qp1_send(struct qp1 *q, uint32_t sgid_index, const struct bb_ibcm_net *net,
 /* Interval, in ns, at which the caller calls qp1_retry() while qp1_holds() returns true. */
 #define QP1_RETRY_NS UINT64_C(10000000)
 bool qp1_holds(const struct qp1 *q);
+/* Returns the numbers of dropped MADs, indexed by enum qp1_drop. */
+const uint64_t *qp1_drops(const struct qp1 *q);
+/* Returns the name of a reason, as that of BB_CM_IB in telemetry. */
+const char *qp1_drop_name(enum qp1_drop why);
 /* Sends the held MADs whose destinations can be reached now. */
 void qp1_retry(struct qp1 *q, uint64_t now);
 

@@ -254,6 +254,7 @@ TEST(test_host_without_mac_leaves_room_for_others)
 		send_mad(q, 1, (uint8_t)i);
 	send_mad(q, 2, 0);
 	assert_int_equal(n_sent, 0);
+	assert_int_equal(qp1_drops(q)[QP1_DROP_NO_ROOM], 2 * TABLE - SHARE);
 	reach[1] = reach[2] = 0;
 	retry(q);
 	assert_int_equal(n_sent, SHARE + 1);
@@ -276,6 +277,7 @@ TEST(test_hosts_without_mac_do_not_delay_others)
 	send_mad(q, HOSTS - 1, 7);
 	assert_int_equal(n_sent, 1);
 	expect(0, HOSTS - 1, 7);
+	assert_int_equal(qp1_drops(q)[QP1_DROP_NO_ROOM], HOSTS - TABLE);
 	qp1_close(q);
 }
 
@@ -311,8 +313,12 @@ TEST(test_mads_wait_for_two_seconds)
 		retry(q);
 	}
 	assert_true(qp1_holds(q));
+	assert_int_equal(qp1_drops(q)[QP1_DROP_NO_ADDRESS], 1);
 	retry(q);
 	assert_false(qp1_holds(q));
+	assert_int_equal(qp1_drops(q)[QP1_DROP_NO_ADDRESS], 2);
+	send_mad(q, 2, 0);
+	assert_int_equal(qp1_drops(q)[QP1_DROP_NO_ADDRESS], 3);
 	reach[1] = reach[2] = 0;
 	retry(q);
 	assert_int_equal(n_sent, 0);
