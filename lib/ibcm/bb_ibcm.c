@@ -350,6 +350,7 @@ bb_ibcm_end(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t hold, uint64_t 
 		bb_ibcm_slot_free(cm, c);
 		return;
 	}
+	cm->n_dreq -= c->state == BB_IBCM_DREQ_SENT;
 	c->state = BB_IBCM_TIMEWAIT;
 	/* From now on the peer may connect the same QP again, as in Linux (cm_enter_timewait()). */
 	bb_ibcm_remove(cm, c, BB_IBCM_BY_QPN);

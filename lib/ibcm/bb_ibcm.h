@@ -170,8 +170,9 @@ void bb_ibcm_tick(struct bb_ibcm *cm, uint64_t now);
 /* Returns the time of the next timeout, BB_IBCM_NEVER if there is none. */
 uint64_t bb_ibcm_deadline(const struct bb_ibcm *cm);
 /*
- * For a caller that is about to end: repeats each DREQ without an answer after @interval ns instead
- * of the peer's timeout. Returns the number of connections that wait for the answer to a DREQ.
+ * For a caller that is about to end: from now on repeats each DREQ without an answer after
+ * @interval ns instead of the peer's timeout. Returns the number of connections that wait for the
+ * answer to a DREQ. A further call with the same interval only returns the number.
  */
 uint32_t bb_ibcm_finish(struct bb_ibcm *cm, uint64_t interval, uint64_t now);
 /* Returns the number of slots in use. */

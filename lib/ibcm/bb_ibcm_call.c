@@ -172,17 +172,21 @@ int
 bb_ibcm_send_dreq(struct bb_ibcm *cm, struct bb_ibcm_conn *c, const void *priv, uint32_t priv_len,
 		  uint64_t now)
 {
+	uint64_t interval = c->interval;
 	struct bb_ibcm_msg msg;
 
 	if (priv_len > BB_IBCM_PRIV_DREQ)
 		return -EINVAL;
+	if (cm->dreq_interval != 0 && interval > cm->dreq_interval)
+		interval = cm->dreq_interval;
 	c->state = BB_IBCM_DREQ_SENT;
+	cm->n_dreq++;
 	bb_ibcm_msg_begin(c, &msg, BB_IBCM_DREQ);
 	msg.tid += (uint64_t)1 << 32; /* a DREQ starts a new transaction */
 	msg.dreq.remote_qpn = c->remote_qpn;
 	msg.priv = priv;
 	msg.priv_len = priv_len;
-	bb_ibcm_wait(cm, c, c->interval, c->cm_retries, now);
+	bb_ibcm_wait(cm, c, interval, c->cm_retries, now);
 	return bb_ibcm_post(cm, c, &msg);
 }
 
@@ -268,14 +272,12 @@ uint32_t
 bb_ibcm_finish(struct bb_ibcm *cm, uint64_t interval, uint64_t now)
 {
 	struct bb_ibcm_conn *c;
-	uint32_t n = 0;
 
-	for (c = cm->conns; c < cm->conns + cm->used; c++) {
-		if (c->state != BB_IBCM_DREQ_SENT)
-			continue;
-		n++;
-		if (c->interval > interval)
+	if (cm->dreq_interval == interval)
+		return cm->n_dreq;
+	cm->dreq_interval = interval;
+	for (c = cm->conns; c < cm->conns + cm->used; c++)
+		if (c->state == BB_IBCM_DREQ_SENT && c->interval > interval)
 			bb_ibcm_wait(cm, c, interval, c->tries, now);
-	}
-	return n;
+	return cm->n_dreq;
 }

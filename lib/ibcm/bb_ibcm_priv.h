@@ -79,8 +79,10 @@ struct bb_ibcm {
 	uint32_t id_bits; /* the lowest id_bits bits of id ^ id_xor are the index of the slot */
 	uint32_t id_xor;
 	uint32_t free_first, free_last, in_use;
-	uint32_t used;    /* number of slots that were ever used: the first ones of conns */
-	uint32_t pending; /* number of slots in the table BB_IBCM_BY_GID */
+	uint32_t used;          /* number of slots that were ever used: the first ones of conns */
+	uint32_t pending;       /* number of slots in the table BB_IBCM_BY_GID */
+	uint32_t n_dreq;        /* number of slots in DREQ_SENT */
+	uint64_t dreq_interval; /* ns after which DREQs are repeated at the latest; 0: no limit */
 	struct bb_ibcm_service *services; /* sorted by the number of bits in mask, most first */
 	uint32_t nservices;
 };

@@ -145,6 +145,7 @@ bb_ibcm_slot_free(struct bb_ibcm *cm, struct bb_ibcm_conn *c)
 	for (int t = 0; t < BB_IBCM_TABLES; t++)
 		bb_ibcm_remove(cm, c, (enum bb_ibcm_table)t);
 	bb_ibcm_clock_stop(cm, c);
+	cm->n_dreq -= c->state == BB_IBCM_DREQ_SENT;
 	c->state = BB_IBCM_FREE;
 	c->owned = false;
 	c->next[0] = BB_IBCM_NONE;

@@ -158,6 +158,31 @@ PAIR_TEST(test_end_repeats_lost_dreqs_soon)
 	assert_nothing_left(p);
 }
 
+/* A connection no longer waits after it is abandoned, after the peer's DREQ, and after a timeout.
+ */
+PAIR_TEST(test_end_counts_connections_that_wait_for_an_answer)
+{
+	struct bb_ibcm *cm = p->end[0].cm;
+	uint32_t a, b, i;
+
+	for (i = 0; i < 3; i++) {
+		establish(p, &a, &b);
+		assert_int_equal(bb_ibcm_finish(cm, PAIR_MS, p->now), 0);
+		OK(bb_ibcm_disconnect(cm, a, NULL, 0, p->now));
+		p->next = p->nmads; /* the DREQ is lost */
+		assert_int_equal(bb_ibcm_finish(cm, PAIR_MS, p->now), 1);
+		if (i == 0)
+			OK(bb_ibcm_abandon(cm, a, p->now));
+		while (i == 2 && bb_ibcm_finish(cm, PAIR_MS, p->now) != 0) {
+			assert_true(pair_time(p, p->now + PAIR_MS));
+			p->next = p->nmads;
+		}
+		OK(bb_ibcm_disconnect(p->end[1].cm, b, NULL, 0, p->now));
+		pair_deliver_all(p);
+		assert_int_equal(bb_ibcm_finish(cm, PAIR_MS, p->now), 0);
+	}
+}
+
 PAIR_TEST(test_abandoned_ids_send_nothing)
 {
 	uint32_t a, b, c, mads;
