@@ -16,17 +16,14 @@ from verbstest import WAIT, VerbsTest, free_port, listens, main
 HERE = os.path.dirname(os.path.abspath(__file__))
 UCX = {'UCX_NET_DEVICES': 'mlx5_0:1', 'UCX_IB_GID_INDEX': '1', 'UCX_LOG_LEVEL': 'warn'}
 JUDGED = os.environ.get('JUDGED', 'verbs')
-# Transports by UCX's aliases, each with what it needs to connect: rc_verbs, ud_verbs, rc_mlx5. The last one makes and
-# connects its queues by DEVX, and writes WQEs, doorbells and registers itself. ud_mlx5 is not here, because it sends
-# again after a pause that grows, and so needs minutes if the device's thread gets no CPU for a while.
-TRANSPORTS = {'verbs': ('rc_v', 'ud_v'), 'mlx5': ('rc_x',)}[JUDGED]
-ITERATIONS = '100'
+# Transports by UCX's aliases, each with what it needs to connect: rc_verbs, ud_verbs, rc_mlx5, ud_mlx5. The last two
+# write WQEs, doorbells and registers themselves, and rc_mlx5 makes and connects its queues by DEVX.
+TRANSPORTS = {'verbs': ('rc_v', 'ud_v'), 'mlx5': ('rc_x', 'ud_x')}[JUDGED]
+ITERATIONS, WARMUP = '100', '10'
 if JUDGED == 'mlx5':
-    # The device's thread runs this transport. With fewer CPUs than busy threads a message takes milliseconds.
-    ITERATIONS = '20'
-    # With its cache of registrations, UCX unmaps receive buffers of datagrams before it deregisters them and destroys
-    # the queue pair (uct_ud_iface_t's cleanup, ucs_rcache_unmapped_callback()). A datagram that comes then crashes it.
-    UCX['UCX_IB_REG_METHODS'] = 'direct'
+    # The device's thread runs these transports. With fewer CPUs than busy threads a message takes milliseconds. And
+    # ud_mlx5 sends datagrams again after a pause that grows if the machine is very busy.
+    ITERATIONS, WARMUP = '10', '2'
 ATOMICS = 'ucp_add', 'ucp_fadd', 'ucp_swap', 'ucp_cswap'
 TESTS = ('tag_lat', 'tag_bw', 'tag_sync_lat', 'tag_sync_bw', 'ucp_put_lat', 'ucp_put_bw', 'ucp_get', 'stream_lat', 'stream_bw',
          'ucp_am_lat', 'ucp_am_bw')
@@ -37,7 +34,7 @@ class Ucx(VerbsTest):
     def run_test(self, transport, test, size):
         self.env.update(UCX, UCX_TLS=transport + ',self')
         port = free_port()
-        cmd = self.command('ucx_perftest', '-t', test, '-s', str(size), '-n', ITERATIONS, '-w', '10', '-p', str(port))
+        cmd = self.command('ucx_perftest', '-t', test, '-s', str(size), '-n', ITERATIONS, '-w', WARMUP, '-p', str(port))
         server = self.start(cmd)
         end = time.monotonic() + WAIT
         while not listens(port) and server.poll() is None and time.monotonic() < end:
@@ -73,7 +70,8 @@ class Mpi(VerbsTest):
         subprocess.run(['mpicc', '-O1', '-o', self.judge, os.path.join(HERE, 'mpi_judge.c')], check=True)
 
     def test_messages_and_collectives(self):
-        for transport in TRANSPORTS:
+        # Not ud_mlx5: its four ranks and four threads of devices need more CPUs than test machines have.
+        for transport in (t for t in TRANSPORTS if t != 'ud_x'):
             with self.subTest(transport=transport):
                 self.env.update(UCX, UCX_TLS=transport + ',self', OMPI_ALLOW_RUN_AS_ROOT='1',
                                 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')

@@ -25,7 +25,14 @@
  * polls without work the thread naps after each poll. The first nap takes first_nap(). After every
  * SOFT_NAPS naps in a row the length of a nap doubles, up to the option nap.
  */
-#define SOFT_YIELD_NS   100000
+#define SOFT_YIELD_NS 100000
+/*
+ * A thread that yields while other threads need its CPU gets the CPU back after several ms, because
+ * it uses its share of the CPU. A thread that naps gets it at the end of the nap. So after a yield
+ * of SOFT_CROWD_NS the thread naps in place of the next SOFT_CROWD_NAPS yields.
+ */
+#define SOFT_CROWD_NS   500000
+#define SOFT_CROWD_NAPS 256
 #define SOFT_IDLE_SLEEP 20000
 #define SOFT_NAPS       64
 /* Time without work after which the thread sleeps until there is work, ns: soft_engine_sleep(). */
@@ -88,7 +95,7 @@ soft_engine_thread(void *arg)
 {
 	struct soft_engine *e = arg;
 	const uint32_t longest = e->dev->opts.nap;
-	uint32_t idle = 0, naps = 0, nap = SOFT_NAP_US, seen = 0;
+	uint32_t idle = 0, naps = 0, nap = SOFT_NAP_US, seen = 0, crowded = 0;
 	uint64_t yield_at = 0, nap_at = 0, sleep_at = 0, now;
 	bool napped = false;
 
@@ -134,12 +141,15 @@ soft_engine_thread(void *arg)
 			sleep_at = now + soft_time_cycles(SOFT_RETRY_NS);
 			if (soft_engine_sleep(e))
 				idle = 0;
-		} else if (idle > SOFT_IDLE_SLEEP || now >= nap_at) {
+		} else if (idle > SOFT_IDLE_SLEEP || now >= nap_at || crowded != 0) {
 			usleep(nap);
+			crowded -= crowded != 0;
 			if (++naps % SOFT_NAPS == 0)
 				nap = RTE_MIN(2 * nap, longest);
 		} else {
 			sched_yield();
+			if (rte_rdtsc() - now > soft_time_cycles(SOFT_CROWD_NS))
+				crowded = SOFT_CROWD_NAPS;
 		}
 	}
 	return 0;
