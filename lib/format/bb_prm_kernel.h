@@ -69,7 +69,13 @@ enum bb_prm_kernel_op {
 
 /* On-demand paging: QUERY_SPECIAL_CONTEXTS. */
 #define BB_PRM_QUERY_SPECIAL_CONTEXTS_OUT_NULL_MKEY                                                \
-	BB_PRM_F(0x010, 0, 32) /* query_special_contexts_out.null_mkey */
+	BB_PRM_F(0x010, 0, 32)                        /* query_special_contexts_out.null_mkey */
+#define BB_PRM_ODP_SERVICE_SEND BB_PRM_F(0x000, 0, 1) /* odp_per_transport_service_cap.send */
+#define BB_PRM_ODP_SERVICE_RECEIVE                                                                 \
+	BB_PRM_F(0x000, 1, 1) /* odp_per_transport_service_cap.receive                             \
+			       */
+#define BB_PRM_ODP_SERVICE_SRQ_RECEIVE                                                             \
+	BB_PRM_F(0x000, 5, 1) /* odp_per_transport_service_cap.srq_receive */
 
 /* QP context: service types of the kernel's own QPs, and fields that it sets. */
 #define BB_PRM_QP_ST_QP0     7                      /* MLX5_QP_ST_QP0 */

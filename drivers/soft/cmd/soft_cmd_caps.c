@@ -183,7 +183,7 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 			return SOFT_REFUSE(
 				cmd, BAD_PARAM,
 				"no ODP capabilities: the device has no on-demand paging");
-		soft_cmd_odp_caps(caps);
+		soft_cmd_odp_caps(cmd, caps);
 		return 0;
 	case BB_PRM_CAP_ROCE:
 		if (opts->link_ib)

@@ -18,16 +18,23 @@ static const struct bb_prm_field resume_wq = BB_PRM_F(0x008, 8, 24);
 static const struct bb_prm_field resume_token = BB_PRM_F(0x00c, 8, 24);
 
 /*
- * Sets the ODP capabilities of RC: WRITEs and READs of peers, but no atomics (soft_paged.c). The
- * device reports page faults by the transport scheme only: mem_page_fault is 0.
+ * Sets the ODP capabilities of RC. Without a guest these are WRITEs and READs of peers, but no
+ * atomics (soft_paged.c). The device reports page faults to a guest by the transport scheme only:
+ * mem_page_fault is 0.
  */
 void
-soft_cmd_odp_caps(void *caps)
+soft_cmd_odp_caps(const struct soft_cmd *cmd, void *caps)
 {
 	void *rc = bb_prm_sub(bb_prm_sub(caps, BB_PRM_ODP_CAP_TRANSPORT), BB_PRM_ODP_SCHEME_RC);
 
 	bb_prm_set(rc, BB_PRM_ODP_SERVICE_WRITE, 1);
 	bb_prm_set(rc, BB_PRM_ODP_SERVICE_READ, 1);
+	if (cmd->ctx->host == NULL)
+		return;
+	bb_prm_set(rc, BB_PRM_ODP_SERVICE_SEND, 1);
+	bb_prm_set(rc, BB_PRM_ODP_SERVICE_RECEIVE, 1);
+	bb_prm_set(rc, BB_PRM_ODP_SERVICE_SRQ_RECEIVE, 1);
+	bb_prm_set(rc, BB_PRM_ODP_SERVICE_ATOMIC, !cmd->dev->opts.no_atomic);
 }
 
 /*

@@ -161,6 +161,34 @@ T(test_reset_forgets_page_faults)
 	assert_int_equal(f->g.events, seen + 1);
 }
 
+/* Linux registers memory on demand only if it may load translations by UMR. */
+TEST(test_capabilities_allow_umrs_and_memory_on_demand_together)
+{
+	static const struct {
+		const char *device;
+		bool odp;
+	} kinds[] = {{"soft1,link=ib", true}, {"soft1,link=ib,no_odp", false}};
+	const uint8_t *rc;
+	uint8_t caps[256];
+	struct g_guest g;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		g_open(&g, kinds[i].device);
+		assert_int_equal(front_caps(g.f, BB_PRM_CAP_GENERAL, true, caps), 0);
+		assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_PG), kinds[i].odp);
+		assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_NULL_MKEY), kinds[i].odp);
+		assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_UMR_MODIFY_ENTITY_SIZE_DISABLED),
+				 !kinds[i].odp);
+		assert_int_equal(front_caps(g.f, BB_PRM_CAP_ODP, true, caps) == 0, kinds[i].odp);
+		assert_int_equal(bb_prm_get(caps, BB_PRM_ODP_CAP_MEM_PAGE_FAULT), 0);
+		rc = bb_prm_csub(bb_prm_csub(caps, BB_PRM_ODP_CAP_TRANSPORT), BB_PRM_ODP_SCHEME_RC);
+		/* send, receive, write, read, atomic and srq_receive */
+		assert_int_equal(bb_prm_dword(rc, 0) >> 26, kinds[i].odp ? 0x3f : 0);
+		g_close(&g);
+	}
+}
+
 T(test_kernel_asks_for_the_null_key)
 {
 	box(&f->g, BB_PRM_OP_QUERY_SPECIAL_CONTEXTS, 0, 16);
