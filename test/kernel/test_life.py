@@ -22,8 +22,9 @@ PINGPONG = 'ibv_rc_pingpong -d mlx5_0 '
 # Iterations of a pingpong that only the test ends.
 ENDLESS = 10000000
 # Requests after which the device fails. The driver's probe takes about 300, of which 255 are NOPs.
-FAULT_AT = 3000
-QUEUE_FAULT_AT = 1000
+FAULT_AT = 1500
+# Programs that run until the fault: a request may take 0.1 s on a busy host.
+SECONDS = 600
 # Linux's recovery: health.c prints the health buffer, then what it does.
 FATAL = [r'mlx5_core .*(Fatal error|Health issue|assert_|fw_ver|hw_id|rfr|severity|irisc|synd|time \d)',
          r'mlx5_core .*(health|mlx5_error_sw_reset|mlx5_handle_bad_state|mlx5_pci_|mlx5_wait_for_pages)',
@@ -72,8 +73,8 @@ class Life(unittest.TestCase):
     def traffic(self):
         """Starts a pingpong that does not end, and waits until it is under way."""
         command = PINGPONG + '-e -n %d' % ENDLESS
-        server = self.there.serve_tcp(command, seconds=card.SECONDS)
-        client = self.there.begin(command + ' 127.0.0.1', card.SECONDS)
+        server = self.there.serve_tcp(command, seconds=SECONDS)
+        client = self.there.begin(command + ' 127.0.0.1', SECONDS)
         self.there.wait_for("awk '/mlx5_comp/ { for (i = 2; i < 4; i++) n += $i } END { exit n < 200 }' "
                             '/proc/interrupts', card.SECONDS)
         return server, client
@@ -121,7 +122,7 @@ class Life(unittest.TestCase):
         program, eal = carry.carry(self.there, ARGS.port_events)
         # EAL waits for no second process, so the two devices are in one.
         events = self.there.begin('mkdir -p /var/run; exec env %s %s %s -- %s' % (
-            program, carry.EAL, eal, ' '.join(DEVICES)), card.SECONDS)
+            program, carry.EAL, eal, ' '.join(DEVICES)), SECONDS)
         while 'ready' not in events.output:
             self.assertIsNone(events.poll(1), events.output)
         return events
@@ -169,11 +170,11 @@ class Life(unittest.TestCase):
 
     def test_cq_error(self):
         """A CQ that fails, and its QPs: a CQ of a program that uses DEVX, and one of libibverbs."""
-        self.boot(*('soft%d,fault=cq_error:%d' % (i, QUEUE_FAULT_AT) for i in range(2)))
+        self.boot(*('soft%d,fault=cq_error:%d' % (i, FAULT_AT) for i in range(2)))
         devices = ['mlx5_0', 'verbs:mlx5_1']
         program, eal = carry.carry(self.there, ARGS.queue_events)
         output = self.there.run('mkdir -p /var/run; %s %s %s -- %s' % (program, carry.EAL, eal, ' '.join(devices)),
-                                card.SECONDS)
+                                SECONDS)
         for device in devices:
             self.assertEqual(sorted(re.findall('^%s: (.*)$' % device, output, re.M)),
                              ['CQ error: CQ', 'QP fatal: QP 0', 'QP fatal: QP 1'], output)
