@@ -295,6 +295,10 @@ class Libfabric(Base):
     """libfabric's provider verbs. fi_pingpong also opens a TCP connection to the address of its peer."""
 
     PORT = 47592
+    TRIES = 8
+    # What libfabric reports if its process waits for a CPU: the resolution of an address ends after 2 s; and where the
+    # peer's end is handled before the last completion, the queue pair is destroyed with that completion.
+    LATE = re.compile(r'fi_getinfo\(\): .*No data available|cq_readerr: Work Request Flushed Error')
 
     def pingpong(self, *args):
         self.need('fi_pingpong', 'libfabric-bin')
@@ -304,7 +308,10 @@ class Libfabric(Base):
         cmd = ('fi_pingpong', *args, '-I', '20', '-S', '1024')
         script = NAMESPACE.format(server_ip=SERVER, client_ip=CLIENT, port=self.PORT,
                                   server=shlex.join(self.at(SERVER, *cmd)), client=shlex.join(self.at(CLIENT, *cmd, SERVER)))
-        rc, out = self.run_one([*unshare, 'sh', '-c', script])
+        for _ in range(self.TRIES):
+            rc, out = self.run_one([*unshare, 'sh', '-c', script])
+            if rc == 0 or self.LATE.search(out) is None:
+                break
         self.assertEqual(rc, 0, out)
         self.assertRegex(out, re.compile(r'^1k +20 +=20 ', re.M))
 
