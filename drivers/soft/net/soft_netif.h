@@ -62,7 +62,8 @@ struct soft_netif {
 	struct soft_port *port;
 	rte_spinlock_t lock;
 	/*
-	 * Engine that retains the lock, NULL if none. Written under that engine's lock. __atomic
+	 * Engine that holds the lock, in and between its turns. NULL if no engine holds the lock.
+	 * Written under that engine's lock. __atomic
 	 */
 	struct soft_engine *lock_retainer;
 	uint8_t requests; /* Pending requests: SOFT_NETIF_SHARED, SOFT_NETIF_WANTED.
@@ -82,7 +83,6 @@ struct soft_netif {
 		     * rte_eth_tx_burst() returns. */
 	bool plain; /* Loss is the only injected fault of sent packets. */
 	struct soft_netif_host *host; /* Guest's kernel that uses the port, too; NULL if none. */
-	struct soft_engine *poller;   /* Engine that holds the lock, NULL if none has it. */
 	uint64_t now;                 /* Time of the last poll, ns. */
 	LIST_ENTRY(soft_netif) link;
 	struct soft_reader reader;
@@ -92,11 +92,11 @@ struct soft_netif {
 	LIST_ENTRY(soft_netif) gate_link;
 };
 
-/* Returns true if the engine holds the port's lock in this turn. */
+/* Returns true if the engine holds the port's lock. Call it in a turn of the engine. */
 static inline bool
 soft_netif_mine(const struct soft_engine *e)
 {
-	return __atomic_load_n(&e->dev->netif->poller, __ATOMIC_RELAXED) == e;
+	return __atomic_load_n(&e->dev->netif->lock_retainer, __ATOMIC_RELAXED) == e;
 }
 
 /*

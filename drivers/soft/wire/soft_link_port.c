@@ -22,6 +22,13 @@ on_link(void *arg, bool up)
 	soft_dev_port_set(nif->dev, up);
 }
 
+/* Returns the engine that polls the port, or NULL if the control path polls it. */
+static inline struct soft_engine *
+poller_of(const struct soft_netif *nif)
+{
+	return __atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED);
+}
+
 static void
 on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
 {
@@ -34,7 +41,7 @@ on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
 		.l2_len = soft_port_plain_rx(m) ? rx->l3_off : 0,
 	};
 
-	soft_wire_deliver(nif->dev, nif->poller, &p);
+	soft_wire_deliver(nif->dev, poller_of(nif), &p);
 }
 
 static uint32_t
@@ -42,7 +49,7 @@ on_frames(void *arg, struct rte_mbuf **m, uint32_t n)
 {
 	struct soft_netif *nif = arg;
 
-	return soft_wire_expected(nif->dev, nif->poller, m, n);
+	return soft_wire_expected(nif->dev, poller_of(nif), m, n);
 }
 
 static void
@@ -70,34 +77,27 @@ const struct soft_port_ops soft_link_port_rx = {
 /* ---- Turns of the engine */
 
 /*
- * Takes the port's lock, which the engine did not retain from an earlier turn. Returns false if the
- * lock is busy.
+ * Takes the port's lock, which the engine did not retain from an earlier turn, unless the lock is
+ * busy.
  */
-static __rte_noinline bool
+static __rte_noinline void
 link_take(struct soft_engine *e, struct soft_netif *nif)
 {
 	/*
-	 * If another engine holds or retains the lock, request that it releases the lock after its
-	 * turn.
+	 * If another engine holds the lock, request that it releases the lock after its turn.
 	 */
-	if (__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) != NULL ||
-	    __atomic_load_n(&nif->poller, __ATOMIC_RELAXED) != NULL)
+	if (__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) != NULL)
 		__atomic_fetch_or(&nif->requests, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
-	if (!soft_netif_trylock(nif))
-		return false;
 	/* Release: other threads read lock_retainer in soft_netif_trylock(). */
-	__atomic_store_n(&nif->lock_retainer, e, __ATOMIC_RELEASE);
-	return true;
+	if (soft_netif_trylock(nif))
+		__atomic_store_n(&nif->lock_retainer, e, __ATOMIC_RELEASE);
 }
 
 static void
 link_begin(struct soft_engine *e)
 {
-	struct soft_netif *nif = e->dev->netif;
-
-	if (likely(__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) == e) ||
-	    link_take(e, nif))
-		__atomic_store_n(&nif->poller, e, __ATOMIC_RELAXED);
+	if (unlikely(!soft_netif_mine(e)))
+		link_take(e, e->dev->netif);
 }
 
 static void
@@ -142,7 +142,6 @@ link_end(struct soft_engine *e)
 		return;
 	soft_port_settle_inline(nif->port);
 	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
-	__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
 	if (unlikely(__atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0))
 		soft_netif_pass(nif);
 }

@@ -110,7 +110,6 @@ engine_turn(uint32_t i)
 	spend(w.long_of != 0 && w.turns % w.long_of == 0 ? LONG_NS : TURN_NS);
 	if (soft_netif_mine(e)) {
 		__atomic_fetch_sub(&w.inside, 1, __ATOMIC_RELAXED);
-		__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
 		if (__atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0)
 			soft_netif_pass(nif);
 	}
