@@ -125,7 +125,8 @@ bb_roce_short_msg(const struct bb_roce_qp *qp)
 /*
  * Posts the message @m, whose packet the caller is about to send. bb_roce_short_room() must have
  * returned at least 1 before the call. The next call for the queue pair must be
- * bb_roce_short_timers().
+ * bb_roce_short_timers(). If the packet has no AckReq, other calls of this function may come first,
+ * and one call of bb_roce_short_quiet_sent() covers all their packets.
  */
 static inline void
 bb_roce_short_assign(struct bb_roce_qp *qp, struct bb_roce_msg *m)
@@ -150,6 +151,18 @@ bb_roce_short_last_psn(const struct bb_roce_qp *qp)
 	return (qp->req.nxt - 1) & BB_ROCE_PSN_MASK;
 }
 
+/* Updates the timers after @n packets of bb_roce_short_assign() were sent without AckReq. */
+static inline void
+bb_roce_short_quiet_sent(struct bb_roce_qp *qp, uint32_t n, uint64_t now)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	req->no_ack_req += n;
+	/* Only a packet with AckReq starts the adaptive interval. */
+	if (!req->rto.waiting || (req->deadline == UINT64_MAX && qp->attr.ack_timeout != 0))
+		bb_roce_short_no_ack_req(qp, now);
+}
+
 /*
  * Updates the timers after the packet of bb_roce_short_assign() was sent. @ask: that packet
  * requests an ACK.
@@ -160,10 +173,7 @@ bb_roce_short_timers(struct bb_roce_qp *qp, bool ask, uint64_t now)
 	struct bb_roce_req *req = &qp->req;
 
 	if (!ask) {
-		req->no_ack_req++;
-		/* Only a packet with AckReq starts the adaptive interval. */
-		if (!req->rto.waiting || (req->deadline == UINT64_MAX && qp->attr.ack_timeout != 0))
-			bb_roce_short_no_ack_req(qp, now);
+		bb_roce_short_quiet_sent(qp, 1, now);
 		return;
 	}
 	req->no_ack_req = 0;

@@ -62,9 +62,8 @@ struct soft_port_path {
  */
 struct soft_port_begin {
 	uint32_t gen;
-	uint32_t key; /* properties of the packet on which the bytes depend; 0: nothing is cached */
 	uint32_t crc; /* ICRC state after the cached bytes */
-	uint32_t len; /* bytes from the BTH to the padding */
+	uint32_t len; /* bytes from the BTH to the padding; 0: nothing is cached */
 	uint64_t ol_flags, tx_offload;
 	uint8_t head[SOFT_PORT_HEAD + SOFT_PORT_BTH];
 	uint16_t frame_len; /* bytes of the frame without the ICRC */

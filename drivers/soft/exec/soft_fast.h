@@ -140,55 +140,6 @@ soft_fast_decode_send(struct soft_engine *e, const struct soft_qp *qp, const uin
 	return soft_fast_data(e, qp, b, 16, ds, w) ? blocks : 0;
 }
 
-/* A WQE that becomes one packet. */
-struct soft_plain {
-	struct soft_write w;
-	uint32_t imm; /* immediate data in network byte order */
-	uint8_t opcode;
-	uint8_t fm_ce_se;
-};
-
-/*
- * Decodes a SEND or WRITE without a fence, with or without immediate data. Parameters and result
- * are those of soft_fast_decode().
- */
-static inline bool
-soft_fast_decode_plain(struct soft_engine *e, const struct soft_qp *qp, uint16_t idx, uint32_t left,
-		       struct soft_plain *p)
-{
-	const uint32_t mask = (1u << qp->log_sq) - 1;
-	const uint8_t *b = qp->sq + ((size_t)(idx & mask) << 6);
-	uint64_t head;
-	uint32_t op, ds, at = 32;
-
-	if (left == 0)
-		return false;
-	head = soft_ring64(b);
-	op = bb_be32((uint32_t)head) ^ (uint32_t)idx << 8;
-	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
-	p->fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
-	if (op == BB_WQE_SEND || op == BB_WQE_SEND_IMM)
-		at = 16;
-	else if (op != BB_WQE_RDMA_WRITE && op != BB_WQE_RDMA_WRITE_IMM)
-		return false;
-	p->w.blocks = 1;
-	if (ds > 4) {
-		if (ds > 8 || left < 2 || (idx & mask) == mask)
-			return false;
-		p->w.blocks = 2;
-	}
-	if (ds <= at / BB_WQE_SEG || p->fm_ce_se >> 5 != 0 ||
-	    unlikely(!soft_fast_data(e, qp, b, at, ds, &p->w)))
-		return false;
-	p->opcode = (uint8_t)op;
-	p->imm = soft_ring32(b + 12);
-	if (at == 32) {
-		p->w.raddr = bb_be64(soft_ring64(b + 16));
-		p->w.rkey = bb_be32(soft_ring32(b + 24));
-	}
-	return true;
-}
-
 /* ---- RDMA WRITEs, executed from the ring */
 
 /* A pass of the fast path over consecutive WQEs. */

@@ -343,7 +343,7 @@ soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 	 * second WQE would wait for the first one, so both wait for that operation.
 	 */
 	if (!soft_shm_direct_kind(__atomic_load_n(&b[3], __ATOMIC_RELAXED)) ||
-	    (!soft_shm_direct_kind(w->done[(w->posted - 1) % SOFT_WIRE_SLOTS].opcode) &&
+	    (!soft_shm_direct_kind(w->done[(w->roce.req.head - 1) % SOFT_WIRE_SLOTS].opcode) &&
 	     !second_is_direct(w)))
 		return false;
 	direct_enter(e, w);

@@ -25,15 +25,12 @@ enum {
 	PLAIN_ACK,
 };
 
-/* Key of an ACK in struct soft_port_begin. All ACKs of a queue pair have equal first bytes. */
-#define ACK_KEY 1u
-
 /* ---- Frames with cached first bytes */
 
 /* Caches the first bytes of frames with @len bytes from the BTH to the padding. */
 static __rte_noinline void
 begin_anew(const struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b,
-	   uint32_t key, uint32_t bth, uint32_t len)
+	   uint32_t bth, uint32_t len)
 {
 	const struct soft_port_path *path = &w->path.path;
 	uint8_t *ip = b->head + path->l2_len, *at = b->head + path->len;
@@ -45,7 +42,6 @@ begin_anew(const struct soft_port *p, const struct soft_wire *w, struct soft_por
 	soft_port_put_lengths(p, path, &m, b->head, udp_len);
 	memcpy(at, word, SOFT_PORT_BTH);
 	b->gen = path->gen;
-	b->key = key;
 	b->len = len;
 	b->frame_len = (uint16_t)(path->len - SOFT_UDP_HDR + udp_len);
 	b->crc = bb_roce_icrc_begin(ip, path->l3_len, ip + path->l3_len, at, SOFT_PORT_BTH);
@@ -53,11 +49,18 @@ begin_anew(const struct soft_port *p, const struct soft_wire *w, struct soft_por
 	b->tx_offload = m.tx_offload;
 }
 
-/* Returns true if the cached bytes are those of frames with the key @key. */
+/* Returns true if the cached bytes are valid for the path. */
 static inline bool
-begins_with(const struct soft_wire *w, const struct soft_port_begin *b, uint32_t key)
+is_cached(const struct soft_wire *w, const struct soft_port_begin *b)
 {
-	return likely(b->key == key && b->gen == w->path.path.gen);
+	return likely(b->len != 0 && b->gen == w->path.path.gen);
+}
+
+/* Returns the first byte of a frame that frame_open() has started. */
+static inline uint8_t *
+frame_start(const struct rte_mbuf *m)
+{
+	return (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
 }
 
 /* Starts a frame with the cached bytes. Returns NULL if the port has no room or no mbuf. */
@@ -79,7 +82,7 @@ frame_open(struct soft_port *p, const struct soft_port_begin *b)
 	m->pkt_len = b->frame_len;
 	m->ol_flags = b->ol_flags;
 	m->tx_offload = b->tx_offload;
-	memcpy(rte_pktmbuf_mtod(m, uint8_t *), b->head, sizeof(b->head));
+	memcpy(frame_start(m), b->head, sizeof(b->head));
 	return m;
 }
 
@@ -111,15 +114,16 @@ plain_ack(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 	struct rte_mbuf *m;
 	uint8_t *bth;
 
-	if (unlikely(!begins_with(w, b, ACK_KEY)))
-		begin_anew(p, w, b, ACK_KEY,
+	/* All ACKs of a queue pair have equal first bytes. */
+	if (unlikely(!is_cached(w, b)))
+		begin_anew(p, w, b,
 			   bb_roce_bth_first(BB_ROCE_RC | BB_ROCE_ACK, BB_ROCE_MIGREQ,
 					     roce->attr.pkey, 0),
 			   BB_ROCE_BTH_LEN + BB_ROCE_AETH_LEN);
 	m = frame_open(p, b);
 	if (unlikely(m == NULL))
 		return false;
-	bth = rte_pktmbuf_mtod_offset(m, uint8_t *, w->path.path.len);
+	bth = frame_start(m) + w->path.path.len;
 	bb_roce_aeth_store(bth + BB_ROCE_BTH_LEN, roce->resp.ack_syndrome, roce->resp.msn);
 	frame_close(e, p, m, b, bth, bb_roce_bth_last(0, bb_roce_ack_psn(&roce->resp)));
 	bb_roce_short_ack_sent(roce);
@@ -129,9 +133,13 @@ plain_ack(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 /* ---- Requests */
 
 /*
- * Kind and headers of a request packet, by the WQE's opcode. Has only the opcodes that
- * soft_fast_decode_plain() accepts.
+ * The shape of a request packet (struct soft_wire_shape) is all that follows from the control words
+ * of its WQE: the headers that the packet has, and the length of its payload. The WQEs of a queue
+ * mostly have equal control words, except for the index and the CE bits. So a WQE is decoded, and
+ * the first bytes of its packet are computed, only if the comparison with the last WQE fails.
  */
+
+/* Kind and headers of a request packet, by the WQE's opcode. hdr_len is 0 for other opcodes. */
 static const struct plain_kind {
 	uint8_t kind, opcode;
 	uint8_t hdr_len; /* Length of BTH, RETH and ImmDt together, bytes. */
@@ -148,44 +156,118 @@ static const struct plain_kind {
 			     BB_ROCE_BTH_LEN + BB_ROCE_IMM_LEN, false, true},
 };
 
-static inline void
-plain_payload(uint8_t *at, const struct soft_write *r)
+/* Bits of fm_ce_se that say which completions the WQE wants. The packet does not depend on them. */
+#define CE_BITS 0x0cu
+
+/* Returns the WQE in block @idx of the send queue. */
+static inline const uint8_t *
+wqe_at(const struct soft_qp *qp, uint16_t idx)
 {
-	if (likely(r->len == 8)) {
-		memcpy(at, r->src, 8);
-		return;
-	}
-	memcpy(at, r->src, r->len);
-	memset(at + r->len, 0, bb_roce_pad((uint32_t)r->len));
+	return qp->sq + ((size_t)(idx & ((1u << qp->log_sq) - 1)) << 6);
 }
 
 /*
- * Returns the key of a request in struct soft_port_begin. It has all fields of the request on which
- * the first bytes depend. It is not 0, because the opcode is not.
+ * Returns true if a WQE of @blocks blocks, 1 or 2, is posted completely and adjacent in memory.
+ * @left blocks are posted, at least 1.
  */
-static inline uint32_t
-request_key(const struct soft_plain *r)
+static inline bool
+fits(const struct soft_qp *qp, uint32_t blocks, uint16_t idx, uint32_t left)
 {
-	static_assert(PLAIN_MAX < 1u << 16, "length and opcode overlap in the key");
-	return (uint32_t)r->w.len << 16 | (uint32_t)(r->fm_ce_se & BB_WQE_SE) << 8 | r->opcode;
+	const uint32_t mask = (1u << qp->log_sq) - 1;
+
+	return likely(blocks == 1) || (blocks == 2 && left >= 2 && (idx & mask) != mask);
+}
+
+/* Returns true if the WQE in block @idx, at @wqe, has the control words of the shape @s. */
+static inline bool
+has_shape(const struct soft_qp *qp, const struct soft_wire_shape *s, const uint8_t *wqe,
+	  uint16_t idx, uint32_t left, uint8_t fm_ce_se)
+{
+	return fits(qp, s->blocks, idx, left) &&
+	       likely((soft_ring64(wqe) ^ bb_be32((uint32_t)idx << 8)) == s->head &&
+		      (fm_ce_se & ~CE_BITS) == s->fm_se && soft_ring32(wqe + s->at) == s->data);
 }
 
 /*
- * Caches the first bytes of requests with the key @key. Takes the key and not the request, so that
- * the caller can hold the request in registers.
+ * Decodes the control words of a SEND or WRITE without a fence, with or without immediate data,
+ * whose payload is one SGE or inline data. Returns false if the WQE is another one.
  */
+static __rte_noinline bool
+read_shape(const struct soft_qp *qp, uint16_t idx, uint32_t left, uint8_t fm_ce_se,
+	   struct soft_wire_shape *s)
+{
+	const uint8_t *wqe = wqe_at(qp, idx);
+	const uint64_t head = soft_ring64(wqe) ^ bb_be32((uint32_t)idx << 8);
+	const uint32_t op = bb_be32((uint32_t)head);
+	const uint32_t ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
+	const struct plain_kind *kind;
+	uint32_t hdr;
+
+	if (op >= RTE_DIM(plain_kinds) || fm_ce_se >> 5 != 0 || ds > 8 ||
+	    !fits(qp, (ds + 3) / 4, idx, left))
+		return false;
+	kind = &plain_kinds[op];
+	if (kind->hdr_len == 0)
+		return false;
+	*s = (struct soft_wire_shape){
+		.head = head,
+		.opcode = (uint8_t)op,
+		.at = kind->write ? 32 : 16,
+		.blocks = (uint8_t)((ds + 3) / 4),
+		.fm_se = (uint8_t)(fm_ce_se & ~CE_BITS),
+		.write = kind->write,
+		.imm = kind->imm,
+		.kind = kind->kind,
+		.flags = (fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0,
+	};
+	s->data = soft_ring32(wqe + s->at);
+	hdr = bb_be32(s->data);
+	s->len = hdr & ~BB_WQE_INLINE;
+	return ds == s->at / BB_WQE_SEG +
+			       ((hdr & BB_WQE_INLINE) != 0 ? bb_wqe_inline_ds(s->len) : 1) &&
+	       (s->len - 1) >> qp->log_msg_max == 0;
+}
+
+/* Makes w->next_shape the shape of the next packet: caches the first bytes of its frame. */
 static __rte_noinline void
-begin_request(const struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b,
-	      uint32_t key)
+begin_request(const struct soft_port *p, struct soft_wire *w)
 {
-	const struct plain_kind *kind = &plain_kinds[key & 0xff];
-	const uint32_t bytes = key >> 16, pad = bb_roce_pad(bytes);
+	const struct soft_wire_shape *s = &w->next_shape;
+	const struct plain_kind *kind = &plain_kinds[s->opcode];
+	const uint32_t pad = bb_roce_pad(s->len);
 	uint32_t flags = BB_ROCE_MIGREQ;
 
-	if ((key >> 8 & BB_WQE_SE) != 0 && kind->kind != BB_ROCE_MSG_WRITE)
+	if (s->flags != 0 && kind->kind != BB_ROCE_MSG_WRITE)
 		flags |= BB_ROCE_SE;
-	begin_anew(p, w, b, key, bb_roce_bth_first(kind->opcode, flags, w->roce.attr.pkey, pad),
-		   kind->hdr_len + bytes + pad);
+	begin_anew(p, w, &w->begin[PLAIN_REQUEST],
+		   bb_roce_bth_first(kind->opcode, flags, w->roce.attr.pkey, pad),
+		   kind->hdr_len + s->len + pad);
+	w->shape = *s;
+}
+
+/* Returns the payload of a WQE with the shape @s, or NULL if its key does not allow the access. */
+static inline const uint8_t *
+find_payload(struct soft_engine *e, const struct soft_qp *qp, const struct soft_wire_shape *s,
+	     const uint8_t *wqe)
+{
+	const uint8_t *seg = wqe + s->at;
+
+	if ((s->data & bb_be32(BB_WQE_INLINE)) != 0)
+		return seg + 4;
+	return soft_mem_find(e, qp->dev, bb_be32(soft_ring32(seg + 4)), qp->pdn,
+			     bb_be64(soft_ring64(seg + 8)), s->len, SOFT_RIGHT_LOCAL_READ,
+			     &e->req.why);
+}
+
+static inline void
+plain_payload(uint8_t *at, const uint8_t *src, uint32_t len)
+{
+	if (likely(len == 8)) {
+		memcpy(at, src, 8);
+		return;
+	}
+	memcpy(at, src, len);
+	memset(at + len, 0, bb_roce_pad(len));
 }
 
 /* A request packet that still lacks its PSN, its AckReq bit, and the ICRC. */
@@ -195,43 +277,40 @@ struct plain_open {
 };
 
 /*
- * Begins the packet of a request, and posts its message. If the port has no room, changes nothing
- * and returns false.
+ * Begins the packet of the next WQE, at @wqe, which has the shape w->shape, and posts its message.
+ * If the port has no room, changes nothing and returns false.
  */
 static inline bool
-open_request(struct soft_wire *w, struct soft_port *p, const struct soft_plain *r,
-	     struct plain_open *o)
+open_request(struct soft_wire *w, struct soft_port *p, const uint8_t *wqe, const uint8_t *payload,
+	     uint8_t fm_ce_se, struct plain_open *o)
 {
-	const struct plain_kind *kind = &plain_kinds[r->opcode];
-	struct soft_port_begin *b = &w->begin[PLAIN_REQUEST];
-	const uint32_t bytes = (uint32_t)r->w.len;
+	const struct soft_wire_shape *s = &w->shape;
+	const uint32_t imm = soft_ring32(wqe + 12);
 	struct bb_roce_msg *msg;
 	uint8_t *at;
 
-	if (unlikely(!begins_with(w, b, request_key(r))))
-		begin_request(p, w, b, request_key(r));
-	o->m = frame_open(p, b);
+	o->m = frame_open(p, &w->begin[PLAIN_REQUEST]);
 	if (unlikely(o->m == NULL))
 		return false;
-	o->bth = rte_pktmbuf_mtod_offset(o->m, uint8_t *, w->path.path.len);
+	o->bth = frame_start(o->m) + w->path.path.len;
 	at = o->bth + BB_ROCE_BTH_LEN;
-	if (likely(kind->write)) {
-		bb_roce_reth_store(at, r->w.raddr, r->w.rkey, bytes);
+	msg = bb_roce_short_msg(&w->roce);
+	if (likely(s->write)) {
+		msg->raddr = bb_be64(soft_ring64(wqe + 16));
+		msg->rkey = bb_be32(soft_ring32(wqe + 24));
+		bb_roce_reth_store(at, msg->raddr, msg->rkey, s->len);
 		at += BB_ROCE_RETH_LEN;
 	}
-	if (unlikely(kind->imm)) {
-		memcpy(at, &r->imm, BB_ROCE_IMM_LEN);
+	if (unlikely(s->imm)) {
+		memcpy(at, &imm, BB_ROCE_IMM_LEN);
 		at += BB_ROCE_IMM_LEN;
 	}
-	plain_payload(at, &r->w);
-	msg = bb_roce_short_msg(&w->roce);
-	msg->cookie = soft_wire_record_msg(w, r->opcode, r->w.blocks, r->fm_ce_se, r->w.len);
-	msg->kind = kind->kind;
-	msg->flags = (r->fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0;
-	msg->len = bytes;
-	msg->imm = r->imm;
-	msg->rkey = r->w.rkey;
-	msg->raddr = r->w.raddr;
+	plain_payload(at, payload, s->len);
+	msg->cookie = soft_wire_record_msg(w, s->opcode, s->blocks, fm_ce_se, s->len);
+	msg->kind = s->kind;
+	msg->flags = s->flags;
+	msg->len = s->len;
+	msg->imm = imm;
 	bb_roce_short_assign(&w->roce, msg);
 	return true;
 }
@@ -248,19 +327,37 @@ close_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	p->stats.tx_copied++;
 }
 
-#define QUIET_UNKNOWN UINT32_MAX
+/* Packets since the last one that requested an ACK, in one run of plain_requests(). */
+struct plain_quiet {
+	uint32_t sent, most;
+};
 
 /*
- * Returns true if the open packet must request an ACK although another packet follows. *quiet:
- * number of packets that need not request an ACK before the next one must; QUIET_UNKNOWN before the
- * first call.
+ * Returns true if the open packet must request an ACK although another packet follows. Counts the
+ * packet.
  */
 static inline bool
-must_ask(const struct soft_wire *w, uint32_t *quiet)
+must_ask(const struct soft_wire *w, struct plain_quiet *q)
 {
-	if (unlikely(*quiet == QUIET_UNKNOWN))
-		*quiet = bb_roce_short_quiet(&w->roce);
-	return (*quiet)-- == 0; /* 0 wraps to QUIET_UNKNOWN */
+	if (unlikely(q->sent == 0))
+		q->most = bb_roce_short_quiet(&w->roce);
+	return q->sent++ == q->most;
+}
+
+/* Updates the timers after a packet was sent with AckReq. */
+static inline void
+asked(struct soft_engine *e, struct soft_wire *w, struct plain_quiet *q)
+{
+	bb_roce_short_timers(&w->roce, true, soft_engine_ns(e));
+	q->sent = 0;
+}
+
+/* Updates the timers if the last packets were sent without AckReq. */
+static inline void
+not_asked(struct soft_engine *e, struct soft_wire *w, const struct plain_quiet *q)
+{
+	if (q->sent != 0)
+		bb_roce_short_quiet_sent(&w->roce, q->sent, soft_engine_ns(e));
 }
 
 /*
@@ -273,27 +370,49 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 	const struct soft_qp *qp = w->qp;
 	const uint32_t most = RTE_MIN(PLAIN_MAX, qp->mtu);
 	uint32_t left = (uint16_t)(qp->sq_pi - w->sq_next), room = bb_roce_short_room(&w->roce);
-	uint32_t quiet = QUIET_UNKNOWN;
 	struct plain_open o = {.m = NULL};
-	struct soft_plain r = {.opcode = 0};
-	bool more, ask;
+	struct plain_quiet quiet = {0};
+	bool more = false, ask;
 
 	/* WQEs that must wait for a UMR go to soft_req_decode(), which detects them. */
 	if (room == 0 || qp->state != BB_PRM_QP_RTS || unlikely(qp->umr_index != 0))
 		return;
+	if (unlikely(!is_cached(w, &w->begin[PLAIN_REQUEST])))
+		w->shape.blocks = 0;
 	for (; room != 0; room--) {
+		const struct soft_wire_shape *s = &w->shape;
+		const uint8_t *payload, *wqe = wqe_at(qp, w->sq_next);
+		uint8_t fm_ce_se;
+
+		more = false;
+		if (left == 0)
+			break;
+		fm_ce_se = __atomic_load_n(&wqe[11], __ATOMIC_RELAXED);
+		if (unlikely(!has_shape(qp, s, wqe, w->sq_next, left, fm_ce_se))) {
+			s = &w->next_shape;
+			if (!read_shape(qp, w->sq_next, left, fm_ce_se, &w->next_shape))
+				break;
+		}
+		payload = find_payload(e, qp, s, wqe);
+		if (unlikely(payload == NULL))
+			break;
 		/* "more" is also true if a longer request follows, which lib/roce sends. */
-		more = soft_fast_decode_plain(e, qp, w->sq_next, left, &r);
-		if (!more || unlikely(r.w.len > most))
+		more = true;
+		if (unlikely(s->len > most))
 			break;
 		if (likely(o.m != NULL)) {
 			ask = must_ask(w, &quiet);
 			close_request(e, w, p, &o, ask);
-			bb_roce_short_timers(&w->roce, ask, soft_engine_ns(e));
+			if (unlikely(ask))
+				asked(e, w, &quiet);
 		}
-		if (unlikely(!open_request(w, p, &r, &o)))
+		if (unlikely(s != &w->shape))
+			begin_request(p, w);
+		if (unlikely(!open_request(w, p, wqe, payload, fm_ce_se, &o))) {
+			not_asked(e, w, &quiet);
 			return;
-		left -= r.w.blocks;
+		}
+		left -= w->shape.blocks;
 	}
 	if (unlikely(o.m == NULL))
 		return;
@@ -306,7 +425,10 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 	 */
 	if (!more && w->n_answered == SOFT_WIRE_CONVERSATION)
 		soft_port_flush(p);
-	bb_roce_short_timers(&w->roce, ask, soft_engine_ns(e));
+	if (likely(ask))
+		asked(e, w, &quiet);
+	else
+		not_asked(e, w, &quiet);
 }
 
 void

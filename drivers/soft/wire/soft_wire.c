@@ -111,7 +111,6 @@ soft_wire_reset(struct soft_wire *w)
 	bb_roce_qp_init(&w->roce, &soft_wire_ops, NULL, &mem);
 	memset(&w->counted_stats, 0, sizeof(w->counted_stats));
 	w->sq_next = 0;
-	w->posted = 0;
 	w->in_cqe_len = 0;
 	w->recv_failed = false;
 	w->full_since = 0;
@@ -189,6 +188,7 @@ soft_wire_path(struct soft_wire *w)
 					   : 0xc000 | ((qp->qpn ^ qp->remote_qpn * 31) & 0x3fff));
 	memset(&w->path.path, 0, sizeof(w->path.path));
 	memset(w->begin, 0, sizeof(w->begin));
+	memset(&w->shape, 0, sizeof(w->shape));
 	w->path.own = soft_dev_has_gid(qp->dev, net->dst);
 	memcpy(w->path.mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
 }

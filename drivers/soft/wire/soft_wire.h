@@ -91,7 +91,6 @@ struct soft_wire {
 	struct bb_roce_qp roce;
 	struct soft_qp *qp;
 	uint16_t sq_next; /* Block index of the next WQE to pass to the RoCEv2 engine. */
-	uint32_t posted;  /* Number of messages passed to the RoCEv2 engine, free running. */
 	bool recv_failed; /* True if a receive failed by a local error and has its error CQE. */
 	uint8_t in_cqe_len;
 	uint8_t in_cqe[SOFT_CS_MAX]; /* Receive data that will be written into the CQE. */
@@ -132,6 +131,18 @@ struct soft_wire {
 	struct soft_wire_dest path;
 	/* Cached first bytes of packets on the path: [0] of a request, [1] of an ACK. */
 	struct soft_port_begin begin[2];
+	/* Shape of the last request packet, and of a WQE not yet sent: soft_port_plain.c. */
+	struct soft_wire_shape {
+		uint64_t head;       /* First 8 bytes of the WQE, with index 0. */
+		uint32_t data;       /* First word of the segment with the payload, big endian. */
+		uint32_t len;        /* Length of the payload, bytes. */
+		uint8_t opcode;      /* Opcode of the WQE. */
+		uint8_t at;          /* Offset of the segment with the payload, bytes. */
+		uint8_t blocks;      /* Blocks of the WQE, 1 or 2; 0 if there is no last packet. */
+		uint8_t fm_se;       /* Byte fm_ce_se of the WQE without the CE bits. */
+		bool write, imm;     /* The packet has a RETH, and an ImmDt. */
+		uint8_t kind, flags; /* Kind and flags of the message. */
+	} shape, next_shape;
 	struct soft_wire_dest *dest; /* Only for UD: destination of the message in each slot. */
 	struct soft_shm_tx *shm_tx;  /* Shared-memory connection, with the option shm; else NULL. */
 	uint32_t *epsn_out; /* Address at which peers in shared memory read the PSN that the
@@ -416,13 +427,14 @@ soft_packet_post(const struct soft_qp *p, struct soft_packet_msg *m)
 
 /*
  * Records the next WQE as a message of one packet, for its completion and for retransmissions.
- * Returns the message's cookie.
+ * Returns the message's cookie. Call it before bb_roce_short_assign(). A payload that an earlier
+ * message has cached in the slot is of an earlier turn, so it is stale.
  */
 static inline uint32_t
 soft_wire_record_msg(struct soft_wire *w, uint8_t opcode, uint32_t blocks, uint8_t fm_ce_se,
 		     uint64_t len)
 {
-	const uint32_t slot = w->posted++ % SOFT_WIRE_SLOTS;
+	const uint32_t slot = w->roce.req.head % SOFT_WIRE_SLOTS;
 	struct soft_done *d = &w->done[slot];
 
 	/* Stores each field: an initializer makes the compiler join fields to words first. */
@@ -434,7 +446,6 @@ soft_wire_record_msg(struct soft_wire *w, uint8_t opcode, uint32_t blocks, uint8
 	d->psn = w->qp->sq_psn;
 	d->packets = 1;
 	d->reads = 0;
-	w->frag[slot].turn = 0;
 	w->sq_next = (uint16_t)(w->sq_next + blocks);
 	return slot;
 }

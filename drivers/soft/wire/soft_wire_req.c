@@ -109,7 +109,7 @@ static bool
 soft_wire_post_msg(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
 		   uint8_t kind)
 {
-	uint32_t slot = w->posted % SOFT_WIRE_SLOTS;
+	uint32_t slot = w->roce.req.head % SOFT_WIRE_SLOTS;
 	struct bb_roce_msg msg = {
 		.cookie = slot,
 		.kind = kind,
@@ -131,7 +131,6 @@ soft_wire_post_msg(const struct soft_engine *e, struct soft_wire *w, const struc
 	soft_wire_cache_payload(e, w, r, slot);
 	if (bb_roce_post(&w->roce, &msg) != 0)
 		return false;
-	w->posted++;
 	w->sq_next = (uint16_t)(w->sq_next + r->d.blocks);
 	return true;
 }
