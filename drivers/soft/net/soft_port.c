@@ -235,7 +235,7 @@ make_linear(struct soft_port *p, struct rte_mbuf *m)
 	return false;
 }
 
-static inline void
+static __rte_noinline void
 receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
 {
 	static const struct soft_port_hw nothing;

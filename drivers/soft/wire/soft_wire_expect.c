@@ -114,41 +114,19 @@ struct frame {
 	const uint8_t *p, *bth;
 };
 
-static __rte_noinline void
-capture(struct frame f)
-{
-	uint32_t l2 = f.p[ETH - 2] == 0x81 ? ETH + TAG : ETH;
-
-	soft_packet_capture(f.e, SOFT_CAPTURE_IN, f.p + l2, f.x->end - l2, 0);
-}
-
 /*
- * Does the first steps of soft_wire_deliver() for an accepted frame: captures the frame and begins
- * a turn.
- */
-static inline void
-begin_frame(const struct frame *f)
-{
-	if (unlikely(f->e->dev->capture != NULL))
-		capture(*f);
-	soft_wire_turn(f->e);
-}
-
-/*
- * Processes an out-of-order packet, before which a packet is missing. Returns false if the packet
- * needs all checks.
+ * Processes an out-of-order packet of @len bytes, before which a packet is missing. Returns false
+ * if the packet needs all checks.
  */
 static __rte_noinline bool
-expect_out_of_order(struct frame f, uint32_t psn)
+expect_out_of_order(struct soft_wire *w, const uint8_t *bth, size_t len, uint32_t psn)
 {
 	struct bb_roce_pkt pkt;
 
-	if (!bb_roce_short_is_out_of_order(&f.w->roce, psn) ||
-	    bb_roce_parse(&pkt, f.bth, (size_t)(f.p + f.x->end - BB_ROCE_ICRC_LEN - f.bth)) !=
-		    BB_ROCE_OK)
+	if (!bb_roce_short_is_out_of_order(&w->roce, psn) ||
+	    bb_roce_parse(&pkt, bth, len) != BB_ROCE_OK)
 		return false;
-	begin_frame(&f);
-	bb_roce_short_out_of_order(&f.w->roce, &pkt);
+	bb_roce_short_out_of_order(&w->roce, &pkt);
 	return true;
 }
 
@@ -164,7 +142,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 	uint8_t *dst;
 
 	if (unlikely(!bb_roce_short_next(&w->roce, psn & BB_ROCE_PSN_MASK)))
-		return expect_out_of_order(*f, psn & BB_ROCE_PSN_MASK);
+		return expect_out_of_order(w, f->bth, PSN + f->x->covered, psn & BB_ROCE_PSN_MASK);
 	if (!write || imm) {
 		list = bb_roce_short_receives(&w->roce) ? soft_recv_next(qp) : NULL;
 		if (unlikely(list == NULL))
@@ -192,7 +170,6 @@ expect_message(const struct frame *f, bool write, bool imm)
 		memcpy(&imm_data, data, sizeof(imm_data));
 		data += BB_ROCE_IMM_LEN;
 	}
-	begin_frame(f);
 	soft_mem_copy(f->e, dst, data, len);
 	if (!write || imm) {
 		uint8_t opcode = write ? BB_CQE_RESP_WR_IMM
@@ -220,7 +197,6 @@ expect_ack(const struct frame *f)
 
 	if (unlikely(!bb_roce_short_ack_next(&f->w->roce, psn, f->bth[NEXT])))
 		return false;
-	begin_frame(f);
 	bb_roce_short_acked(&f->w->roce, psn, soft_engine_ns(f->e));
 	return true;
 }
@@ -228,9 +204,10 @@ expect_ack(const struct frame *f)
 static inline bool
 expect(const struct frame *f, enum soft_wire_kind kind)
 {
-	switch (kind) {
-	case SOFT_WIRE_WRITE:
+	/* The test for the most common packet comes first. */
+	if (likely(kind == SOFT_WIRE_WRITE))
 		return expect_message(f, true, false);
+	switch (kind) {
 	case SOFT_WIRE_WRITE_IMM:
 		return expect_message(f, true, true);
 	case SOFT_WIRE_SEND:
@@ -296,9 +273,14 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, struct rte_mbuf 
 	struct frame f = {.e = e};
 	uint32_t i;
 
-	/* @e is NULL if the control path polls the port, and not an engine. */
-	if (unlikely(e == NULL || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)))
+	/*
+	 * @e is NULL if the control path polls the port, and not an engine. soft_wire_deliver()
+	 * captures packets, and this function does not.
+	 */
+	if (unlikely(e == NULL || dev->capture != NULL ||
+		     __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)))
 		return 0;
+	soft_wire_turn(e);
 	for (i = 0; i < n; i++) {
 		const uint32_t len = m[i]->data_len;
 
