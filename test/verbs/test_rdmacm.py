@@ -296,7 +296,7 @@ class Libfabric(Base):
 
     PORT = 47592
     TRIES = 8
-    # What libfabric reports if its process waits for a CPU: the resolution of an address ends after 2 s; and where the
+    # Errors of libfabric in a process that waits for a CPU: the resolution of an address ends after 2 s; and where the
     # peer's end is handled before the last completion, the queue pair is destroyed with that completion.
     LATE = re.compile(r'fi_getinfo\(\): .*No data available|cq_readerr: Work Request Flushed Error')
 

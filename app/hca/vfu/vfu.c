@@ -57,6 +57,7 @@ vfu_detach(struct vfu *v)
 	v->fd = -1;
 	v->len = 0;
 	close_fds(v);
+	memset(v->irq_pending, 0, sizeof(v->irq_pending));
 	for (i = 0; i < VFU_MSIX_MAX; i++)
 		if (v->irq_fd[i] >= 0) {
 			close(v->irq_fd[i]);
@@ -75,7 +76,10 @@ vfu_irq(struct vfu *v, uint32_t vector)
 {
 	uint64_t one = 1;
 
-	return vector < VFU_MSIX_MAX && v->irq_fd[vector] >= 0 &&
+	if (vector >= VFU_MSIX_MAX)
+		return false;
+	v->irq_pending[vector] = v->irq_fd[vector] < 0;
+	return !v->irq_pending[vector] &&
 	       write(v->irq_fd[vector], &one, sizeof(one)) == (ssize_t)sizeof(one);
 }
 

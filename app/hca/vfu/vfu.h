@@ -59,9 +59,10 @@ struct vfu_dev {
 struct vfu {
 	struct vfu_dev dev;
 	struct guest *guest;
-	int fd;                   /* connection, -1 if there is none */
-	bool versioned;           /* VERSION, the first message of a client, has arrived */
-	int irq_fd[VFU_MSIX_MAX]; /* eventfd of each vector, -1 if the guest has masked it */
+	int fd;                         /* connection, -1 if there is none */
+	bool versioned;                 /* VERSION, the first message of a client, has arrived */
+	int irq_fd[VFU_MSIX_MAX];       /* eventfd of each vector, -1 if the guest has masked it */
+	bool irq_pending[VFU_MSIX_MAX]; /* raised while the vector had no eventfd */
 	/* Bytes of the next message that have arrived, and their descriptors. */
 	uint32_t len;
 	int fds[VFU_MAX_FDS];
@@ -84,7 +85,10 @@ bool vfu_has_input(const struct vfu *v);
 /* Closes the connection, the interrupts and the guest's memory, and resets the device. */
 void vfu_detach(struct vfu *v);
 
-/* Raises an MSI-X vector. Returns false if the guest has masked the vector. */
+/*
+ * Raises an MSI-X vector. Returns false if the guest has masked the vector, or QEMU replaces its
+ * eventfds. Then the interrupt is pending, and is raised when the vector gets an eventfd.
+ */
 bool vfu_irq(struct vfu *v, uint32_t vector);
 
 /* Header of a message. Only vfu.c and vfu_msg.c use it. */

@@ -255,6 +255,8 @@ set_eventfd(struct vfu *v, uint32_t vector, int fd)
 	if (v->irq_fd[vector] >= 0)
 		close(v->irq_fd[vector]);
 	v->irq_fd[vector] = fd;
+	if (fd >= 0 && v->irq_pending[vector])
+		(void)vfu_irq(v, vector);
 }
 
 /*
@@ -381,6 +383,7 @@ vfu_message(struct vfu *v, const struct vfu_hdr *h)
 	case CMD_REGION_WRITE:
 		return region_write(v, h);
 	case CMD_RESET:
+		memset(v->irq_pending, 0, sizeof(v->irq_pending));
 		v->dev.reset(v->dev.arg);
 		return refuse(v, h, 0);
 	default:
