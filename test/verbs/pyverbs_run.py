@@ -15,7 +15,9 @@ class Result(unittest.TestResult):
     """Prints the outcome of each test when it is known. Several outcomes of a test: the worst one is last."""
 
     def say(self, test, outcome, why=''):
-        print('RESULT ' + json.dumps([test.id().removeprefix('tests.'), outcome, why]), flush=True)
+        # A line of its own, by one write(): the test's processes print, too, and may be killed inside a line.
+        sys.stdout.write('\nRESULT %s\n' % json.dumps([test.id().removeprefix('tests.'), outcome, why]))
+        sys.stdout.flush()
 
     def startTest(self, test):
         # The tests draw sizes and flags, on which it may depend whether a test skips itself.

@@ -183,7 +183,7 @@ class Pyverbs(VerbsTest):
         self.assertEqual([name for name in FAILURES if name not in failed], [], 'these pass now: take them out of FAILURES')
         now = count(results)
         fewer = {name: (n, now.get(name)) for name, n in passed_in_page().items() if now.get(name, {'passed': 0})['passed'] < n}
-        self.assertEqual(fewer, {}, 'fewer tests pass than the page says')
+        self.assertEqual(fewer, {}, 'fewer tests pass than the page says\n' + out)
 
 
 if __name__ == '__main__':
