@@ -130,8 +130,9 @@ class Rdmacm(Base):
 
     def test_rping(self):
         """rping closes its event channel while its other thread may still start to read from it. Then
-        the thread exits with an error, after all data were compared."""
-        self.both(('rping', '-s', '-C', '50', '-V'), ('rping', '-c', '-C', '50', '-V', '-a', SERVER), attempts=5)
+        the thread exits with an error, after all data were compared. It happens in one run of five, and more often
+        on a busy machine."""
+        self.both(('rping', '-s', '-C', '50', '-V'), ('rping', '-c', '-C', '50', '-V', '-a', SERVER), attempts=20)
 
     def test_udaddy(self):
         out = self.both(('udaddy', '-c', '20'), ('udaddy', '-c', '20', '-s', SERVER))
