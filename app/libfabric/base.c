@@ -3,6 +3,7 @@
  */
 /* The provider of libfabric, its parameters, stubs of operations, and timers. */
 #include <errno.h>
+#include <stdio.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,14 @@ fab_param(const char *name)
 			       value[0] != '\0'
 		       ? value
 		       : NULL;
+}
+
+const char *
+fab_error_text(const char *text, char *buf, size_t len)
+{
+	if (buf != NULL && len != 0)
+		snprintf(buf, len, "%s", text);
+	return text;
 }
 
 int

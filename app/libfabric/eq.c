@@ -212,14 +212,8 @@ eq_write(struct fid_eq *fid, uint32_t type, const void *buf, size_t len, uint64_
 static const char *
 eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
 {
-	const char *text = fi_strerror(prov_errno);
-
 	(void)fid, (void)err_data;
-	if (buf != NULL && len != 0) {
-		strncpy(buf, text, len - 1);
-		buf[len - 1] = '\0';
-	}
-	return text;
+	return fab_error_text(fi_strerror(prov_errno), buf, len);
 }
 
 static int

@@ -403,6 +403,9 @@ bool fab_eq_has(const struct fab_eq *eq, fid_t request);
 /* Drops the events of an object that is being closed. */
 void fab_eq_forget(struct fab_eq *eq, const struct fid *fid);
 
+/* Copies the text of an error to @buf, unless it is NULL, cut to @len bytes. Returns @text. */
+const char *fab_error_text(const char *text, char *buf, size_t len);
+
 /* Stubs for operations of libfabric that the provider lacks; they return -FI_ENOSYS. */
 int fab_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int fab_no_control(struct fid *fid, int command, void *arg);

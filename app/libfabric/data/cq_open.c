@@ -3,7 +3,6 @@
  */
 /* Completion queues: open, read errors, close. cq_wait.c has their wait objects. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "fab.h"
 
@@ -85,14 +84,8 @@ unlock:
 static const char *
 cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
 {
-	const char *text = bb_wc_status_cause((enum bb_wc_status)prov_errno, 0);
-
 	(void)fid, (void)err_data;
-	if (buf != NULL && len != 0) {
-		strncpy(buf, text, len - 1);
-		buf[len - 1] = '\0';
-	}
-	return text;
+	return fab_error_text(bb_wc_status_cause((enum bb_wc_status)prov_errno, 0), buf, len);
 }
 
 static int

@@ -31,9 +31,9 @@ enum soft_pf_state {
 	SOFT_PF_FAILED,  /* the kernel could not make the page present */
 };
 
-/* Page fault of a QP as a requester or as a responder. */
+/* Page fault of a QP as a requester or as a responder. The lock of the queue protects it. */
 struct soft_pf {
-	uint8_t state; /* enum soft_pf_state; __atomic */
+	uint8_t state; /* enum soft_pf_state */
 	uint8_t type;  /* bits SOFT_PF_*, which the answer repeats; valid if not SOFT_PF_NONE */
 };
 

@@ -100,7 +100,7 @@ soft_resp_page_fault(struct soft_engine *e, struct soft_qp *p, const struct soft
 
 /*
  * Handles a request whose memory cannot be found by its key: rejects it, or waits for a missing
- * page of a guest's key. @right: right that the access needs.
+ * page of a guest's key. @write: the access writes.
  */
 struct soft_response
 soft_resp_no_memory(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
