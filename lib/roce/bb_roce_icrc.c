@@ -5,9 +5,14 @@
  * The invariant CRC uses the polynomial of Ethernet's CRC (vol. 1, 7.8.1), least significant bit
  * first, as gzip does.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include <isa-l/crc.h>
+#ifdef __x86_64__
+#include <smmintrin.h>
+#include <wmmintrin.h>
+#endif
 
 #include "bb_roce_pkt.h"
 
@@ -148,8 +153,91 @@ bb_roce_icrc_begin(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const u
 	return begin_any(ip, ip_len, udp, bth, hdr_len);
 }
 
+/* ---- Short parts of a packet */
+
+#ifdef __x86_64__
+
+/*
+ * CRC of a few bytes by carry-less multiplication, for the part of a short packet that differs from
+ * the packet before. It takes half the instructions of ISA-L's function, which is for long buffers.
+ *
+ * Bit 0 of a number is its highest power of x. P is the polynomial. The CRC is the remainder of
+ * message * x^32 by P. Each 8 bytes of the message are multiplied by the remainder of a power of x,
+ * which depends on their place in the message. The sum of these products has at most 96 bits, and
+ * the same remainder. Barrett's reduction computes this remainder with the quotient of x^96 by P.
+ */
+#define SHORT_MIN 8u
+#define SHORT_MAX 64u
+
+#define CLMUL __attribute__((target("pclmul,sse4.1")))
+
+/* Remainder of x^(8 * d + 32) by P, for 8 bytes after which d = 0, 4, 8, ... bytes follow. */
+static const uint64_t places[SHORT_MAX / 4 - 1][2] __attribute__((aligned(16))) = {
+	{0x1db710640}, {0x163cd6124}, {0xccaa009e},  {0x140d44a2e}, {0x1751997d0},
+	{0x65673b46},  {0x15a546366}, {0x1dac4fb5c}, {0xf1da05aa},  {0x14e01d2d4},
+	{0x174359406}, {0x2a283862},  {0x3db1ecdc},  {0x1b2bdfa4c}, {0x1c6e41596},
+};
+
+/* Returns the product for the 8 bytes @v, after which @dist bytes of the message follow. */
+static inline CLMUL __m128i
+at_place(__m128i v, size_t dist)
+{
+	return _mm_clmulepi64_si128(
+		v, _mm_load_si128((const __m128i *)(const void *)places[dist / 4]), 0x00);
+}
+
+static inline CLMUL __m128i
+load8(const uint8_t *p)
+{
+	return _mm_loadl_epi64((const __m128i *)(const void *)p);
+}
+
+/* Does the same as crc32_gzip_refl(). @len is from SHORT_MIN to SHORT_MAX, and a multiple of 4. */
+static CLMUL uint32_t
+crc_short(uint32_t crc, const uint8_t *p, size_t len)
+{
+	/* Quotient of x^96 by P without its last bit, which does not change the result. */
+	const __m128i mu = _mm_cvtsi64_si128((long long)0xb4e5b025f7011641);
+	const __m128i poly = _mm_cvtsi64_si128(0x1db710641);
+	const uint8_t *end = p + len;
+	uint32_t first = 0, i;
+	__m128i sum, q;
+
+	if ((len & 4) != 0)
+		memcpy(&first, p, 4);
+	/* The state is added to the first four bytes. */
+	sum = at_place(_mm_cvtsi32_si128((int)(first ^ ~crc)), len - 8);
+	sum = _mm_xor_si128(sum, load8(end - 8));
+#pragma GCC unroll 8
+	for (i = 8; i < SHORT_MAX; i += 8) {
+		if (len < i + 8)
+			break;
+		sum = _mm_xor_si128(sum, at_place(load8(end - i - 8), i));
+	}
+	q = _mm_clmulepi64_si128(sum, mu, 0x00);
+	q = _mm_clmulepi64_si128(q, poly, 0x00);
+	return ~(uint32_t)_mm_extract_epi32(_mm_xor_si128(sum, q), 2);
+}
+
+/* Returns true if crc_short() supports the length and the CPU. */
+static inline bool
+is_short(size_t len)
+{
+	const size_t over = len - SHORT_MIN;
+
+	/* The rotation makes a length that is no multiple of 4 large. */
+	return (over >> 2 | over << 62) <= (SHORT_MAX - SHORT_MIN) / 4 &&
+	       __builtin_cpu_supports("pclmul");
+}
+
+#endif
+
 uint32_t
 bb_roce_icrc_more(uint32_t crc, const void *p, size_t len)
 {
+#ifdef __x86_64__
+	if (is_short(len))
+		return crc_short(crc, p, len);
+#endif
 	return len == 0 ? crc : crc32_gzip_refl(crc, p, len);
 }
