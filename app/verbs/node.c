@@ -131,6 +131,13 @@ check_mac(struct mlx5_ctx *ctx)
 	return -EADDRNOTAVAIL;
 }
 
+/* Handles an access to unmapped memory by the device; see fault_catch(). */
+static bool
+fill(const void *at)
+{
+	return base != NULL && soft_serving() && soft_fill(base, at);
+}
+
 /* Opens the device with the options of the environment. Returns 0 or a negative errno. */
 static int
 open_base(void)
@@ -170,6 +177,7 @@ open_base(void)
 		soft_share_by(base, share_memory);
 		doorbell_file(soft_node_fd(base));
 		soft_sleep_by(base, &doorbell_ops);
+		fault_catch(fill);
 		if (!registered)
 			(void)pthread_atfork(before_fork, in_parent, in_child);
 		registered = true;

@@ -90,6 +90,14 @@ void signals_hold(sigset_t *before);
 /* Executes the handlers of signals that have come since signals_hold(). */
 void signals_release(const sigset_t *before);
 
+/* ---- fault.c */
+/*
+ * Handles accesses to unmapped memory from now on, by @fill. If @fill returns true, the access at
+ * @at is repeated. Otherwise the program's own action for SIGSEGV applies. @fill must be
+ * async-signal-safe.
+ */
+void fault_catch(bool (*fill)(const void *at));
+
 /* ---- port/port_driver.c */
 /*
  * Returns the name of the PMD of a vdev, given as NAME[,OPTIONS]. Returns NULL if bb_verbs does not

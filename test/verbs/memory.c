@@ -556,7 +556,15 @@ main(int argc, char **argv)
 		     {"unmapped_receive", unmapped_receive},
 		     {"unmapped_fork", unmapped_fork},
 		     {"unmapped_flood", unmapped_flood},
+		     {"unmapped_rights", unmapped_rights},
 		     {"freed", freed},
+		     {"local_unmapped", local_unmapped},
+		     {"local_moved", local_moved},
+		     {"local_freed", local_freed},
+		     {"local_shrunk", local_shrunk},
+		     {"stack_unmapped", stack_unmapped},
+		     {"handled", handled},
+		     {"crashes", crashes},
 		     {"remapped", remapped},
 		     {"advised", advised},
 		     {"descriptors", descriptors},
@@ -573,6 +581,8 @@ main(int argc, char **argv)
 	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (strcmp(argv[1], cases[i].name) != 0)
 			continue;
+		if (cases[i].fn == handled)
+			signal(SIGSEGV, handler_before_device);
 		start(strcmp(cases[i].name, "receiver") != 0);
 		cases[i].fn();
 		printf("%s: right\n", cases[i].name);

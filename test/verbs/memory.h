@@ -84,6 +84,9 @@ bool is_shared(const void *addr);
 uint8_t *pages(unsigned int n, int byte);
 struct ibv_mr *reg(void *addr, size_t len);
 
+/* Returns true if nothing is mapped at @p. */
+bool is_gone(const void *p);
+
 /* Waits until a child has ended: with exit status 0, or by the signal @want. */
 void wait_for(pid_t pid, int want);
 
@@ -92,7 +95,18 @@ void unmapped(void);
 void unmapped_receive(void);
 void unmapped_fork(void);
 void unmapped_flood(void);
+void unmapped_rights(void);
 void freed(void);
+
+/* ---- memory_private.c */
+void handler_before_device(int sig);
+void local_unmapped(void);
+void local_moved(void);
+void local_freed(void);
+void local_shrunk(void);
+void stack_unmapped(void);
+void handled(void);
+void crashes(void);
 
 /* Runs as the peer, between descriptors 0 and 1. */
 int run_peer(void);

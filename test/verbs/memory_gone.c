@@ -31,8 +31,7 @@ unmapped(void)
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
-/* Returns true if nothing is mapped at @p. */
-static bool
+bool
 is_gone(const void *p)
 {
 	unsigned char in_core;
@@ -67,6 +66,27 @@ unmapped_receive(void)
 
 	CHECK(munmap(p, 2 * PAGE) == 0 && is_gone(p));
 	check_gone(mr, p);
+	CHECK(ibv_dereg_mr(mr) == 0);
+}
+
+/* The rights of a region change after the program has unmapped it: the pages stay the region. */
+void
+unmapped_rights(void)
+{
+	uint8_t *p = pages(2, 1);
+	struct ibv_mr *mr = reg(p, 2 * PAGE);
+	uint64_t v = 7;
+
+	CHECK(order(OP_WRITE, false, mr, p, &v) == IBV_WC_SUCCESS);
+	CHECK(munmap(p, 2 * PAGE) == 0 && is_gone(p));
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ) == 0);
+	v = 0;
+	CHECK(order(OP_READ, false, mr, p, &v) == IBV_WC_SUCCESS && v == 7);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL_RIGHTS) == 0);
+	v = 9;
+	CHECK(order(OP_WRITE, false, mr, p, &v) == IBV_WC_SUCCESS);
+	CHECK(order(OP_READ, false, mr, p, &v) == IBV_WC_SUCCESS && v == 9);
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 

@@ -9,7 +9,8 @@ import sys
 from verbstest import NOBODY, VerbsTest, main
 
 CASES = ('direct', 'receiver', 'messages', 'on_demand', 'bounds', 'deregistered', 'writers', 'system_calls', 'forked', 'vforked', 'cloned', 'unmapped',
-         'unmapped_receive', 'unmapped_fork', 'unmapped_flood', 'freed', 'remapped', 'advised', 'descriptors', 'killed', 'by_packets', 'heap')
+         'unmapped_receive', 'unmapped_fork', 'unmapped_flood', 'unmapped_rights', 'freed', 'local_unmapped', 'local_moved', 'local_freed',
+         'local_shrunk', 'stack_unmapped', 'handled', 'remapped', 'advised', 'descriptors', 'killed', 'by_packets', 'heap')
 
 
 class Memory(VerbsTest):
@@ -23,6 +24,18 @@ class Memory(VerbsTest):
         rc, out = self.case('dies')
         self.assertEqual(rc, -signal.SIGKILL, out)
         self.assertIn('peer: the flood has ended', out)
+
+    def test_program_that_reads_memory_it_has_unmapped_crashes(self):
+        """The device's handler of faults is only for the device."""
+        rc, out = self.case('crashes')
+        self.assertEqual(rc, -signal.SIGSEGV, out)
+
+    def test_unmapped_private_memory_without_userfaultfd(self):
+        self.env['BB_VERBS_NO_SHARE'] = '1'
+        for name in 'unmapped_receive', 'stack_unmapped':
+            rc, out = self.case(name)
+            self.assertEqual(rc, 0, out)
+            self.assertRegex(out, 'MR 0x[0-9a-f]+: the program unmapped memory at')
 
     def test_why_memory_is_not_shared_is_printed(self):
         self.env['BB_VERBS_TRACE'] = '1'

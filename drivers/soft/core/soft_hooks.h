@@ -140,6 +140,15 @@ void soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn);
 void soft_share_pause(struct mlx5_ctx *ctx);
 void soft_share_resume(struct mlx5_ctx *ctx);
 
+/* Returns true if the calling thread runs the device, or is the device's own thread. */
+bool soft_serving(void);
+/*
+ * For a handler of SIGSEGV, in a thread for which soft_serving() returns true. Maps pages of zeros
+ * at @at, where nothing is mapped, if a registered region covers this address. Returns true if the
+ * access can be repeated. Async-signal-safe.
+ */
+bool soft_fill(struct mlx5_ctx *ctx, const void *at);
+
 /*
  * ---- Devices with the option host=NAME: all processes with one NAME share their addresses, as the
  * processes of one machine do. Below, these processes are called the processes of a host.

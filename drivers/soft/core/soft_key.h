@@ -129,6 +129,7 @@ struct soft_mkey {
 	struct soft_dm *dm; /* device memory of a key that CREATE_MKEY made, otherwise NULL */
 	bool umr_en; /* UMRs of the kernel may change the key; only for keys over a page list */
 	struct soft_pin pin;
+	bool filled; /* soft_fill() has mapped zeros in the key's memory; __atomic */
 };
 
 /* ---- soft_pin.c: call the functions with soft_dev.lock held */
@@ -137,6 +138,11 @@ struct soft_mkey {
  * after the program has unmapped it. Call it before the key is published.
  */
 void soft_mkey_pin(struct soft_dev *dev, struct soft_mkey *m);
+/*
+ * Gives the second mapping of @from to @to, a key over the same memory, if there is one. Returns
+ * false otherwise. Engines may use @from until it is removed from the table.
+ */
+bool soft_mkey_pass_pin(struct soft_mkey *from, struct soft_mkey *to);
 /* Removes the second mapping of a key that no engine uses. */
 void soft_mkey_unpin(struct soft_mkey *m);
 

@@ -90,6 +90,13 @@ first_nap(const struct soft_engine *e)
 	return RTE_MAX(SOFT_NAP_US, (uint32_t)RTE_MIN(us, e->dev->opts.nap));
 }
 
+/* The TLS model makes access to these variables as fast as to a register. */
+#define FAST_TLS __thread volatile __attribute__((tls_model("initial-exec")))
+
+static FAST_TLS bool running; /* true while this thread is in soft_run() */
+/* true while this thread is in soft_catch_up(), and in the device's own thread */
+static FAST_TLS bool serving;
+
 static THREAD_RET
 soft_engine_thread(void *arg)
 {
@@ -99,6 +106,7 @@ soft_engine_thread(void *arg)
 	uint64_t yield_at = 0, nap_at = 0, sleep_at = 0, now;
 	bool napped = false;
 
+	serving = true;
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
 		uint64_t before = __atomic_load_n(&e->tried, __ATOMIC_RELAXED);
 		uint32_t assisted = __atomic_load_n(&e->assisted, __ATOMIC_RELAXED);
@@ -174,9 +182,6 @@ leave_rest(struct soft_engine *e)
 		soft_engine_rouse(e);
 }
 
-/* True while this thread is in soft_run(). The model makes access as fast as to a register. */
-static __thread volatile bool running __attribute__((tls_model("initial-exec")));
-
 bool
 soft_run(struct mlx5_ctx *ctx)
 {
@@ -195,6 +200,12 @@ bool
 soft_interrupted(void)
 {
 	return running;
+}
+
+bool
+soft_serving(void)
+{
+	return running || serving;
 }
 
 bool
@@ -234,7 +245,9 @@ soft_catch_up(struct mlx5_ctx *ctx)
 	struct soft_engine *e = engine_of(ctx);
 
 	__atomic_store_n(&e->posted, 0, __ATOMIC_RELAXED);
+	serving = true;
 	soft_engine_catch_up(e, SOFT_CATCH_UP);
+	serving = false;
 	leave_rest(e);
 }
 

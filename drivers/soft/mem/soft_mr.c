@@ -49,6 +49,19 @@ has_windows(struct soft_dev *dev, const struct soft_mkey *m)
 	return has;
 }
 
+/* Reports that the device has accessed pages that the program had unmapped. */
+static void
+report_filled(const struct soft_dev *dev, const struct soft_mkey *m)
+{
+	if (__atomic_load_n(&m->filled, __ATOMIC_RELAXED))
+		SOFT_LOG(
+			WARNING,
+			"%s: MR 0x%x: the program unmapped memory at %p before it deregistered it: "
+			"the device read zeros there, and writes to it are lost; a card accesses "
+			"the old pages",
+			dev->name, m->key, (void *)m->base);
+}
+
 int
 soft_mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 {
@@ -60,6 +73,7 @@ soft_mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *ne
 		if (!has_windows(dev, m)) {
 			if (next != NULL)
 				soft_mkey_share(dev, next);
+			report_filled(dev, m);
 			soft_mkey_free(m);
 			return 0;
 		}
@@ -432,6 +446,7 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 	struct soft_pd *p = (flags & MLX5_REREG_PD) != 0 ? (struct soft_pd *)pd : m->pd;
 	struct soft_mkey *key;
 	int in_place, ret;
+	bool passed;
 
 	if (m->ctx != ctx) {
 		SOFT_LOG(ERR,
@@ -461,7 +476,10 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 	if (key == NULL)
 		return -ENOMEM;
 	pthread_mutex_lock(&dev->lock);
-	soft_mkey_pin(dev, key);
+	/* The program may have unmapped memory that stays registered. */
+	passed = (flags & MLX5_REREG_TRANSLATION) == 0 && soft_mkey_pass_pin(m->mkey, key);
+	if (!passed)
+		soft_mkey_pin(dev, key);
 	ret = in_place == 1 ? rereg_same_key(dev, m->mkey, key)
 			    : rereg_other_key(dev, m->mkey, key);
 	if (ret == 0) {
@@ -476,6 +494,8 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 		soft_pd_count_mr(m->pd, -1);
 		soft_pd_count_mr(p, 1);
 		m->pd = p;
+	} else if (passed) {
+		(void)soft_mkey_pass_pin(key, m->mkey);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)

@@ -4,13 +4,16 @@
 /*
  * Memory that stays accessible to the device until it is deregistered. A card accesses the pages
  * that the kernel has pinned, also after the program has unmapped them. Here the device maps pages
- * that are in a file a second time. It gets no second mapping of private pages, which the program
- * must not unmap while a request may access them.
+ * that are in a file a second time. It gets no second mapping of private pages. If the program
+ * unmaps private pages, a request that accesses them finds pages of zeros (soft_fill()).
  */
 #define _GNU_SOURCE /* MAP_POPULATE */
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <rte_common.h>
 
 #include "soft_ctl.h"
 
@@ -18,6 +21,10 @@
 /* A process has 65,530 mappings at most (vm.max_map_count), of which the program needs some, too.
  */
 #define MAX_PINS 4096u
+/* Number of bytes that soft_fill() maps at once if nothing else is mapped there. */
+#define FILL_BYTES (UINT64_C(64) << 10)
+/* Flag of Linux 4.17. An older kernel takes the address as a hint. */
+#define FIXED_NOREPLACE 0x100000
 
 static uint32_t n_pins; /* mappings of all devices; __atomic */
 
@@ -80,11 +87,92 @@ soft_mkey_pin(struct soft_dev *dev, struct soft_mkey *m)
 		__atomic_store_n(&m->base, pin->map.base, __ATOMIC_RELAXED);
 }
 
+bool
+soft_mkey_pass_pin(struct soft_mkey *from, struct soft_mkey *to)
+{
+	if (from->pin.map.start == NULL)
+		return false;
+	to->pin = from->pin;
+	to->base = from->base;
+	from->pin.map.start = NULL;
+	return true;
+}
+
 void
 soft_mkey_unpin(struct soft_mkey *m)
 {
 	if (m->pin.map.start != NULL)
 		unmap(&m->pin.map);
+}
+
+/* ---- Private pages that the program has unmapped */
+
+/* Returns the key of a direct MR that covers address @at of this process, or NULL. */
+static struct soft_mkey *
+find_covering(const struct soft_dev *dev, uintptr_t at, uint64_t *left)
+{
+	struct soft_mkey *m;
+	uintptr_t base;
+	uint32_t id;
+
+	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++) {
+		m = __atomic_load_n(&dev->mkeys[id], __ATOMIC_ACQUIRE);
+		if (m == NULL || m->ind != NULL)
+			continue;
+		base = (uintptr_t)__atomic_load_n(&m->base, __ATOMIC_RELAXED);
+		/* A key over the whole address space names no region. */
+		if (base == 0 || at < base || at - base >= length_of(m))
+			continue;
+		*left = length_of(m) - (at - base);
+		return m;
+	}
+	return NULL;
+}
+
+/* Maps pages of zeros, unless something is mapped there. Returns 0 or an errno. */
+static int
+map_zeros(uintptr_t at, uint64_t len)
+{
+	/* A system call, because a program may replace mmap() of libc. */
+	const long to = syscall(SYS_mmap, at, len, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | FIXED_NOREPLACE, -1, 0);
+
+	if (to == -1)
+		return errno;
+	if ((uintptr_t)to == at)
+		return 0;
+	(void)syscall(SYS_munmap, to, len);
+	return ENOSYS;
+}
+
+/*
+ * The pages stay mapped when the region is deregistered, because the program may map memory of its
+ * own there meanwhile.
+ */
+bool
+soft_fill(struct mlx5_ctx *ctx, const void *at)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t start = (uintptr_t)at & ~(page - 1);
+	struct soft_mkey *m;
+	uint64_t left, len;
+	int ret = EEXIST;
+
+	/* The thread is in a turn of an engine, so no key is freed meanwhile. */
+	m = find_covering(soft_ctx(ctx)->dev, (uintptr_t)at, &left);
+	if (m == NULL)
+		return false;
+	len = ((uintptr_t)at - start + RTE_MIN(left, FILL_BYTES) + page - 1) &
+	      ~(uint64_t)(page - 1);
+	if (len > page)
+		ret = map_zeros(start, len);
+	if (ret == EEXIST)
+		ret = map_zeros(start, page);
+	/* EEXIST: another thread has mapped the page since the fault. */
+	if (ret != 0 && ret != EEXIST)
+		return false;
+	__atomic_store_n(&m->filled, true, __ATOMIC_RELAXED);
+	return true;
 }
 
 /* ---- Publication to peers, and fork() */

@@ -116,6 +116,21 @@ RIG_TEST(test_rereg_moves_the_key_to_the_new_memory, NULL)
 	region_close(&r, p);
 }
 
+/* New rights, but the same memory, which the program has unmapped. */
+RIG_TEST(test_rereg_of_rights_after_munmap, NULL)
+{
+	struct region r;
+
+	region_open(&r, p, RIG_ALL);
+	munmap(start, BYTES);
+	known = false;
+	OK(soft_cmd_if.mr_rereg(p->d.ctx, r.m.mr, MLX5_REREG_ACCESS, NULL, NULL, 0,
+				MLX5_ACCESS_LOCAL_WRITE));
+	OK(soft_cmd_if.mr_rereg(p->d.ctx, r.m.mr, MLX5_REREG_ACCESS, NULL, NULL, 0, RIG_ALL));
+	access_all(p, &r, r.view + START, 1);
+	region_close(&r, p);
+}
+
 /* A part of the region is in a file: the device accesses all of it at the program's address. */
 RIG_TEST(test_region_that_is_not_all_in_a_file, NULL)
 {
@@ -170,6 +185,39 @@ RIG_TEST(test_memory_that_was_unmapped_before_a_fork, NULL)
 	soft_share_resume(p->d.ctx);
 	access_all(p, &r, r.view + START, 2);
 	region_close(&r, p);
+}
+
+/* Pages of zeros come into private memory that is unmapped, and nowhere else. */
+RIG_TEST(test_unmapped_private_memory_is_filled, NULL)
+{
+	struct mlx5_mr_attr attr;
+	struct mlx5_mr *mr;
+	unsigned char in_core;
+	uint8_t *mem =
+		mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(mem != MAP_FAILED);
+	attr = mlx5_mr_mem(mem + START, BYTES - START, MLX5_ACCESS_LOCAL_WRITE);
+	OK(soft_cmd_if.mr_reg(p->d.ctx, p->d.pd, &attr, &mr));
+	munmap(mem, 2 * BYTES);
+	assert_false(soft_fill(p->d.ctx, NULL));
+	assert_false(soft_fill(p->d.ctx, mem));
+	assert_false(soft_fill(p->d.ctx, mem + BYTES));
+	assert_true(soft_fill(p->d.ctx, mem + PAGE + 1));
+	assert_int_equal(mem[PAGE], 0);
+	mem[PAGE] = 5;
+	/* Two threads may fault at once. */
+	assert_true(soft_fill(p->d.ctx, mem + PAGE));
+	assert_int_equal(mem[PAGE], 5);
+	/* The next page is mapped already, so only one page is new. */
+	assert_true(soft_fill(p->d.ctx, mem + START));
+	assert_int_equal(mem[0] + mem[START], 0);
+	assert_int_equal(mem[PAGE], 5);
+	/* Nothing is mapped after the region. */
+	assert_int_equal(mincore(mem + BYTES, PAGE, &in_core), -1);
+	OK(soft_cmd_if.mr_dereg(p->d.ctx, mr));
+	assert_false(soft_fill(p->d.ctx, mem + START));
+	munmap(mem, BYTES);
 }
 
 TEST_MAIN(0)

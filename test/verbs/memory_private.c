@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Cases of memory.c: private memory that the program unmaps before it deregisters it, and faults of
+ * the program itself.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+#define LONG  2000u /* bytes of a message of several packets */
+#define STACK (64 * PAGE)
+
+static struct ibv_mr *
+reg_local(void *addr, size_t len)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, addr, len, IBV_ACCESS_LOCAL_WRITE);
+
+	CHECK(mr != NULL && !is_shared(addr));
+	return mr;
+}
+
+static void
+receive(struct ibv_mr *mr, uint8_t *p)
+{
+	uint64_t v = 7;
+
+	post_receive(mr, p, LONG);
+	CHECK(order(OP_SEND, false, NULL, (void *)(uintptr_t)LONG, &v) == IBV_WC_SUCCESS);
+	CHECK(wait_message() == LONG);
+}
+
+/*
+ * Exchanges packets, so that the device maps the peer's memory before the program unmaps a region:
+ * the kernel may map it where the region was.
+ */
+static void
+connect_peer(void)
+{
+	uint8_t *p = pages(1, 0);
+	struct ibv_mr *mr = reg_local(p, PAGE);
+
+	receive(mr, p);
+	CHECK(p[LONG - 1] == 7 && ibv_dereg_mr(mr) == 0);
+}
+
+/* A message arrives in memory that the program has unmapped. */
+static void
+receive_gone(struct ibv_mr *mr, uint8_t *p)
+{
+	CHECK(is_gone(p));
+	receive(mr, p);
+}
+
+/* A message, and a request of the target that reads @p: neither crashes the program. */
+static void
+check_lost(struct ibv_mr *mr, uint8_t *p)
+{
+	receive_gone(mr, p);
+	CHECK(post_from(mr, p + LONG, PAGE) == IBV_WC_REM_ACCESS_ERR);
+	CHECK(ibv_dereg_mr(mr) == 0);
+}
+
+void
+local_unmapped(void)
+{
+	uint8_t *p = pages(2, 1);
+	struct ibv_mr *mr = reg_local(p, 2 * PAGE);
+
+	connect_peer();
+	CHECK(munmap(p, 2 * PAGE) == 0);
+	check_lost(mr, p);
+}
+
+/* The pages move: the device does not follow them, but does not disturb them either. */
+void
+local_moved(void)
+{
+	uint8_t *p = pages(2, 1), *to = pages(2, 3);
+	struct ibv_mr *mr = reg_local(p, 2 * PAGE);
+
+	connect_peer();
+	CHECK(mremap(p, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to);
+	check_lost(mr, p);
+	CHECK(to[0] == 1 && to[LONG] == 1 && to[2 * PAGE - 1] == 1);
+}
+
+void
+local_freed(void)
+{
+	const size_t len = (size_t)1 << 20;
+	uint8_t *p = malloc(len);
+	const uintptr_t inside = (uintptr_t)p + PAGE;
+	struct ibv_mr *mr;
+
+	CHECK(p != NULL);
+	memset(p, 1, len);
+	mr = reg_local(p, len);
+	connect_peer();
+	free(p);
+	check_lost(mr, (uint8_t *)inside);
+}
+
+/* The heap shrinks, and grows again after the device has accessed the memory. */
+void
+local_shrunk(void)
+{
+	const size_t len = 64 * PAGE;
+	struct ibv_mr *mr;
+	unsigned int i;
+	uint8_t *p, *q;
+
+	connect_peer();
+	/* malloc() may have enlarged the heap during the registration. */
+	do {
+		p = sbrk((intptr_t)len);
+		CHECK(p != (void *)-1);
+		memset(p, 1, len);
+		mr = reg_local(p, len);
+	} while (sbrk(0) != p + len);
+	CHECK(sbrk(-(intptr_t)len) == p + len);
+	check_lost(mr, p + PAGE);
+	for (i = 0; i < 64; i++) {
+		q = malloc(100000);
+		CHECK(q != NULL);
+		memset(q, 9, 100000);
+	}
+}
+
+/* Registers memory of its stack. */
+static void *
+register_stack(void *arg)
+{
+	uint8_t on_stack[4 * PAGE];
+
+	memset(on_stack, 1, sizeof(on_stack));
+	*(struct ibv_mr **)arg = reg(on_stack, sizeof(on_stack));
+	CHECK(!is_shared(on_stack));
+	return NULL;
+}
+
+/* The stack of a thread that has ended. A peer WRITEs and READs it. */
+void
+stack_unmapped(void)
+{
+	uint8_t *stack = pages(STACK / PAGE, 0), *p;
+	pthread_attr_t attr;
+	struct ibv_mr *mr;
+	pthread_t thread;
+	uint64_t v = 7;
+
+	connect_peer();
+	CHECK(pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, STACK) == 0);
+	CHECK(pthread_create(&thread, &attr, register_stack, &mr) == 0);
+	CHECK(pthread_join(thread, NULL) == 0 && munmap(stack, STACK) == 0);
+	p = (uint8_t *)mr->addr + (-(uintptr_t)mr->addr & 7);
+	CHECK(is_gone(p));
+	CHECK(order(OP_WRITE, false, mr, p, &v) == IBV_WC_SUCCESS);
+	v = 0;
+	CHECK(order(OP_READ, false, mr, p, &v) == IBV_WC_SUCCESS && v == 7);
+	CHECK(order(OP_READ, false, mr, p + PAGE, &v) == IBV_WC_SUCCESS && v == 0);
+	CHECK(ibv_dereg_mr(mr) == 0);
+}
+
+/* ---- The program's own handler of SIGSEGV */
+
+static sigjmp_buf jump;
+static void *volatile fault_at;
+static volatile int faults;
+
+void
+handler_before_device(int sig)
+{
+	(void)sig;
+	_exit(3);
+}
+
+static void
+on_fault(int sig, siginfo_t *info, void *context)
+{
+	CHECK(sig == SIGSEGV && context != NULL);
+	fault_at = info->si_addr;
+	faults++;
+	siglongjmp(jump, 1);
+}
+
+/* Reads a byte. Returns false if that faults. */
+static bool
+can_read(const volatile uint8_t *p)
+{
+	if (sigsetjmp(jump, 1) != 0)
+		return false;
+	(void)*p;
+	return true;
+}
+
+/* A child dies of its own fault, by the default action or by a handler. */
+static void
+check_child(const volatile uint8_t *p)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		signal(SIGSEGV, SIG_DFL);
+		(void)*p;
+		_exit(0);
+	}
+	wait_for(pid, SIGSEGV);
+}
+
+/* The program's handler gets the program's faults, and none of the device's. */
+void
+handled(void)
+{
+	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, old;
+	stack_t stack = {.ss_sp = pages(16, 0), .ss_size = (size_t)16 * PAGE};
+	uint8_t *p = pages(64, 1);
+	struct ibv_mr *mr = reg_local(p, 64 * PAGE);
+
+	CHECK(sigaltstack(&stack, NULL) == 0);
+	CHECK(signal(SIGSEGV, SIG_DFL) == handler_before_device);
+	CHECK(sigaction(SIGSEGV, &sa, &old) == 0 && old.sa_handler == SIG_DFL);
+	CHECK(sigaction(SIGSEGV, NULL, &old) == 0 && old.sa_sigaction == on_fault);
+	CHECK(old.sa_flags == sa.sa_flags);
+	connect_peer();
+	CHECK(munmap(p, 64 * PAGE) == 0);
+	receive_gone(mr, p);
+	CHECK(faults == 0);
+	/* The device has not accessed these pages, so the program's access is an error. */
+	CHECK(!can_read(p + 40 * PAGE) && faults == 1 && fault_at == p + 40 * PAGE);
+	CHECK(!can_read(NULL) && faults == 2 && fault_at == NULL);
+	if (sigsetjmp(jump, 1) == 0)
+		CHECK(raise(SIGSEGV) != 0); /* does not return */
+	CHECK(faults == 3);
+	check_child(p + 40 * PAGE);
+	sa.sa_flags |= (int)SA_RESETHAND;
+	CHECK(sigaction(SIGSEGV, &sa, NULL) == 0);
+	CHECK(!can_read(NULL) && faults == 4);
+	CHECK(signal(SIGSEGV, SIG_IGN) == SIG_DFL);
+	CHECK(raise(SIGSEGV) == 0);
+	CHECK(post_from(mr, p + 20 * PAGE, LONG) == IBV_WC_REM_ACCESS_ERR);
+	CHECK(ibv_dereg_mr(mr) == 0 && faults == 4);
+}
+
+/* Dies: the program itself accesses the memory that it has unmapped. */
+void
+crashes(void)
+{
+	uint8_t *p = pages(2, 1);
+	struct ibv_mr *mr = reg_local(p, 2 * PAGE);
+
+	CHECK(munmap(p, 2 * PAGE) == 0);
+	(void)*(volatile uint8_t *)p;
+	CHECK(ibv_dereg_mr(mr) == 0);
+}
