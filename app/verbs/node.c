@@ -131,10 +131,11 @@ check_mac(struct mlx5_ctx *ctx)
 	return -EADDRNOTAVAIL;
 }
 
-/* Handles an access to unmapped memory by the device; see fault_catch(). */
+/* Handles an access to unmapped memory; see fault_catch(). */
 static bool
 fill(const void *at)
 {
+	share_escape();
 	return base != NULL && soft_serving() && soft_fill(base, at);
 }
 

@@ -100,6 +100,12 @@ void share_unprotect(int uffd, void *at, size_t len);
  */
 int share_swap(uint8_t *at, size_t len, int fd, uint64_t off);
 
+/*
+ * Call it in a handler of SIGSEGV. If this thread copies pages in share_swap(), ends the copy and
+ * does not return: another thread has unmapped the pages. Async-signal-safe.
+ */
+void share_escape(void);
+
 /* ---- doorbell.c */
 extern const struct soft_doorbell_ops doorbell_ops;
 /*

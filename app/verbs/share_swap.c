@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,7 @@
 
 #include <linux/userfaultfd.h>
 
+#include "preload.h"
 #include "share.h"
 
 /*
@@ -130,6 +132,34 @@ new_pages(size_t len, int fd, uint64_t off)
 	return to;
 }
 
+/* Where this thread continues if its copy faults, NULL if it does not copy. */
+static __thread sigjmp_buf *volatile escape;
+
+void
+share_escape(void)
+{
+	if (escape != NULL)
+		siglongjmp(*escape, 1);
+}
+
+/* Copies pages that another thread may unmap meanwhile. Returns 0 or EFAULT. */
+static int
+copy(void *to, const void *from, size_t len)
+{
+	sigjmp_buf env;
+
+	if (sigsetjmp(env, 1) != 0) {
+		escape = NULL;
+		return EFAULT;
+	}
+	escape = &env;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memcpy(to, from, len);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	escape = NULL;
+	return 0;
+}
+
 /*
  * Replaces the @len bytes of memory at @at, at most BLOCK, by new pages with the same content: the
  * pages from byte @off of file @fd on, or anonymous pages if @fd is negative. Returns 0 or an
@@ -146,9 +176,10 @@ swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
 		return ENOMEM;
 	(void)madvise(at, len, POPULATE_READ);
 	rc = share_protect(uffd, at, len);
+	if (rc == 0)
+		rc = copy(to, at, len);
 	if (rc != 0)
 		goto unmap;
-	memcpy(to, at, len);
 	/*
 	 * UCX replaces mremap() of libc by a function that drops the last argument, and maps the
 	 * pages at address 0 then (src/ucm/mmap/install.c of 1.13). The system call is not
@@ -172,7 +203,7 @@ int
 share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
 {
 	int uffd = share_uffd(NULL), rc = 0;
-	sigset_t all, before;
+	sigset_t before;
 	size_t n, done;
 
 	/* Without protection, stores of other threads could get lost. */
@@ -182,13 +213,12 @@ share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
 	 * Blocks signals: a handler in this thread could write to protected pages, and would wait
 	 * forever, because only this thread replaces the pages.
 	 */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	signals_hold(&before);
 	for (done = 0; done < len && rc == 0; done += n) {
 		n = len - done < BLOCK ? len - done : BLOCK;
 		rc = swap_block(uffd, at + done, n, fd, off + done);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	signals_release(&before);
 	close(uffd);
 	return rc;
 }

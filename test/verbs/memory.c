@@ -555,6 +555,7 @@ main(int argc, char **argv)
 		     {"unmapped", unmapped},
 		     {"unmapped_receive", unmapped_receive},
 		     {"unmapped_fork", unmapped_fork},
+		     {"unmapped_while_forking", unmapped_while_forking},
 		     {"unmapped_flood", unmapped_flood},
 		     {"unmapped_rights", unmapped_rights},
 		     {"freed", freed},

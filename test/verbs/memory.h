@@ -94,6 +94,7 @@ void wait_for(pid_t pid, int want);
 void unmapped(void);
 void unmapped_receive(void);
 void unmapped_fork(void);
+void unmapped_while_forking(void);
 void unmapped_flood(void);
 void unmapped_rights(void);
 void freed(void);

@@ -3,6 +3,7 @@
  */
 /* Cases of memory.c: memory that the program unmaps or frees before it deregisters it. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -129,6 +130,52 @@ unmapped_fork(void)
 	check_direct(second, kept, 9);
 	check_gone(mr, p);
 	CHECK(ibv_dereg_mr(mr) == 0 && ibv_dereg_mr(second) == 0);
+}
+
+#define REGIONS 8
+#define BYTES   (256 * PAGE)
+
+static uint8_t *volatile regions[REGIONS];
+
+static void *
+unmap_regions(void *arg)
+{
+	unsigned int i;
+
+	(void)arg;
+	for (i = 0; i < REGIONS; i++)
+		CHECK(munmap(regions[i], BYTES) == 0);
+	return NULL;
+}
+
+/* Another thread unmaps regions while fork() makes them private and shared again. */
+void
+unmapped_while_forking(void)
+{
+	struct ibv_mr *mr[REGIONS];
+	unsigned int round, i;
+	pthread_t thread;
+	uint8_t *p;
+	pid_t pid;
+
+	for (round = 0; round < 10; round++) {
+		for (i = 0; i < REGIONS; i++) {
+			regions[i] = pages(BYTES / PAGE, 1);
+			mr[i] = reg(regions[i], BYTES);
+		}
+		CHECK(pthread_create(&thread, NULL, unmap_regions, NULL) == 0);
+		pid = fork();
+		if (pid == 0)
+			_exit(0);
+		wait_for(pid, 0);
+		CHECK(pthread_join(thread, NULL) == 0);
+		for (i = 0; i < REGIONS; i++)
+			CHECK(ibv_dereg_mr(mr[i]) == 0);
+	}
+	p = pages(2, 1);
+	mr[0] = reg(p, 2 * PAGE);
+	check_direct(mr[0], p, 7);
+	CHECK(ibv_dereg_mr(mr[0]) == 0);
 }
 
 /* The peer writes all the time, also while the region is unmapped and deregistered. */
