@@ -4,31 +4,14 @@
 /* Converts events of the device to entries of the guest's event queues. */
 #include <rte_common.h>
 
-#include "bb_bytes.h"
 #include "front_priv.h"
 
-/* Positions in the 28 data bytes of an entry: kernel's struct mlx5_eqe_* of mlx5/device.h. */
-#define EQE_DATA    28
-#define COMP_CQN    24 /* mlx5_eqe_comp.cqn */
-#define CQ_ERR_CQN  0  /* mlx5_eqe_cq_err.cqn */
-#define CQ_ERR_WHY  11 /* mlx5_eqe_cq_err.syndrome */
-#define CQ_OVERRUN  1  /* MLX5_CQ_ERROR_SYNDROME_CQ_OVERRUN, the device's only cause */
-#define QP_SRQ_TYPE 20 /* mlx5_eqe_qp_srq.type */
-#define QP_SRQ_QPN  24 /* mlx5_eqe_qp_srq.qp_srq_n */
-#define PORT_NUMBER 8  /* mlx5_eqe_port_state.port, in bits 7 to 4 */
-#define TYPE_QP     0  /* MLX5_EVENT_QUEUE_TYPE_QP */
-#define TYPE_RQ     1  /* MLX5_EVENT_QUEUE_TYPE_RQ */
-/* mlx5_eqe_page_fault, and the subtypes MLX5_PFAULT_SUBTYPE_*. */
-#define PF_WQE        0
-#define PF_WQE_INDEX  6
-#define PF_WQE_TOKEN  12
-#define PF_WQE_WQ     24 /* below the type */
-#define PF_RDMA       1
-#define PF_RDMA_KEY   4
-#define PF_RDMA_LEN   12
-#define PF_RDMA_VA    16
-#define PF_RDMA_TOKEN 24 /* below the type */
-#define PF_PACKET     10
+#define EQE_DATA   28
+#define CQ_OVERRUN 1 /* MLX5_CQ_ERROR_SYNDROME_CQ_OVERRUN, the device's only cause */
+#define TYPE_QP    0 /* MLX5_EVENT_QUEUE_TYPE_QP */
+#define TYPE_RQ    1 /* MLX5_EVENT_QUEUE_TYPE_RQ */
+#define PF_WQE     0 /* MLX5_PFAULT_SUBTYPE_WQE */
+#define PF_RDMA    1 /* MLX5_PFAULT_SUBTYPE_RDMA */
 
 static const uint16_t qp_events[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
 				     BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, BB_PRM_EVENT_WQ_ACCESS_ERROR,
@@ -71,7 +54,7 @@ completions(struct front *f, struct front_user *u)
 
 		if (o == NULL)
 			continue;
-		bb_put32(data + COMP_CQN, o->id);
+		bb_prm_set(data, BB_PRM_EQE_COMP_CQN, o->id);
 		f->host.eqe(f->host.arg, o->eqn, BB_PRM_EVENT_COMP, 0, data, sizeof(data));
 	}
 }
@@ -93,15 +76,17 @@ async(struct front *f, struct front_user *u)
 			continue;
 		}
 		if (ev.type == BB_PRM_EVENT_PORT_CHANGE) {
-			data[PORT_NUMBER] = (uint8_t)(ev.port << 4);
+			/* The number is in the upper 4 bits. */
+			bb_prm_set(data, BB_PRM_EQE_PORT, (uint32_t)ev.port << 4);
 			sub = ev.change;
 		} else if (kind == FRONT_CQ) {
-			bb_put32(data + CQ_ERR_CQN, id);
-			data[CQ_ERR_WHY] = CQ_OVERRUN;
+			bb_prm_set(data, BB_PRM_EQE_CQ_ERR_CQN, id);
+			bb_prm_set(data, BB_PRM_EQE_CQ_ERR_SYNDROME, CQ_OVERRUN);
 		} else {
-			bb_put32(data + QP_SRQ_QPN, id);
+			bb_prm_set(data, BB_PRM_EQE_QP_SRQ_N, id);
 			/* Linux's devx.c finds the subscribers of an RMP by the type RQ. */
-			data[QP_SRQ_TYPE] = kind == FRONT_RMP ? TYPE_RQ : TYPE_QP;
+			bb_prm_set(data, BB_PRM_EQE_QP_SRQ_TYPE,
+				   kind == FRONT_RMP ? TYPE_RQ : TYPE_QP);
 		}
 		f->host.event(f->host.arg, (uint8_t)ev.type, sub, data, sizeof(data));
 	}
@@ -117,16 +102,19 @@ page_faults(struct front *f)
 		bool rdma = (pf.type & SOFT_PF_RDMA) != 0;
 		uint8_t data[EQE_DATA] = {0};
 
-		bb_put16(data + PF_PACKET, pf.packet);
 		if (rdma) {
-			bb_put32(data + PF_RDMA_KEY, pf.rkey);
-			bb_put32(data + PF_RDMA_LEN, pf.len);
-			bb_put64(data + PF_RDMA_VA, pf.va);
-			bb_put32(data + PF_RDMA_TOKEN, (uint32_t)pf.type << 24 | pf.token);
+			bb_prm_set(data, BB_PRM_EQE_PF_RDMA_KEY, pf.rkey);
+			bb_prm_set(data, BB_PRM_EQE_PF_RDMA_PACKET, pf.packet);
+			bb_prm_set(data, BB_PRM_EQE_PF_RDMA_LEN, pf.len);
+			bb_prm_set64(data, BB_PRM_EQE_PF_RDMA_VA, pf.va);
+			bb_prm_set(data, BB_PRM_EQE_PF_RDMA_TYPE_TOKEN,
+				   (uint32_t)pf.type << 24 | pf.token);
 		} else {
-			bb_put16(data + PF_WQE_INDEX, pf.wqe_index);
-			bb_put32(data + PF_WQE_TOKEN, pf.token);
-			bb_put32(data + PF_WQE_WQ, (uint32_t)pf.type << 24 | pf.wq);
+			bb_prm_set(data, BB_PRM_EQE_PF_WQE_INDEX, pf.wqe_index);
+			bb_prm_set(data, BB_PRM_EQE_PF_WQE_PACKET, pf.packet);
+			bb_prm_set(data, BB_PRM_EQE_PF_WQE_TOKEN, pf.token);
+			bb_prm_set(data, BB_PRM_EQE_PF_WQE_TYPE_WQ,
+				   (uint32_t)pf.type << 24 | pf.wq);
 		}
 		f->host.event(f->host.arg, BB_PRM_EVENT_PAGE_FAULT, rdma ? PF_RDMA : PF_WQE, data,
 			      sizeof(data));

@@ -68,6 +68,25 @@ enum bb_prm_hca_event {
 	BB_PRM_EVENT_PAGE_FAULT = 0xc,
 };
 
+/* Data of the entries of event queues. */
+#define BB_PRM_EQE_COMP_CQN        BB_PRM_F(0x018, 0, 32)  /* eqe_comp.cqn */
+#define BB_PRM_EQE_CQ_ERR_CQN      BB_PRM_F(0x000, 0, 32)  /* eqe_cq_err.cqn */
+#define BB_PRM_EQE_CQ_ERR_SYNDROME BB_PRM_F(0x008, 24, 8)  /* eqe_cq_err.syndrome */
+#define BB_PRM_EQE_QP_SRQ_TYPE     BB_PRM_F(0x014, 0, 8)   /* eqe_qp_srq.type */
+#define BB_PRM_EQE_QP_SRQ_N        BB_PRM_F(0x018, 0, 32)  /* eqe_qp_srq.qp_srq_n */
+#define BB_PRM_EQE_PORT            BB_PRM_F(0x008, 0, 8)   /* eqe_port_state.port */
+#define BB_PRM_EQE_PF_WQE_INDEX    BB_PRM_F(0x004, 16, 16) /* eqe_page_fault.wqe_wqe_index */
+#define BB_PRM_EQE_PF_WQE_PACKET   BB_PRM_F(0x008, 16, 16) /* eqe_page_fault.wqe_packet_length */
+#define BB_PRM_EQE_PF_WQE_TOKEN    BB_PRM_F(0x00c, 0, 32)  /* eqe_page_fault.wqe_token */
+#define BB_PRM_EQE_PF_WQE_TYPE_WQ  BB_PRM_F(0x018, 0, 32)  /* eqe_page_fault.wqe_pftype_wq */
+#define BB_PRM_EQE_PF_RDMA_KEY     BB_PRM_F(0x004, 0, 32)  /* eqe_page_fault.rdma_r_key */
+#define BB_PRM_EQE_PF_RDMA_PACKET  BB_PRM_F(0x008, 16, 16) /* eqe_page_fault.rdma_packet_length */
+#define BB_PRM_EQE_PF_RDMA_LEN     BB_PRM_F(0x00c, 0, 32)  /* eqe_page_fault.rdma_rdma_op_len */
+#define BB_PRM_EQE_PF_RDMA_VA      BB_PRM_F(0x010, 0, 64)  /* eqe_page_fault.rdma_rdma_va */
+#define BB_PRM_EQE_PF_RDMA_TYPE_TOKEN                                                              \
+	BB_PRM_F(0x018, 0, 32) /* eqe_page_fault.rdma_pftype_token                                 \
+				*/
+
 /* Capability types of QUERY_HCA_CAP. */
 enum bb_prm_hca_cap {
 	BB_PRM_CAP_ETHERNET_OFFLOADS = 0x1,

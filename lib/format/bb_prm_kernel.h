@@ -13,6 +13,7 @@
 
 /* Command opcodes (kernel: MLX5_CMD_OP_*). */
 enum bb_prm_kernel_op {
+	BB_PRM_OP_QUERY_MKEY = 0x201,
 	BB_PRM_OP_QUERY_SPECIAL_CONTEXTS = 0x203,
 	BB_PRM_OP_PAGE_FAULT_RESUME = 0x204,
 	BB_PRM_OP_ALLOC_MEMIC = 0x205,
@@ -43,6 +44,7 @@ enum bb_prm_kernel_op {
 #define BB_PRM_CREATE_QP_PAS       0x110 /* create_qp_in.pas */
 #define BB_PRM_CREATE_CQ_PAS       0x110 /* create_cq_in.pas */
 #define BB_PRM_CREATE_MKEY_KLM_PAS 0x110 /* create_mkey_in.klm_pas_mtt */
+#define BB_PRM_QUERY_MKEY_OUT_KLM  0x110 /* query_mkey_out.bsf0_klm0_pas_mtt0_1 */
 #define BB_PRM_WQ_PAS              0x0c0 /* wq.pas */
 #define BB_PRM_UMEM_MTT            0x020 /* umem.mtt */
 
@@ -67,7 +69,22 @@ enum bb_prm_kernel_op {
 #define BB_PRM_MKC_MODE_PA                0                      /* MLX5_MKC_ACCESS_MODE_PA */
 #define BB_PRM_MKC_MODE_MTT               1                      /* MLX5_MKC_ACCESS_MODE_MTT */
 
-/* On-demand paging: QUERY_SPECIAL_CONTEXTS. */
+/* QUERY_MKEY. */
+#define BB_PRM_QUERY_MKEY_INDEX BB_PRM_F(0x008, 8, 24) /* query_mkey_in.mkey_index */
+#define BB_PRM_QUERY_MKEY_OUT_MKC                                                                  \
+	BB_PRM_F(0x010, 0, 512) /* query_mkey_out.memory_key_mkey_entry                            \
+				 */
+
+/* On-demand paging: QUERY_SPECIAL_CONTEXTS, PAGE_FAULT_RESUME. */
+#define BB_PRM_PAGE_FAULT_RESUME_INFO                                                              \
+	BB_PRM_F(0x008, 0, 64) /* page_fault_resume_in.page_fault_info */
+#define BB_PRM_TRANS_PAGE_FAULT_ERROR BB_PRM_F(0x000, 0, 1) /* trans_page_fault_info.error */
+#define BB_PRM_TRANS_PAGE_FAULT_TYPE                                                               \
+	BB_PRM_F(0x000, 5, 3) /* trans_page_fault_info.page_fault_type */
+#define BB_PRM_TRANS_PAGE_FAULT_WQ BB_PRM_F(0x000, 8, 24) /* trans_page_fault_info.wq_number */
+#define BB_PRM_TRANS_PAGE_FAULT_TOKEN                                                              \
+	BB_PRM_F(0x004, 8, 24) /* trans_page_fault_info.fault_token                                \
+				*/
 #define BB_PRM_QUERY_SPECIAL_CONTEXTS_OUT_NULL_MKEY                                                \
 	BB_PRM_F(0x010, 0, 32)                        /* query_special_contexts_out.null_mkey */
 #define BB_PRM_ODP_SERVICE_SEND BB_PRM_F(0x000, 0, 1) /* odp_per_transport_service_cap.send */

@@ -3,7 +3,8 @@
 """Linux's own mlx5 driver, unmodified, on bb_hca: a ConnectX of the software device for a QEMU guest.
 
 usage: test_kernel.py BB_HCA CONFORM [--suite NAME] [--long] [--vf] [--link ib|eth] [--odp] [--device SPEC]
-                      [--only NAME] [--rows LIST] [--flood PROGRAM] [--hw-build FOLDER] [--logs FOLDER]
+                      [--only NAMES] [--rows LIST] [--flood PROGRAM] [--odp-access PROGRAM] [--hw-build FOLDER]
+                      [--logs FOLDER]
 
 One boot serves all tests, which run in the order of this file. The kernel must not print a warning: neither
 while it finds the card, nor in a test, nor while the driver is unloaded. Both ends of all traffic are in the
@@ -169,6 +170,13 @@ class Kernel(unittest.TestCase):
     def test_conform_verbs(self):
         self.conform('verbs:mlx5_0')
 
+    def test_odp_access(self):
+        if not ARGS.odp or not ARGS.odp_access:
+            self.skipTest('no --odp and --odp-access')
+        command, _ = carry.carry(THERE, ARGS.odp_access)
+        print(THERE.run(command + ' mlx5_0', CONFORM_SECONDS).strip(), flush=True)
+        self.look()
+
     def count_rdma_core(self, device, results):
         """Prints how many of rdma-core's tests came out how. Returns their names by outcome."""
         count = {what: rdmacore.names(results, what) for what in ('passed', 'failed', 'skipped')}
@@ -318,10 +326,11 @@ def main():
     p.add_argument('--suite', default='bookworm', help='whose kernel (see test/interop/vm/build)')
     p.add_argument('--long', action='store_true', help='every test; without, those of a minute')
     p.add_argument('--rows', default='*', help='of conform, as its option --filter')
-    p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
+    p.add_argument('--only', default='', help='tests with one of these in the name, and test_probe')
     p.add_argument('--record', action='store_true', help="keep conform's results in conformance.json")
     p.add_argument('--json', help="file for conform's results")
     p.add_argument('--flood', help='the program doorbell_flood')
+    p.add_argument('--odp-access', help='the program odp_access')
     p.add_argument('--hw-build', help='build folder with the target hw-static')
     p.add_argument('--logs', help="folder for a file with the times and the kernel's log")
     p.add_argument('--device', default='soft0', help='behind the card (default: soft0)')
@@ -334,7 +343,8 @@ def main():
     THERE = card.Card(ARGS.bb_hca, options, ARGS.suite, telemetry=True)
     boot()
     names = [name for name, test in vars(Kernel).items() if name.startswith('test_') and
-             (ARGS.long or not hasattr(test, 'only_long')) and (ARGS.only in name or name == 'test_probe')]
+             (ARGS.long or not hasattr(test, 'only_long')) and
+             (name == 'test_probe' or any(only in name for only in ARGS.only.split(',')))]
     try:
         suite = unittest.TestSuite(map(Kernel, names))
         done = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)

@@ -76,6 +76,8 @@ static const struct soft_cmd_desc commands[] = {
 	CMD(DEALLOC_MEMIC, BB_PRM_SZ_MEMIC_IN, BB_PRM_SZ_SHORT, soft_cmd_dealloc_memic,
 	    SOFT_CMD_HOST),
 	CMD(QUERY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_RMP, soft_cmd_query_rmp, 0),
+	CMD(QUERY_MKEY, BB_PRM_SZ_SHORT, BB_PRM_QUERY_MKEY_OUT_KLM, soft_cmd_query_mkey,
+	    SOFT_CMD_HOST),
 	CMD(QUERY_SPECIAL_CONTEXTS, BB_PRM_SZ_SHORT, BB_PRM_SZ_QUERY_SPECIAL_CONTEXTS_OUT,
 	    soft_cmd_query_special_contexts, SOFT_CMD_HOST),
 	CMD(PAGE_FAULT_RESUME, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_page_fault_resume,

@@ -59,6 +59,7 @@ bool soft_pf_resume(struct soft_qp *qp, uint8_t type, bool error);
 
 /* ---- soft_cmd_odp.c */
 int soft_cmd_page_fault_resume(struct soft_cmd *cmd);
+int soft_cmd_query_mkey(struct soft_cmd *cmd);
 int soft_cmd_query_special_contexts(struct soft_cmd *cmd);
 void soft_cmd_odp_caps(const struct soft_cmd *cmd, void *caps);
 

@@ -339,20 +339,24 @@ g_qp_up(struct g_guest *g, const struct g_qp *qp, uint16_t uid, uint32_t pd, uin
 	uint8_t *qpc;
 
 	qpc = g_qp_modify_box(g, qp, uid, BB_PRM_OP_RST2INIT_QP, pd, cqn);
-	if (rc)
+	if (rc) {
 		bb_prm_set(qpc, BB_PRM_QPC_RWE, 1);
+		bb_prm_set(qpc, BB_PRM_QPC_RRE, 1);
+	}
 	assert_status(g, OK);
 	qpc = g_qp_modify_box(g, qp, uid, BB_PRM_OP_INIT2RTR_QP, pd, cqn);
 	if (rc) {
 		bb_prm_set(qpc, BB_PRM_QPC_MTU, 5);
 		bb_prm_set(qpc, BB_PRM_QPC_LOG_MSG_MAX, 30);
 		bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, remote);
+		bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, 1);
 		path_box(g, g->in + ADS);
 	}
 	assert_status(g, OK);
 	qpc = g_qp_modify_box(g, qp, uid, BB_PRM_OP_RTR2RTS_QP, pd, cqn);
 	if (rc) {
 		bb_prm_set(qpc, BB_PRM_QPC_RETRY_COUNT, 7);
+		bb_prm_set(qpc, BB_PRM_QPC_RNR_RETRY, 7);
 		bb_prm_set(g->in + ADS, BB_PRM_ADS_ACK_TIMEOUT, 14);
 	}
 	assert_status(g, OK);

@@ -3,6 +3,8 @@
  */
 #include "odp_guest.h"
 
+#include "bb_dev.h"
+
 void
 odp_queue_up(struct odp *o)
 {
@@ -18,14 +20,29 @@ odp_queue_reset(struct odp *o)
 	odp_queue_up(o);
 }
 
+/* Gives an Ethernet port an address. The owner's QP is connected to itself. */
+static void
+set_address(struct odp *o)
+{
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+	struct bb_gid gid = {.raw = {[10] = 0xff, 0xff, 10, 0, 0, 1}, .type = BB_GID_ROCE_V2};
+
+	OK(front_set_address(o->g.f, 0, &gid, mac));
+	memcpy(o->path.gid, gid.raw, sizeof(o->path.gid));
+	memcpy(o->path.mac, mac, sizeof(mac));
+	o->g.path = &o->path;
+}
+
 void
-odp_open(struct odp *o)
+odp_open(struct odp *o, const char *device)
 {
 	struct g_guest *g = &o->g;
 	uint8_t *mkc;
 
 	memset(o, 0, sizeof(*o));
-	g_open(g, "soft0,link=ib");
+	g_open(g, device);
+	if (strstr(device, "link=eth") != NULL)
+		set_address(o);
 	o->uar = g_alloc(g, BB_PRM_OP_ALLOC_UAR, 0);
 	o->pd = g_alloc(g, BB_PRM_OP_ALLOC_PD, 0);
 	g_cq(g, &o->cq, 0, o->uar);
@@ -155,17 +172,17 @@ odp_update(struct odp *o, uint32_t key, uint32_t first, uint64_t bits)
 }
 
 void
-odp_post_write(struct odp *o, uint32_t rkey, uint64_t to, uint32_t lkey, uint64_t from,
-	       uint32_t len)
+odp_post(struct odp *o, uint8_t opcode, uint32_t rkey, uint64_t raddr, uint32_t lkey, uint64_t addr,
+	 uint32_t len)
 {
 	uint8_t w[64] = {0};
 
-	wqe_head(&o->u.qp, w, G_WRITE, 3, G_CQE_UPDATE);
-	bb_put64(w + 16, to);
+	wqe_head(&o->u.qp, w, opcode, 3, G_CQE_UPDATE);
+	bb_put64(w + 16, raddr);
 	bb_put32(w + 24, rkey);
 	bb_put32(w + 32, len);
 	bb_put32(w + 36, lkey);
-	bb_put64(w + 40, from);
+	bb_put64(w + 40, addr);
 	g_post(&o->g, &o->u.qp, w, sizeof(w));
 	g_ring(&o->g, &o->u.qp, w, 8);
 }
@@ -177,7 +194,7 @@ odp_write(struct odp *o, uint32_t key, uint64_t va, uint32_t len)
 
 	for (i = 0; i < len; i++)
 		*g_at(&o->g, &o->u.from, G_VA_FROM % PAGE + i) = (uint8_t)(i * 7 + 1);
-	odp_post_write(o, key, va, o->u.from_key, G_VA_FROM, len);
+	odp_post(o, G_WRITE, key, va, o->u.from_key, G_VA_FROM, len);
 }
 
 void

@@ -12,6 +12,11 @@
 
 #define UMR 0x25
 
+/* The device of the tests that a build of their file uses. */
+#ifndef ODP_DEVICE
+#define ODP_DEVICE "soft0,link=ib"
+#endif
+
 #define READ_PAGE  UINT64_C(1)
 #define WRITE_PAGE UINT64_C(3)
 
@@ -41,7 +46,8 @@ struct odp {
 	struct g_qp qp;    /* of UMRs */
 	struct pages list; /* one page, in which the kernel builds translations */
 	struct g_owner u;
-	struct pages mem; /* PAGES pages of a program, some of which are present */
+	struct pages mem;   /* PAGES pages of a program, some of which are present */
+	struct g_path path; /* valid on an Ethernet port */
 };
 
 /* A UMR. */
@@ -58,7 +64,7 @@ struct odp_umr {
 	uint64_t addr;            /* 0: o->list */
 };
 
-void odp_open(struct odp *o);
+void odp_open(struct odp *o, const char *device);
 void odp_close(struct odp *o);
 /* Moves the queue for UMRs to RTS. */
 void odp_queue_up(struct odp *o);
@@ -77,8 +83,9 @@ struct odp_umr odp_enable(const struct odp *o, uint32_t key, uint32_t n);
 uint32_t odp_key(struct odp *o, uint64_t bits);
 /* Replaces 8 pages of the key from page @first on, as mlx5r_umr_update_xlt() does. */
 void odp_update(struct odp *o, uint32_t key, uint32_t first, uint64_t bits);
-void odp_post_write(struct odp *o, uint32_t rkey, uint64_t to, uint32_t lkey, uint64_t from,
-		    uint32_t len);
+/* Posts an RDMA request of the owner's QP. */
+void odp_post(struct odp *o, uint8_t opcode, uint32_t rkey, uint64_t raddr, uint32_t lkey,
+	      uint64_t addr, uint32_t len);
 /* Posts a WRITE of @len bytes from the owner's memory to the key. */
 void odp_write(struct odp *o, uint32_t key, uint64_t va, uint32_t len);
 void odp_assert_arrived(struct odp *o, uint64_t va, uint32_t len);

@@ -5,7 +5,7 @@
 #include "bb_cqe.h"
 #include "odp_guest.h"
 
-#define T(name) TEST_ON(NULL, NULL, struct odp, odp_open(f), odp_close(f), name)
+#define T(name) TEST_ON(NULL, NULL, struct odp, odp_open(f, ODP_DEVICE), odp_close(f), name)
 
 T(test_key_is_loaded_in_parts_and_moves_data)
 {
