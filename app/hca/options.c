@@ -61,7 +61,7 @@ static const char help[] =
 	"                        polls the doorbells of the guest's programs in shared memory\n"
 	"      --odp             let the guest register memory whose pages Linux loads on demand. Linux's\n"
 	"                        driver then creates thousands of keys when it loads, unless --vf\n"
-	"                        is given. Not with a device that has port= or shm=\n"
+	"                        is given. Not with a device that has shm=\n"
 	"  -v, --verbose         print each command of the guest with its mailboxes\n"
 	"  -h, --help            print this text\n"
 	"      --version         print the versions of bb_hca and DPDK\n"
@@ -195,8 +195,8 @@ complete_device(struct function *f, unsigned int i)
 		say("--device %s: remove link=, and give --link ib or --link eth", f->spec);
 		return -1;
 	}
-	if (f->odp && (strstr(f->spec, ",port=") != NULL || strstr(f->spec, ",shm=") != NULL)) {
-		say("--odp with --device %s: remove port= and shm=, or --odp", f->spec);
+	if (f->odp && strstr(f->spec, ",shm=") != NULL) {
+		say("--odp with --device %s: remove shm=, or --odp", f->spec);
 		return -1;
 	}
 	n = snprintf(f->device, sizeof(f->device), "%s,link=%s%s", f->spec,

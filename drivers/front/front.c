@@ -58,7 +58,7 @@ front_may_log(uint32_t level)
  * number and one owner.
  */
 #define OPTIONS "uar_share=0"
-/* A QP that sends packets cannot wait for a missing page. */
+/* Peers in shared memory access the device's memory without its engine, which alone can wait. */
 #define NO_ODP ",no_odp"
 
 /*
@@ -87,10 +87,7 @@ take_name(struct front *f, const char *device_and_opts)
 	}
 	memcpy(f->device, device_and_opts, n);
 	return asprintf(&f->opts, OPTIONS "%s%s", comma != NULL ? comma : "",
-			strstr(device_and_opts, ",port=") != NULL ||
-					strstr(device_and_opts, ",shm=") != NULL
-				? NO_ODP
-				: "") >= 0
+			strstr(device_and_opts, ",shm=") != NULL ? NO_ODP : "") >= 0
 		       ? 0
 		       : -ENOMEM;
 }

@@ -207,6 +207,18 @@ process_ack(struct bb_roce_qp *qp, uint32_t psn, enum response_kind what, uint64
 	return !missing;
 }
 
+void
+bb_roce_comp_restart_later(struct bb_roce_qp *qp, uint64_t now, uint64_t wait)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	bb_roce_req_rewind(qp);
+	req->going_back = false;
+	req->rnr_wait = true;
+	req->rto.waiting = false; /* the delay is not the peer's */
+	req->deadline = now + wait;
+}
+
 static void
 rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 {
@@ -223,11 +235,7 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 	}
 	if (qp->attr.rnr_retry != 7)
 		req->rnr_retries--;
-	bb_roce_req_rewind(qp);
-	req->going_back = false;
-	req->rnr_wait = true;
-	req->rto.waiting = false; /* the peer has responded */
-	req->deadline = now + bb_roce_rnr_ns(code);
+	bb_roce_comp_restart_later(qp, now, bb_roce_rnr_ns(code));
 }
 
 /* Returns the number of credits that a credit code stands for (9.7.7.2.3 table 46). */
@@ -316,6 +324,10 @@ read_response(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now
 	}
 	if (pkt->len != 0) {
 		synd = qp->ops->place(qp->ctx, qp, msg, off, pkt->payload, pkt->len);
+		if (synd == BB_ROCE_TRY_AGAIN) {
+			bb_roce_comp_restart_later(qp, now, BB_ROCE_PAGE_NS);
+			return;
+		}
 		if (synd != 0) {
 			bb_roce_req_failed(qp, synd);
 			return;
@@ -329,6 +341,10 @@ atomic_response(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t n
 {
 	uint8_t synd = qp->ops->atomic_result(qp->ctx, qp, oldest(qp), pkt->orig);
 
+	if (synd == BB_ROCE_TRY_AGAIN) {
+		bb_roce_comp_restart_later(qp, now, BB_ROCE_PAGE_NS);
+		return;
+	}
 	if (synd != 0) {
 		bb_roce_req_failed(qp, synd);
 		return;

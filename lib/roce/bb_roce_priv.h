@@ -67,6 +67,13 @@ uint32_t bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
 bool bb_roce_req_busy(const struct bb_roce_qp *qp);
 /* Restarts the transmission from the oldest PSN that is not acknowledged. */
 void bb_roce_req_rewind(struct bb_roce_qp *qp);
+/* Time after which the requester accesses its memory again if a page was missing, ns. */
+#define BB_ROCE_PAGE_NS 100000u
+/*
+ * Restarts the requester from the oldest PSN that is not acknowledged, @wait ns after @now. Until
+ * then it sends nothing.
+ */
+void bb_roce_comp_restart_later(struct bb_roce_qp *qp, uint64_t now, uint64_t wait);
 
 /* ---- bb_roce_comp.c: the completer */
 /* Handles a response packet. @flags: flags of the packet's opcode. */
@@ -219,7 +226,8 @@ bb_roce_resp_established(struct bb_roce_qp *qp)
 }
 /*
  * Refuses the memory access of request packet @seq. An RC QP sends a NAK with the error @synd and
- * then goes to ERR. A UC QP drops the message.
+ * then goes to ERR. A UC QP drops the message. If @synd is BB_ROCE_TRY_AGAIN, an RC QP sends an RNR
+ * NAK for the packet that it executes.
  */
 void bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq);
 /*
@@ -231,7 +239,8 @@ void bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq);
 bool bb_roce_resp_recv_ready(struct bb_roce_qp *qp);
 /*
  * Fails the current message because its data could not be placed in the current receive. @len:
- * bytes of the message that have arrived. @status: error of the receive's completion.
+ * bytes of the message that have arrived. @status: error of the receive's completion, or
+ * BB_ROCE_TRY_AGAIN: then the QP sends an RNR NAK, and the message can go on.
  */
 void bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status);
 /*
@@ -261,8 +270,9 @@ bool bb_roce_replay_covers(const struct bb_roce_resp *r, uint64_t seq);
 uint64_t bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq);
 /*
  * Sends the next packet of the pending READ and atomic responses. Call it only if a response is
- * pending. Returns 1 if a packet was sent, and -1 if the link has no room. Returns 0 if the memory
- * of a READ can no longer be read; the request is then dropped, or refused with a NAK.
+ * pending. Returns 1 if a packet was sent, and -1 if the link has no room or a page is missing.
+ * Returns 0 if the memory of a READ can no longer be read; the request is then dropped, or refused
+ * with a NAK.
  */
 int bb_roce_replay_run(struct bb_roce_qp *qp);
 

@@ -101,13 +101,15 @@ struct bb_roce_iov {
 
 enum bb_roce_take {
 	BB_ROCE_TAKE_OK,
-	BB_ROCE_TAKE_EMPTY, /* no receive is posted: RC sends an RNR NAK, UC and UD drop the message
-			     */
+	BB_ROCE_TAKE_EMPTY,  /* no receive: RC sends an RNR NAK, UC and UD drop the message */
 	BB_ROCE_TAKE_FAILED, /* the receive queue is in error, so the queue pair fails */
 	BB_ROCE_TAKE_NEVER,  /* the QP has no receive queue, so the request is invalid */
 };
 
-/* Result of bb_roce_ops.invalidate() that requests another try; not a syndrome. */
+/*
+ * Status of a callback of RC, not a syndrome: the key to invalidate is in use, or a page of the
+ * memory is missing. The callback had no effect, and is repeated later.
+ */
 #define BB_ROCE_TRY_AGAIN 0xffu
 
 enum bb_roce_access {
@@ -147,7 +149,7 @@ struct bb_roce_ops {
 
 	/*
 	 * Requester: looks up the local memory of @len bytes of the message from @off on. Returns
-	 * the number of memory ranges, or a negative syndrome.
+	 * the number of memory ranges, or a negative status.
 	 */
 	int (*gather)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t off,
 		      uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV]);
@@ -180,8 +182,7 @@ struct bb_roce_ops {
 	 * Writes data of a SEND to the current receive, at byte @off of the message. A status such
 	 * as LOCAL_LENGTH or LOCAL_PROT fails the receive.
 	 * UD: called exactly once per datagram, even for 0 bytes. The data goes after the 40 bytes
-	 * of the GRH. If the receive has room for
-	 * both, the callback also writes the GRH.
+	 * of the GRH. If the receive has room for both, the callback also writes the GRH.
 	 */
 	uint8_t (*recv_place)(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *data,
 			      uint32_t len);
@@ -213,7 +214,7 @@ struct bb_roce_ops {
 				const uint8_t *data, uint32_t len);
 	/*
 	 * Looks up the memory of a READ response. Returns the number of memory ranges, or a
-	 * negative syndrome.
+	 * negative status.
 	 */
 	int (*remote_read)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va,
 			   uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV]);

@@ -267,6 +267,8 @@ bb_roce_replay_run(struct bb_roce_qp *qp)
 		if (pkt.len != 0)
 			pieces = qp->ops->remote_read(qp->ctx, qp, e->rkey, e->va + off, pkt.len,
 						      iov);
+		if (pieces == -(int)BB_ROCE_TRY_AGAIN)
+			return -1;
 		if (pieces < 0) {
 			read_unreadable(qp, (uint8_t)-pieces);
 			return 0;

@@ -295,6 +295,10 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 		send_or_write(qp, msg, req->next_pkt, false, &pkt);
 	if (pkt.len != 0) {
 		n = qp->ops->gather(qp->ctx, qp, msg, req->next_pkt * qp->attr.mtu, pkt.len, iov);
+		if (n == -(int)BB_ROCE_TRY_AGAIN) {
+			bb_roce_comp_restart_later(qp, now, BB_ROCE_PAGE_NS);
+			return false;
+		}
 		if (n < 0) {
 			cannot_send(qp, (uint8_t)-n);
 			return false;
@@ -336,6 +340,10 @@ send_repeat(struct bb_roce_qp *qp, uint64_t now)
 	send_or_write(qp, msg, nth, true, &pkt);
 	if (pkt.len != 0) {
 		n = qp->ops->gather(qp->ctx, qp, msg, nth * qp->attr.mtu, pkt.len, iov);
+		if (n == -(int)BB_ROCE_TRY_AGAIN) {
+			bb_roce_comp_restart_later(qp, now, BB_ROCE_PAGE_NS);
+			return false;
+		}
 		if (n < 0 && req->run_psn == req->una) {
 			bb_roce_req_failed(qp, (uint8_t)-n);
 			return false;

@@ -110,10 +110,26 @@ nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 	set_pending_ack(r, nak_code(synd), seq);
 }
 
+/*
+ * If @status is BB_ROCE_TRY_AGAIN, schedules an RNR NAK and returns true. No other NAK follows for
+ * later packets. It would make the peer repeat them before its RNR timer expires.
+ */
+static bool
+try_again(struct bb_roce_qp *qp, uint8_t status)
+{
+	const uint8_t rnr = BB_ROCE_AETH_RNR | (qp->attr.min_rnr_timer & BB_ROCE_AETH_VALUE);
+
+	if (status != BB_ROCE_TRY_AGAIN)
+		return false;
+	set_pending_ack(&qp->resp, rnr, qp->resp.seq);
+	qp->resp.nak_sent = true;
+	return true;
+}
+
 void
 bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 {
-	if (on_trial(&qp->resp))
+	if (try_again(qp, synd) || on_trial(&qp->resp))
 		return;
 	if (qp->attr.type == BB_ROCE_RC) {
 		if (synd == BB_SYN_REMOTE_ACCESS)
@@ -160,7 +176,7 @@ bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 {
 	bool too_long = status == BB_SYN_LOCAL_LENGTH;
 
-	if (on_trial(&qp->resp))
+	if (try_again(qp, status) || on_trial(&qp->resp))
 		return;
 	if (too_long)
 		qp->stats.resp_local_length++;
@@ -178,10 +194,6 @@ bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 		fail_locally(qp);
 }
 
-/*
- * After an RNR NAK, no other NAK is sent for the packets that follow. The peer would otherwise
- * repeat them before its RNR timer expires.
- */
 bool
 bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
 {
@@ -195,15 +207,10 @@ bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
 		return true;
 	case BB_ROCE_TAKE_EMPTY:
 		qp->stats.out_of_buffer++;
-		if (qp->attr.type == BB_ROCE_RC) {
-			set_pending_ack(
-				r, BB_ROCE_AETH_RNR | (qp->attr.min_rnr_timer & BB_ROCE_AETH_VALUE),
-				r->seq);
-			r->nak_sent = true;
-		} else {
-			qp->stats.drop_no_recv++;
-			r->in_message = false;
-		}
+		if (qp->attr.type == BB_ROCE_RC)
+			return !try_again(qp, BB_ROCE_TRY_AGAIN);
+		qp->stats.drop_no_recv++;
+		r->in_message = false;
 		return false;
 	case BB_ROCE_TAKE_NEVER:
 		invalid(qp, &qp->stats.drop_no_recv);

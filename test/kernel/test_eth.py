@@ -3,7 +3,7 @@
 """Two Ethernet ports of bb_hca in one guest, each in a network namespace: frames, RoCE, rdma_cm.
 
 usage: test_eth.py BB_HCA [--suite NAME] [--vf] [--port memif|bridge] [--cm-peer CM_PEER] [--bb-perf BB_PERF]
-           [--bb-verbs BB_VERBS] [--only NAME]
+           [--bb-verbs BB_VERBS] [--odp-access PROGRAM] [--only NAME]
 
 One boot serves all tests, which run in the order of this file. Both namespaces have their own netdev, so each
 frame between them leaves the guest. The kernel must not print a warning.
@@ -23,6 +23,7 @@ import unittest
 sys.dont_write_bytecode = True
 
 import card  # noqa: E402
+import carry  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
 import paths  # noqa: E402
@@ -210,6 +211,12 @@ class Eth(unittest.TestCase):
                 self.assertRegex(text, r'\d+ iters in')
         self.look()
 
+    def test_odp(self):
+        command, _ = carry.carry(THERE, ARGS.odp_access)
+        for ends in (0, 0), (0, 1), (1, 0):
+            print(THERE.run(command + ''.join(' mlx5_%d %s' % (i, self.gid_index(i)) for i in ends), card.SECONDS))
+        self.look()
+
     def gid_index(self, i):
         """Returns the index of the RoCE v2 GID with the IPv4 address of port @i."""
         text = THERE.run('cd /sys/class/infiniband/mlx5_%d/ports/1; for n in $(ls gids); do '
@@ -369,6 +376,7 @@ def main():
     p.add_argument('--cm-peer', help='program of the interop suite, for the bridge')
     p.add_argument('--bb-perf', help='the same')
     p.add_argument('--bb-verbs', help='the same; without it its test is left out')
+    p.add_argument('--odp-access', help='the program odp_access: the guest may register memory on demand')
     p.add_argument('--only', default='', help='tests with this in the name, and test_probe')
     ARGS = p.parse_args()
     card.enter_or_skip(ARGS.bb_hca, ARGS.suite, tap=ARGS.port == 'bridge')
@@ -381,10 +389,12 @@ def main():
         port('host0', 'index', '4096')
     if ARGS.port:
         processes = list(map({'memif': memif, 'bridge': bridge}[ARGS.port], range(2)))
-    THERE = card.Card(ARGS.bb_hca, ['--link', 'eth'] + ['--vf'] * ARGS.vf, ARGS.suite, functions=2, processes=processes)
+    options = ['--link', 'eth'] + ['--vf'] * ARGS.vf + ['--odp'] * (ARGS.odp_access is not None)
+    THERE = card.Card(ARGS.bb_hca, options, ARGS.suite, functions=2, processes=processes)
     names = [name for name, test in vars(Eth).items() if name.startswith('test_') and
              getattr(test, 'port', ARGS.port) == ARGS.port and (ARGS.only in name or name == 'test_probe') and
-             not (ARGS.port == 'bridge' and name in COMMON) and (ARGS.bb_verbs or name != 'test_bb_verbs')]
+             not (ARGS.port == 'bridge' and name in COMMON) and (ARGS.bb_verbs or name != 'test_bb_verbs') and
+             (ARGS.odp_access or name != 'test_odp')]
     assert all(hasattr(Eth, name) for name in cm_cases.HCA_API_CASES), 'the table has other cases'
     try:
         THERE.boot()

@@ -468,6 +468,12 @@ void soft_req_response(struct soft_engine *e, struct soft_qp *qp, const struct s
 		       struct soft_response ans);
 /* Complete a WQE with success, or with an error that moves the QP to ERR. */
 void soft_req_done(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
+/*
+ * Returns true if the request waits for a missing page of its own SGEs. @synd: the error of
+ * soft_req_decode().
+ */
+bool soft_req_faulted(const struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
+		      uint8_t synd);
 void soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
 		   uint8_t synd, const char *why);
 /* Returns the meaning of a NAK with syndrome @synd, for the log. */

@@ -146,9 +146,9 @@ soft_req_park(struct soft_engine *e, struct soft_qp *qp)
 	soft_qp_timer(e, qp, SOFT_PF_NS);
 }
 
-/* Returns true if the request waits for a missing page of its own SGEs. */
-static bool
-soft_req_page_fault(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
+bool
+soft_req_faulted(const struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
+		 uint8_t synd)
 {
 	bool response = d->opcode == BB_WQE_RDMA_READ || soft_is_atomic(d->opcode);
 	struct soft_page_fault fault = {
@@ -158,10 +158,8 @@ soft_req_page_fault(struct soft_engine *e, struct soft_qp *qp, const struct soft
 		.wqe_index = d->idx,
 	};
 
-	if (!soft_pf_wait(qp, &fault))
-		return false;
-	soft_req_park(e, qp);
-	return true;
+	return synd == BB_SYN_LOCAL_PROT && e->key_fault == SOFT_KEY_PAGE &&
+	       soft_pf_wait(qp, &fault);
 }
 
 /*
@@ -295,8 +293,9 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 
 	synd = soft_req_decode(e, r, qp, qp->sq_ci, (uint16_t)(qp->sq_pi - qp->sq_ci));
 	if (unlikely(synd != 0)) {
-		if (synd != BB_SYN_LOCAL_PROT || e->key_fault != SOFT_KEY_PAGE ||
-		    !soft_req_page_fault(e, qp, &r->d))
+		if (soft_req_faulted(e, qp, &r->d, synd))
+			soft_req_park(e, qp);
+		else
 			soft_req_fail(e, qp, &r->d, synd, r->why);
 		return;
 	}

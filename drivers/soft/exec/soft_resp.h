@@ -110,6 +110,12 @@ soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_re
 {
 	return soft_resp_scatter_at(e, p, r, 0, len, why);
 }
+/*
+ * Returns true if a message of @len bytes waits for a missing page of the receive in e->recv.
+ * @synd: the error of soft_resp_scatter_at().
+ */
+bool soft_resp_recv_faulted(const struct soft_engine *e, struct soft_qp *p, uint64_t len,
+			    uint8_t synd);
 /* Completes the receive in e->recv with an error CQE and moves the QP to ERR. */
 struct soft_response soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p,
 					 const struct soft_qp *qp, uint64_t len, uint8_t synd,

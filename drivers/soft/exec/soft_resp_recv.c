@@ -189,9 +189,8 @@ soft_resp_send_opcode(uint8_t wqe_opcode)
 	}
 }
 
-/* Returns true if a message of @len bytes waits for a missing page of the receive in e->recv. */
-static bool
-soft_resp_recv_faulted(struct soft_engine *e, struct soft_qp *p, uint64_t len)
+bool
+soft_resp_recv_faulted(const struct soft_engine *e, struct soft_qp *p, uint64_t len, uint8_t synd)
 {
 	struct soft_page_fault fault = {
 		.type = p->rmp != NULL ? 0 : SOFT_PF_WRITE,
@@ -200,7 +199,8 @@ soft_resp_recv_faulted(struct soft_engine *e, struct soft_qp *p, uint64_t len)
 		.wqe_index = e->recv.idx,
 	};
 
-	return p->st == BB_PRM_QP_ST_RC && e->key_fault == SOFT_KEY_PAGE && soft_pf_wait(p, &fault);
+	return synd == BB_SYN_LOCAL_PROT && p->st == BB_PRM_QP_ST_RC &&
+	       e->key_fault == SOFT_KEY_PAGE && soft_pf_wait(p, &fault);
 }
 
 struct soft_response
@@ -226,10 +226,10 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 	 */
 	if (likely(!in_cqe)) {
 		synd = soft_resp_scatter(e, p, r, r->d.len, &why);
-		if (unlikely(synd == BB_SYN_LOCAL_PROT) && soft_resp_recv_faulted(e, p, r->d.len))
-			return (struct soft_response){.kind = SOFT_FAULTED};
 		if (unlikely(synd != 0))
-			return soft_resp_recv_fail(e, p, qp, r->d.len, synd, why);
+			return soft_resp_recv_faulted(e, p, r->d.len, synd)
+				       ? (struct soft_response){.kind = SOFT_FAULTED}
+				       : soft_resp_recv_fail(e, p, qp, r->d.len, synd, why);
 	}
 	if (unlikely(opcode == BB_CQE_RESP_SEND_INV)) {
 		/*

@@ -113,6 +113,7 @@ soft_wire_reset(struct soft_wire *w)
 	w->sq_next = 0;
 	w->in_cqe_len = 0;
 	w->recv_failed = false;
+	w->parked = false;
 	w->full_since = 0;
 	soft_wire_expect_clear(w);
 }
@@ -338,11 +339,17 @@ soft_wire_idle(const struct soft_wire *w)
 static inline void
 soft_wire_schedule(struct soft_engine *e, struct soft_wire *w)
 {
-	if (bb_roce_busy(&w->roce) || (w->qp->state == BB_PRM_QP_RTS &&
-				       w->sq_next == w->qp->sq_ci && w->sq_next != w->qp->sq_pi))
+	if (unlikely(w->parked)) {
+		w->parked = false;
+		w->timer = soft_engine_ns(e) + SOFT_PF_NS;
+		soft_qp_timer(e, w->qp, SOFT_PF_NS);
+	} else if (bb_roce_busy(&w->roce) ||
+		   (w->qp->state == BB_PRM_QP_RTS && w->sq_next == w->qp->sq_ci &&
+		    w->sq_next != w->qp->sq_pi)) {
 		soft_qp_queue(e, w->qp);
-	else
+	} else {
 		soft_wire_sleep(e, w);
+	}
 }
 
 /*

@@ -12,6 +12,7 @@
 
 #include "soft_access.h"
 #include "soft_cqe.h"
+#include "soft_host.h"
 #include "soft_resp.h"
 #include "soft_seeded.h"
 #include "soft_ud.h"
@@ -50,8 +51,8 @@ soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 }
 
 /*
- * Resolves the buffers of the current receive for [off, off + len) into e->remote. Returns 0 or a
- * syndrome.
+ * Resolves the buffers of the current receive for [off, off + len) into e->remote. Returns 0, a
+ * syndrome, or BB_ROCE_TRY_AGAIN.
  */
 static uint8_t
 soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
@@ -69,6 +70,8 @@ soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
 	if (soft_resp_recv_ready(e, qp, NULL, NULL).kind != SOFT_ACK)
 		return BB_SYN_LOCAL_QP_OP;
 	synd = soft_resp_scatter_at(e, qp, NULL, off, len, &why);
+	if (unlikely(synd != 0) && soft_resp_recv_faulted(e, qp, len, synd))
+		return BB_ROCE_TRY_AGAIN;
 	if (synd != 0 && !(qp->st != BB_PRM_QP_ST_RC && synd == BB_SYN_LOCAL_LENGTH))
 		SOFT_LOG(ERR, "%s QP 0x%x receive WQE %u failed: syndrome 0x%02x, %s", e->dev->name,
 			 qp->qpn, e->recv.idx, synd, why);
@@ -206,6 +209,28 @@ soft_wire_map(struct soft_wire *w, uint32_t rkey, uint64_t va, uint64_t len, enu
 	       e->detour != SOFT_DETOUR_NONE;
 }
 
+/*
+ * Handles memory that soft_wire_map() does not find. Returns BB_ROCE_TRY_AGAIN if the request of an
+ * RC peer waits for a missing page, else a syndrome.
+ */
+static uint8_t
+soft_wire_no_memory(struct soft_wire *w, enum bb_roce_access access, uint32_t rkey, uint64_t va,
+		    uint32_t len)
+{
+	struct soft_qp *qp = w->qp;
+	struct soft_page_fault fault = {
+		.type = SOFT_PF_RDMA | (access != BB_ROCE_ACCESS_READ ? SOFT_PF_WRITE : 0),
+		.packet = (uint16_t)RTE_MIN(len, qp->mtu),
+		.rkey = rkey,
+		.va = va,
+		.len = len,
+	};
+
+	if (qp->st != BB_PRM_QP_ST_RC || qp->engine->key_fault != SOFT_KEY_PAGE)
+		return BB_SYN_REMOTE_ACCESS;
+	return soft_pf_wait(qp, &fault) ? BB_ROCE_TRY_AGAIN : BB_SYN_REMOTE_OP;
+}
+
 static enum soft_right
 soft_wire_right(enum bb_roce_access access)
 {
@@ -260,7 +285,9 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 				};
 			return 0;
 		}
-		synd = BB_SYN_REMOTE_ACCESS;
+		synd = soft_wire_no_memory(w, access, rkey, va, len);
+		if (synd == BB_ROCE_TRY_AGAIN)
+			return synd;
 	}
 	soft_log(qp->st == BB_PRM_QP_ST_RC ? RTE_LOG_ERR : RTE_LOG_NOTICE,
 		 "%s QP 0x%x rejected a request of its peer (rkey 0x%x, address 0x%" PRIx64
@@ -322,7 +349,7 @@ soft_wire_remote_write(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64
 	(void)ctx;
 	if (!soft_wire_is_checked(w, rkey, va, len) &&
 	    !soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_WRITE, &why))
-		return BB_SYN_REMOTE_ACCESS;
+		return soft_wire_no_memory(w, BB_ROCE_ACCESS_WRITE, rkey, va, len);
 	if (unlikely(soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_NONE) &&
 	    soft_wire_defect_write(w, rkey, va, &src))
 		return 0;
@@ -345,8 +372,14 @@ soft_wire_remote_read(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64_
 	uint32_t i;
 
 	(void)ctx;
-	if (!soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_READ, &why))
-		return -BB_SYN_REMOTE_ACCESS;
+	if (!soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_READ, &why)) {
+		uint8_t status = soft_wire_no_memory(w, BB_ROCE_ACCESS_READ, rkey, va, len);
+
+		/* The response waits. */
+		if (status == BB_ROCE_TRY_AGAIN)
+			w->parked = true;
+		return -status;
+	}
 	if (e->detour == SOFT_DETOUR_PAGED) {
 		if (!soft_paged_read(e->bounce, e->detour_at, len))
 			return -BB_SYN_REMOTE_OP;
@@ -372,8 +405,9 @@ soft_wire_remote_atomic(void *ctx, struct bb_roce_qp *roce, uint8_t kind, uint32
 	uint8_t *at;
 
 	(void)ctx;
-	if (!soft_wire_map(w, rkey, va, 8, SOFT_RIGHT_ATOMIC, &why) ||
-	    e->detour == SOFT_DETOUR_PAGED || e->remote.n > 1)
+	if (!soft_wire_map(w, rkey, va, 8, SOFT_RIGHT_ATOMIC, &why))
+		return soft_wire_no_memory(w, BB_ROCE_ACCESS_ATOMIC, rkey, va, 8);
+	if (e->detour == SOFT_DETOUR_PAGED || e->remote.n > 1)
 		return BB_SYN_REMOTE_ACCESS;
 	at = e->detour != SOFT_DETOUR_NONE ? e->detour_at : e->remote.p[0].p;
 	/* The request's address is aligned, but the key may map it to an unaligned address. */

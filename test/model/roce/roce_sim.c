@@ -489,6 +489,18 @@ sim_run(struct sim *s, uint64_t until)
 		s->now = until;
 }
 
+bool
+sim_missing(struct sim_qp *q)
+{
+	struct sim *s = q->host->sim;
+
+	if (s->missing == 0 || q->qp.attr.type != BB_ROCE_RC ||
+	    sim_below(&q->rng, 1000000) >= s->missing)
+		return false;
+	s->missed++;
+	return true;
+}
+
 void
 sim_drop_events(struct sim *s)
 {

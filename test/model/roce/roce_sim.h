@@ -149,9 +149,11 @@ struct sim {
 	uint64_t order;
 	struct sim_host *hosts;
 	uint32_t host_n;
-	uint32_t aheads; /* value for new queue pairs: up to SIM_AHEADS */
-	bool keep_all;   /* never lacks room for a held packet; otherwise it does now and then */
-	uint64_t keeps;  /* packets that each queue pair may hold in total, 0 for any number */
+	uint32_t aheads;  /* value for new queue pairs: up to SIM_AHEADS */
+	bool keep_all;    /* never lacks room for a held packet; otherwise it does now and then */
+	uint64_t keeps;   /* packets that each queue pair may hold in total, 0 for any number */
+	uint32_t missing; /* millionths of the accesses to memory that find a page missing; RC */
+	uint64_t missed;  /* number of these accesses */
 	struct sim_qp **qps;
 	uint64_t qp_n;
 	struct sim_stats stats;
@@ -185,6 +187,8 @@ void sim_make(struct sim_qp *q, struct sim_msg *m, uint8_t kind, uint32_t len);
 void sim_run(struct sim *s, uint64_t until);
 /* Runs until no event is left; fails the test if a load is not complete. */
 void sim_finish(struct sim *s);
+/* Returns true if an access of RC finds a page missing. Call it before the access has an effect. */
+bool sim_missing(struct sim_qp *q);
 void sim_fail(const struct sim *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 uint64_t sim_rnd(uint64_t *state);

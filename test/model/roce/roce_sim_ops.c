@@ -124,6 +124,8 @@ op_gather(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint3
 
 	CHECK(q, len <= qp->attr.mtu && off <= m->len && len <= m->len - off,
 	      "bytes %u to %u of %u", off, off + len, m->len);
+	if (sim_missing(q))
+		return -(int)BB_ROCE_TRY_AGAIN;
 	sim_pattern(q->gbuf, m->key, off, len);
 	for (i = 0; i < pieces; i++) {
 		iov[i].p = q->gbuf + at;
@@ -146,6 +148,8 @@ op_place(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32
 	CHECK(q, m->executed || q->peer->exec_off > off, "data before the READ");
 	CHECK(q, is_pattern(data, m->key, m->key_off + off, len), "READ: wrong data at byte %u",
 	      off);
+	if (sim_missing(q))
+		return BB_ROCE_TRY_AGAIN;
 	m->placed += len;
 	return 0;
 }
@@ -160,6 +164,8 @@ op_atomic_result(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg
 	CHECK(q, m->kind > BB_ROCE_MSG_READ && m->executed, "a result before the atomic");
 	CHECK(q, orig == m->orig, "atomic: %jx, not %jx", (uintmax_t)orig, (uintmax_t)m->orig);
 	CHECK(q, m->placed == 0, "a second result");
+	if (sim_missing(q))
+		return BB_ROCE_TRY_AGAIN;
 	m->placed = 8;
 	return 0;
 }
@@ -258,6 +264,8 @@ op_remote_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, ui
 		CHECK(q, q->peer->may_fail, "key %x, %u bytes at %ju", rkey, len, (uintmax_t)off);
 		return BB_SYN_REMOTE_ACCESS;
 	}
+	if (len != 0 && sim_missing(q))
+		return BB_ROCE_TRY_AGAIN;
 	q->grant_va = va;
 	q->grant_len = len;
 	if (!is_rc(q)) {
@@ -303,6 +311,8 @@ op_remote_write(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, co
 	CHECK(q, off == m->off + at && len <= m->len - at, "WRITE at byte %ju, not %ju",
 	      (uintmax_t)(off - m->off), (uintmax_t)at);
 	CHECK(q, is_pattern(data, m->key, at, len), "WRITE: wrong data at byte %ju", (uintmax_t)at);
+	if (sim_missing(q))
+		return BB_ROCE_TRY_AGAIN;
 	memcpy(q->mem + off, data, len);
 	if (!is_rc(q)) {
 		m->placed += len;
@@ -326,6 +336,8 @@ op_remote_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, uin
 	      rkey == q->rkey && off <= q->size && len <= q->size - off && len != 0 &&
 		      len <= qp->attr.mtu,
 	      "READ of %u bytes at %ju", len, (uintmax_t)off);
+	if (sim_missing(q))
+		return -(int)BB_ROCE_TRY_AGAIN;
 	iov[0].p = q->mem + off;
 	iov[0].len = len / 2;
 	iov[1].p = q->mem + off + len / 2;
@@ -348,6 +360,8 @@ op_remote_atomic(void *ctx, struct bb_roce_qp *qp, uint8_t kind, uint32_t rkey, 
 	CHECK(q,
 	      swap_add == m->swap_add && (kind == BB_ROCE_MSG_FETCH_ADD || compare == m->compare),
 	      "operands of an atomic");
+	if (sim_missing(q))
+		return BB_ROCE_TRY_AGAIN;
 	*orig = m->orig = *word;
 	if (kind == BB_ROCE_MSG_FETCH_ADD)
 		*word += swap_add;
@@ -385,6 +399,8 @@ op_recv_place(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *dat
 	CHECK(q, len <= qp->attr.mtu, "%u bytes in a packet", len);
 	if (off > q->recv_size || len > q->recv_size - off)
 		return BB_SYN_LOCAL_LENGTH;
+	if (sim_missing(q))
+		return BB_ROCE_TRY_AGAIN;
 	memcpy(q->rbuf + off, data, len);
 	if (!is_rc(q))
 		return 0;

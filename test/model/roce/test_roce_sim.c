@@ -18,13 +18,14 @@ struct plan {
 	uint32_t kinds, max_len, depth, recvs;
 	uint64_t recv_delay, think;
 	bool not_adaptive;
+	uint32_t missing; /* as in struct sim */
 };
 
 static const struct plan usual = {
 	.messages = 300, .kinds = ALL, .max_len = 8000, .depth = 32, .recvs = 64};
 
 struct outcome {
-	uint64_t digest, ns;
+	uint64_t digest, ns, missed;
 	struct sim_stats net;
 	struct bb_roce_stats qp[2];
 };
@@ -46,6 +47,7 @@ run_pair(uint64_t seed, const struct plan *p, const struct bb_roce_attr *attr)
 		a.adaptive = 0;
 	sim_pair(s, &a, 1u << 18, q);
 	sim_faults(s, &p->faults);
+	s->missing = p->missing;
 	for (i = 0; i < 2; i++) {
 		q[i]->load.messages = p->messages;
 		q[i]->load.kinds = p->kinds;
@@ -64,6 +66,7 @@ run_pair(uint64_t seed, const struct plan *p, const struct bb_roce_attr *attr)
 	out.digest = s->digest;
 	out.net = s->stats;
 	out.ns = s->now - start;
+	out.missed = s->missed;
 	sim_close(s);
 	return out;
 }
@@ -78,6 +81,7 @@ add(struct outcome *sum, const struct outcome *o)
 	sum->net.lost += o->net.lost;
 	sum->net.bad += o->net.bad;
 	sum->ns += o->ns;
+	sum->missed += o->missed;
 	for (i = 0; i < 2; i++) {
 		sum->qp[0].retransmitted += o->qp[i].retransmitted;
 		sum->qp[0].ack_timeout += o->qp[i].ack_timeout;
@@ -145,6 +149,25 @@ sizes(uint32_t loss)
 		}
 		sim_close(s);
 	}
+}
+
+/*
+ * Pages are missing at either end, before a message and within it: messages are late, but none is
+ * lost or executed twice.
+ */
+TEST(test_messages_wait_for_missing_pages)
+{
+	struct plan p = usual;
+	struct outcome o;
+
+	p.missing = 50000;
+	o = run_seeds("missing pages", 500, 20, &p);
+	assert_true(o.missed > 1000 && o.qp[0].rnr_nak_retry > 100);
+	p.faults = (struct sim_faults){.loss = 10000, .reorder = 20000, .tx_full = 10000};
+	p.recvs = 8;
+	p.recv_delay = 100 * SIM_US;
+	o = run_seeds("missing pages and losses", 600, 20, &p);
+	assert_true(o.missed > 1000 && o.net.lost > 100);
 }
 
 TEST(test_messages_of_all_sizes_arrive)
