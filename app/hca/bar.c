@@ -13,6 +13,8 @@
 #include "fw.h"
 #include "hca.h"
 #include "hca_log.h"
+#include "hca_time.h"
+#include "mlx5_cmd.h"
 
 /*
  * Offsets of the fields internal_timer_h and internal_timer_l of the initialization segment (Linux
@@ -52,6 +54,16 @@ health_dword(const struct hca *h, uint32_t off)
 	return bb_prm_dword(b, (uint16_t)off);
 }
 
+/* Returns the free-running clock, in ticks of the frequency in the capabilities. */
+static uint64_t
+device_clock(struct hca *h)
+{
+	struct mlx5_ctx *ctx = front_ctx(h->front);
+	uint64_t ticks;
+
+	return ctx != NULL && ctx->cmd->clock(ctx, &ticks) == 0 ? ticks : hca_now();
+}
+
 static uint32_t
 iseg_read(struct hca *h, uint32_t off)
 {
@@ -68,9 +80,9 @@ iseg_read(struct hca *h, uint32_t off)
 		return ((uint32_t)h->cmdq.addr & LOW_ADDRESS) | h->nic_state << 8 |
 		       LOG_CMDQ_SIZE << 4 | LOG_STRIDE;
 	case ISEG_TIMER_HIGH:
-		return (uint32_t)(hca_clock(h) >> 32);
+		return (uint32_t)(device_clock(h) >> 32);
 	case ISEG_TIMER_LOW:
-		return (uint32_t)hca_clock(h);
+		return (uint32_t)device_clock(h);
 	case 0x1010:
 		/*
 		 * health_syndrome and health_counter. The driver's recovery waits until

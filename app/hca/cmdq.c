@@ -266,6 +266,17 @@ hca_cmdq_doorbell(struct hca *h, uint32_t vector)
 }
 
 void
+hca_cmdq_resume(struct hca *h)
+{
+	uint32_t waiting = h->cmdq.waiting;
+
+	if (waiting == 0 || h->health != HCA_HEALTH_OK || !hca_is_master(h))
+		return;
+	h->cmdq.waiting = 0;
+	hca_cmdq_doorbell(h, waiting);
+}
+
+void
 hca_cmdq_fini(struct hca *h)
 {
 	free(h->cmdq.in.data);

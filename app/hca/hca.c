@@ -2,13 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fw.h"
 #include "hca.h"
-#include "hca_log.h"
-#include "mlx5_cmd.h"
+#include "hca_time.h"
 
 /*
  * An 8-byte store to a register is a doorbell if the client sends nothing more for this time. A
@@ -18,24 +16,6 @@
  */
 #define BF_WAIT_NS    500000u
 #define DOORBELL_SIZE 8u
-
-uint64_t
-hca_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t
-hca_clock(struct hca *h)
-{
-	struct mlx5_ctx *ctx = front_ctx(h->front);
-	uint64_t ticks;
-
-	return ctx != NULL && ctx->cmd->clock(ctx, &ticks) == 0 ? ticks : hca_now();
-}
 
 static void *
 host_window(void *arg, const uint64_t *pa, uint32_t n, unsigned int log_sz)
@@ -188,42 +168,6 @@ hca_close(struct hca *h)
 	fw_fini(h);
 	hca_cmdq_fini(h);
 	guest_fini(&h->guest);
-}
-
-void
-hca_reset(struct hca *h)
-{
-	uint32_t i;
-
-	hca_count(&h->stats.resets);
-	h->bf.len = 0;
-	front_reset(h->front);
-	for (i = 0; i < HCA_EQS; i++)
-		hca_eq_free(&h->eqs[i]);
-	h->cmdq.addr = 0;
-	h->cmdq.high = 0;
-	h->cmdq.waiting = 0;
-	h->nic_state = HCA_NIC_FULL;
-	h->health = HCA_HEALTH_OK;
-	hca_update_dma(h);
-	fw_reset(h);
-}
-
-void
-hca_fatal(struct hca *h, enum hca_health why)
-{
-	if (h->health != HCA_HEALTH_OK)
-		return;
-	h->health = why;
-	hca_update_dma(h);
-	hca_count(&h->stats.fatal_errors);
-	/*
-	 * Linux's driver begins its recovery when it reads this state (health.c,
-	 * mlx5_health_check_fatal_sensors()): it unloads, and then loads as after a reset.
-	 */
-	h->nic_state = HCA_NIC_DISABLED;
-	HCA_LOG(ERR, "fatal state 0x%x: nothing is executed until the driver resets the device",
-		why);
 }
 
 int

@@ -27,6 +27,7 @@
 #include "guest.h"
 #include "vfu.h"
 
+#define HCA_PCI_COMMAND  0x04 /* offset of the command register in configuration space */
 #define HCA_BAR0_SIZE    (64u << 20)
 #define HCA_PAGE         4096u
 #define HCA_N_MSIX       32u
@@ -172,33 +173,32 @@ void hca_close(struct hca *h);
  * function has no client. Returns 0 or a negative errno (logged).
  */
 int hca_attach(struct hca *h, int fd);
-/* Resets the PCI function: objects, queues, registers. The guest's memory stays mapped. */
-void hca_reset(struct hca *h);
 /*
  * Runs the device between two messages of the monitor. Returns the milliseconds until the next call
  * must follow, -1 if none is needed before the next message.
  */
 int hca_poll(struct hca *h);
+
+/* state.c: the states in which the device stops. */
 /*
  * Moves the device to the fatal state: the health buffer shows @why, the interface state is
  * HCA_NIC_DISABLED, and the device executes nothing until a reset. The driver's next write of a
  * command queue is such a reset.
  */
 void hca_fatal(struct hca *h, enum hca_health why);
-/* Time in ns of the monotonic clock. */
-uint64_t hca_now(void);
-/* The device's free-running clock, in ticks of the frequency in the capabilities. */
-uint64_t hca_clock(struct hca *h);
-
-/* pci.c: configuration space. */
-void hca_config_init(struct hca *h);
 /*
  * Stops the device, and blocks the guest's memory, while the function is not a bus master or the
- * device is in the fatal state. Otherwise starts it again, with the doorbells that waited.
+ * device is in the fatal state. Otherwise starts it again.
  */
 void hca_update_dma(struct hca *h);
 /* Returns true if the function is a bus master: it may access the guest's memory. */
 bool hca_is_master(const struct hca *h);
+
+/* reset.c: resets the PCI function: objects, queues, registers. The guest's memory stays mapped. */
+void hca_reset(struct hca *h);
+
+/* pci.c: configuration space. */
+void hca_config_init(struct hca *h);
 void hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len);
 
 /* bar.c: registers of BAR 0. */
@@ -209,6 +209,8 @@ void hca_bf_flush(struct hca *h);
 
 /* cmdq.c: executes the entries in the bit mask @vector. */
 void hca_cmdq_doorbell(struct hca *h, uint32_t vector);
+/* Executes the entries whose doorbells waited, unless the device still must not access memory. */
+void hca_cmdq_resume(struct hca *h);
 void hca_cmdq_fini(struct hca *h);
 
 /* eq.c: event queues. */

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "hca.h"
 #include "hca_log.h"
+#include "hca_time.h"
 
 RTE_LOG_REGISTER(hca_logtype, bluebell.hca, NOTICE)
 

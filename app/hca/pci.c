@@ -23,8 +23,7 @@
 #define CAP_PCIE 0x60
 #define CAP_MSIX 0x9c
 
-#define COMMAND            0x04
-#define COMMAND_MASTER     0x0004u
+#define COMMAND            HCA_PCI_COMMAND
 #define COMMAND_WRITABLE   0x0447u /* I/O, memory, bus master, parity, SERR, INTx: writable */
 #define PCIE_DEVCTL        (CAP_PCIE + 0x08)
 #define PCIE_DEVCTL_FLR    0x8000u
@@ -88,31 +87,6 @@ hca_config_init(struct hca *h)
 	hca_update_dma(h);
 }
 
-bool
-hca_is_master(const struct hca *h)
-{
-	return (get16(h, COMMAND) & COMMAND_MASTER) != 0;
-}
-
-/*
- * A function that is not a bus master issues no memory requests (PCI Express Base 3.0, 7.5.1.1).
- * Linux clears the bus master bit before kexec starts another kernel (pci-driver.c,
- * pci_device_shutdown()).
- */
-void
-hca_update_dma(struct hca *h)
-{
-	bool stop = h->health != HCA_HEALTH_OK || !hca_is_master(h);
-	uint32_t waiting = h->cmdq.waiting;
-
-	guest_block(&h->guest, stop);
-	front_stop(h->front, stop);
-	if (stop || waiting == 0)
-		return;
-	h->cmdq.waiting = 0;
-	hca_cmdq_doorbell(h, waiting);
-}
-
 /*
  * Accepts writes to the command register and to the device control register of the PCI Express
  * capability. Ignores all others: QEMU handles those registers, or they are read-only.
@@ -130,6 +104,7 @@ hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len)
 	memcpy(h->config, old, sizeof(old));
 	le16(h, COMMAND, command);
 	hca_update_dma(h);
+	hca_cmdq_resume(h);
 	le16(h, PCIE_DEVCTL, control & ~PCIE_DEVCTL_FLR);
 	if (control & PCIE_DEVCTL_FLR) {
 		HCA_LOG(INFO, "function-level reset");

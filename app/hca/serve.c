@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "hca_log.h"
+#include "hca_time.h"
 #include "options.h"
 
 /* Interval of attempts to accept a client while no file descriptor is free, ns. */

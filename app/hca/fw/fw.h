@@ -47,7 +47,7 @@ struct fw_cmd {
  * @in and @out have at least 4096 bytes.
  */
 void fw_command(struct hca *h, const uint8_t *in, uint32_t inlen, uint8_t *out, uint32_t outlen);
-/* fw.c: sets the state of the firmware to its state after a reset. */
+/* Sets the state of the firmware to its state after a reset. */
 void fw_reset(struct hca *h);
 void fw_fini(struct hca *h);
 

@@ -12,6 +12,7 @@
 
 #include "front_guest.h"
 #include "hca_rig.h"
+#include "hca_time.h"
 #include "mlx5_cmd.h"
 
 #define TIMES    50
