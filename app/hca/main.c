@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hca_log.h"
+#include "hca_pci.h"
 #include "options.h"
 
 #define EXIT_FAILED 1

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "hca_log.h"
+#include "hca_pci.h"
 #include "hca_time.h"
 #include "options.h"
 

@@ -14,7 +14,7 @@
 #include "bb_prm_hca.h"
 #include "fuzz.h"
 #include "fw.h"
-#include "hca.h"
+#include "hca_pci.h"
 
 #define FUZZ_RAM  (256u * 1024)
 #define FUZZ_ADDR UINT64_C(0x100000)

@@ -11,8 +11,8 @@
 
 #include "bb_prm_hca.h"
 #include "fw.h"
-#include "hca.h"
 #include "hca_log.h"
+#include "hca_pci.h"
 #include "hca_time.h"
 #include "mlx5_cmd.h"
 

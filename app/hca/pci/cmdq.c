@@ -12,8 +12,8 @@
 
 #include "bb_prm_hca.h"
 #include "fw.h"
-#include "hca.h"
 #include "hca_log.h"
+#include "hca_pci.h"
 
 #define LOG_ENTRIES 5
 #define ENTRIES     (1u << LOG_ENTRIES)

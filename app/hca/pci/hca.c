@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fw.h"
-#include "hca.h"
+#include "hca_pci.h"
 #include "hca_time.h"
 
 /*

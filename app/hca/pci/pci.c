@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "hca.h"
 #include "hca_log.h"
+#include "hca_pci.h"
 
 #define VENDOR_MELLANOX 0x15b3u
 #define DEVICE_CX6      0x101bu /* Linux main.c, mlx5_core_pci_table: ConnectX-6 */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 #include "fw.h"
-#include "hca.h"
+#include "hca_pci.h"
 
 void
 hca_reset(struct hca *h)

@@ -162,23 +162,6 @@ hca_count(uint64_t *counter)
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
-/*
- * Opens the software device of @o. Returns 0 or a negative errno (logged). The caller has zeroed
- * @h.
- */
-int hca_open(struct hca *h, const struct hca_opts *o);
-void hca_close(struct hca *h);
-/*
- * Serves the monitor that has connected as @fd, and takes the descriptor. Call it while the
- * function has no client. Returns 0 or a negative errno (logged).
- */
-int hca_attach(struct hca *h, int fd);
-/*
- * Runs the device between two messages of the monitor. Returns the milliseconds until the next call
- * must follow, -1 if none is needed before the next message.
- */
-int hca_poll(struct hca *h);
-
 /* state.c: the states in which the device stops. */
 /*
  * Moves the device to the fatal state: the health buffer shows @why, the interface state is
@@ -193,25 +176,6 @@ void hca_fatal(struct hca *h, enum hca_health why);
 void hca_update_dma(struct hca *h);
 /* Returns true if the function is a bus master: it may access the guest's memory. */
 bool hca_is_master(const struct hca *h);
-
-/* reset.c: resets the PCI function: objects, queues, registers. The guest's memory stays mapped. */
-void hca_reset(struct hca *h);
-
-/* pci.c: configuration space. */
-void hca_config_init(struct hca *h);
-void hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len);
-
-/* bar.c: registers of BAR 0. */
-void hca_bar_read(struct hca *h, uint64_t off, uint8_t *buf, uint32_t len);
-void hca_bar_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len);
-/* Executes a pending BlueFlame copy, as far as its stores have arrived. */
-void hca_bf_flush(struct hca *h);
-
-/* cmdq.c: executes the entries in the bit mask @vector. */
-void hca_cmdq_doorbell(struct hca *h, uint32_t vector);
-/* Executes the entries whose doorbells waited, unless the device still must not access memory. */
-void hca_cmdq_resume(struct hca *h);
-void hca_cmdq_fini(struct hca *h);
 
 /* eq.c: event queues. */
 void hca_eq_post(struct hca *h, uint32_t eqn, uint8_t type, uint8_t sub, const void *data,

@@ -12,7 +12,7 @@
 #include "bb_prm_hca.h"
 #include "bb_test.h"
 #include "fw.h"
-#include "hca.h"
+#include "hca_pci.h"
 
 /* Guest-physical layout. */
 #define RAM_ADDR  UINT64_C(0x100000)
