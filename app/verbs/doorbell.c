@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libc.h"
 #include "share.h"
 
 static struct share_file node;
@@ -32,7 +33,7 @@ doorbell_file(int node_fd)
 {
 	struct stat st;
 
-	if (fstat(node_fd, &st) != 0)
+	if (libc_fstat(node_fd, &st) != 0)
 		return;
 	/* A child of fork() has the list of its parent. */
 	n_pages = 0;
@@ -71,7 +72,7 @@ disarm(int fd)
 {
 	while (n_pages != 0)
 		share_unprotect(fd, pages[--n_pages], PAGE);
-	close(fd);
+	libc_close(fd);
 }
 
 static int

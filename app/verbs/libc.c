@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,16 +27,6 @@
 
 #include "libc.h"
 #include "preload.h"
-
-void *
-libc_find(const char *name)
-{
-	void *fn = dlsym(RTLD_NEXT, name);
-
-	if (fn == NULL)
-		abort(); /* this libc lacks the function that the program has called */
-	return fn;
-}
 
 static void
 trace(const char *what, unsigned int a, unsigned int b, int rc)
@@ -54,25 +43,6 @@ result(int rc, size_t ok)
 		return (ssize_t)ok;
 	errno = rc;
 	return -1;
-}
-
-void
-signals_hold(sigset_t *before)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-	sigset_t mask;
-	unsigned int i;
-
-	sigfillset(&mask);
-	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(&mask, faults[i]);
-	pthread_sigmask(SIG_BLOCK, &mask, before);
-}
-
-void
-signals_release(const sigset_t *before)
-{
-	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 /*
@@ -223,10 +193,9 @@ close_own(unsigned int first, unsigned int last)
 static int
 duplicated(int fd, int to)
 {
-	REAL(int, close, int);
 	if (fds_dup(fd, to))
 		return port_own(to);
-	(void)real(to);
+	(void)libc_close(to);
 	return (int)result(EMFILE, 0);
 }
 

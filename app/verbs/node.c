@@ -18,6 +18,7 @@
 #include <rte_log.h>
 
 #include "address.h"
+#include "libc.h"
 #include "mlx5_cmd.h"
 #include "preload.h"
 #include "share.h"
@@ -92,7 +93,7 @@ read_hex(const char *file, uint8_t *to, size_t len)
 	char path[PATH_MAX], text[64] = "";
 	size_t n = 0;
 	const char *s;
-	FILE *f = fopen(node_path(file, path), "re");
+	FILE *f = libc_fopen(node_path(file, path), "re");
 
 	if (f == NULL)
 		return false;
@@ -231,7 +232,7 @@ open_locked(int *fd)
 		ret = uverbs_open(&attr, &file, fd);
 	if (ret == 0 && !fds_set(*fd, FD_NODE, file)) {
 		uverbs_close(file);
-		close(*fd);
+		libc_close(*fd);
 		ret = -EMFILE;
 	}
 	return ret;
@@ -250,6 +251,18 @@ read_guid(void)
 	return guid;
 }
 
+/* Has the type of cm_find_fn. */
+static struct cm_file *
+cm_of(int fd)
+{
+	struct fd_ref ref = fds_get(fd);
+
+	if (ref.kind == FD_CM)
+		return ref.p;
+	fds_put(&ref);
+	return NULL;
+}
+
 static int
 open_cm_locked(int *fd)
 {
@@ -259,10 +272,10 @@ open_cm_locked(int *fd)
 	if (node_guid == 0)
 		node_guid = read_guid();
 	if (ret == 0)
-		ret = cm_open(base, node_guid, &file, fd);
+		ret = cm_open(base, node_guid, cm_of, &file, fd);
 	if (ret == 0 && !fds_set(*fd, FD_CM, file)) {
 		cm_put(file);
-		close(*fd);
+		libc_close(*fd);
 		ret = -EMFILE;
 	}
 	return ret;

@@ -72,10 +72,10 @@ prune(bool scanned)
 	while (i < n_files) {
 		const struct share_file *f = &files[i];
 
-		if (fstat(f->fd, &st) != 0 || st.st_ino != f->ino || st.st_dev != f->dev) {
+		if (libc_fstat(f->fd, &st) != 0 || st.st_ino != f->ino || st.st_dev != f->dev) {
 			file_remove(i);
 		} else if (scanned && !f->mapped) {
-			close(f->fd);
+			libc_close(f->fd);
 			file_remove(i);
 		} else {
 			i++;
@@ -101,16 +101,16 @@ file_new(void)
 	if (fd < 0)
 		return NULL;
 	/* A peer must not be able to truncate the file beneath the program. */
-	if (ftruncate(fd, (off_t)FILE_BYTES) != 0 || fstat(fd, &st) != 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-		close(fd);
+	if (ftruncate(fd, (off_t)FILE_BYTES) != 0 || libc_fstat(fd, &st) != 0 ||
+	    libc_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+		libc_close(fd);
 		return NULL;
 	}
-	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, MIN_FD);
+	f->fd = libc_fcntl(fd, F_DUPFD_CLOEXEC, MIN_FD);
 	if (f->fd < 0)
 		f->fd = fd;
 	else
-		close(fd);
+		libc_close(fd);
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
 	__atomic_store_n(&n_files, n_files + 1, __ATOMIC_RELAXED);

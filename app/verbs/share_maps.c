@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "libc.h"
 #include "share.h"
 
 /* Size and alignment of the heaps that malloc() uses in threads: HEAP_MAX_SIZE of glibc, arena.c.
@@ -60,7 +61,7 @@ more_text(struct reader *r)
 	memmove(r->text, r->text + r->at, r->have - r->at);
 	r->have -= r->at;
 	r->at = 0;
-	n = r->fd < 0 ? 0 : read(r->fd, r->text + r->have, sizeof(r->text) - r->have);
+	n = r->fd < 0 ? 0 : libc_read(r->fd, r->text + r->have, sizeof(r->text) - r->have);
 	if (n <= 0)
 		return false;
 	r->have += (size_t)n;
@@ -89,7 +90,7 @@ next_line(struct reader *r, struct line *l)
 static bool
 reader_open(struct reader *r)
 {
-	r->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	r->fd = libc_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 	r->have = r->at = 0;
 	return r->fd >= 0;
 }
@@ -98,7 +99,7 @@ static void
 reader_close(const struct reader *r)
 {
 	if (r->fd >= 0)
-		close(r->fd);
+		libc_close(r->fd);
 }
 
 static struct share_file *

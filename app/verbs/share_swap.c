@@ -19,6 +19,7 @@
 
 #include <linux/userfaultfd.h>
 
+#include "libc.h"
 #include "preload.h"
 #include "share.h"
 
@@ -43,9 +44,9 @@ open_with(int flags, uint64_t features)
 	struct uffdio_api api = {.api = UFFD_API, .features = features};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
 
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) == 0)
+	if (fd < 0 || libc_ioctl(fd, UFFDIO_API, &api) == 0)
 		return fd;
-	close(fd);
+	libc_close(fd);
 	return -1;
 }
 
@@ -84,7 +85,7 @@ share_guard(void)
 	int fd = share_uffd(&guard);
 
 	if (fd >= 0)
-		close(fd);
+		libc_close(fd);
 	return guard;
 }
 
@@ -95,9 +96,9 @@ share_protect(int uffd, void *at, size_t len)
 	struct uffdio_register reg = {.range = range, .mode = UFFDIO_REGISTER_MODE_WP};
 	struct uffdio_writeprotect wp = {.range = range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
 
-	if (ioctl(uffd, UFFDIO_REGISTER, &reg) != 0)
+	if (libc_ioctl(uffd, UFFDIO_REGISTER, &reg) != 0)
 		return errno;
-	return ioctl(uffd, UFFDIO_WRITEPROTECT, &wp) != 0 ? errno : 0;
+	return libc_ioctl(uffd, UFFDIO_WRITEPROTECT, &wp) != 0 ? errno : 0;
 }
 
 void
@@ -105,12 +106,12 @@ share_unprotect(int uffd, void *at, size_t len)
 {
 	struct uffdio_range range = {.start = (uintptr_t)at, .len = len};
 
-	(void)ioctl(uffd, UFFDIO_UNREGISTER, &range);
+	(void)libc_ioctl(uffd, UFFDIO_UNREGISTER, &range);
 	/*
 	 * UFFDIO_UNREGISTER wakes only threads that wait for missing pages. This call wakes threads
 	 * that wait to write.
 	 */
-	(void)ioctl(uffd, UFFDIO_WAKE, &range);
+	(void)libc_ioctl(uffd, UFFDIO_WAKE, &range);
 }
 
 static void *
@@ -125,7 +126,7 @@ new_pages(size_t len, int fd, uint64_t off)
 	 * A child that is made without fork() does not get the shared pages. It must not write
 	 * into the memory of its parent.
 	 */
-	if (fd >= 0 && madvise(to, len, MADV_DONTFORK) != 0) {
+	if (fd >= 0 && syscall(SYS_madvise, to, len, MADV_DONTFORK) != 0) {
 		(void)munmap(to, len);
 		return NULL;
 	}
@@ -174,7 +175,7 @@ swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
 
 	if (to == NULL)
 		return ENOMEM;
-	(void)madvise(at, len, POPULATE_READ);
+	(void)syscall(SYS_madvise, at, len, POPULATE_READ);
 	rc = share_protect(uffd, at, len);
 	if (rc == 0)
 		rc = copy(to, at, len);
@@ -190,7 +191,7 @@ swap_block(int uffd, uint8_t *at, size_t len, int fd, uint64_t off)
 		goto unmap;
 	}
 	/* The threads that wait for the old pages continue with the new pages. */
-	(void)ioctl(uffd, UFFDIO_WAKE, &range);
+	(void)libc_ioctl(uffd, UFFDIO_WAKE, &range);
 	return 0;
 
 unmap:
@@ -219,6 +220,6 @@ share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
 		rc = swap_block(uffd, at + done, n, fd, off + done);
 	}
 	signals_release(&before);
-	close(uffd);
+	libc_close(uffd);
 	return rc;
 }

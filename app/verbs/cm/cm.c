@@ -18,6 +18,7 @@
 
 #include "cm.h"
 #include "eal_foreign.h"
+#include "libc.h"
 #include "preload.h"
 #include "qp1.h"
 #include "soft_hooks.h"
@@ -63,8 +64,9 @@ static pthread_t thread;
 static int wake = -1;         /* eventfd; ends a sleep of the thread */
 static uint64_t sleeps_until; /* time up to which the thread sleeps */
 static bool stopping;
+static cm_find_fn *find_file; /* looks up a descriptor of the program */
 /* Reference that node_file() has taken. The command's thread releases it without the lock. */
-static struct fd_ref named = {FD_NONE, NULL};
+static struct cm_file *named;
 
 static uint64_t
 now_ns(void)
@@ -106,7 +108,7 @@ raise_fd(int fd)
 {
 	const uint64_t one = 1;
 
-	if (write(fd, &one, sizeof(one)) < 0)
+	if (libc_write(fd, &one, sizeof(one)) < 0)
 		return; /* the counter is at its maximum, so the descriptor is readable anyway */
 }
 
@@ -177,7 +179,7 @@ node_readable(void *ctx, void *file_arg, bool readable)
 	if (readable) {
 		raise_fd(file->fd);
 		uverbs_wait_wake(&file->wait);
-	} else if (read(file->fd, &n, sizeof(n)) < 0) {
+	} else if (libc_read(file->fd, &n, sizeof(n)) < 0) {
 		return; /* cannot happen: the descriptor is readable */
 	}
 }
@@ -222,10 +224,10 @@ static int
 node_file(void *ctx, uint32_t fd, struct ucma_file **f)
 {
 	(void)ctx;
-	named = fds_get((int)fd);
-	if (named.kind != FD_CM)
-		return fcntl((int)fd, F_GETFD) < 0 ? -ENOENT : -EINVAL;
-	*f = ((struct cm_file *)named.p)->f;
+	named = find_file((int)fd);
+	if (named == NULL)
+		return libc_fcntl((int)fd, F_GETFD) < 0 ? -ENOENT : -EINVAL;
+	*f = named->f;
 	return *f != NULL ? 0 : -ENOENT;
 }
 
@@ -302,7 +304,7 @@ serve(void *arg)
 	(void)arg;
 	p[1].fd = qp1_fd(qp1);
 	while (poll(p, 2, wait) >= 0 || errno == EINTR) {
-		if ((p[0].revents & POLLIN) != 0 && read(wake, &n, sizeof(n)) < 0)
+		if ((p[0].revents & POLLIN) != 0 && libc_read(wake, &n, sizeof(n)) < 0)
 			break; /* not possible */
 		pthread_mutex_lock(&lock);
 		if (stopping) {
@@ -378,7 +380,7 @@ destroy_node:
 	ucma_destroy(node);
 	node = NULL;
 close_wake:
-	close(wake);
+	libc_close(wake);
 	wake = -1;
 	return ret;
 }
@@ -393,10 +395,10 @@ open_locked(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file *file, int 
 	*fd = eventfd(0, EFD_CLOEXEC);
 	if (*fd < 0)
 		return -errno;
-	file->fd = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+	file->fd = libc_fcntl(*fd, F_DUPFD_CLOEXEC, 0);
 	ret = file->fd < 0 ? -errno : ucma_open(node, file, &file->f);
 	if (ret != 0) {
-		close(*fd);
+		libc_close(*fd);
 		return ret;
 	}
 	file->next = files;
@@ -405,7 +407,7 @@ open_locked(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file *file, int 
 }
 
 int
-cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file **out, int *fd)
+cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, cm_find_fn *find, struct cm_file **out, int *fd)
 {
 	struct cm_file *file = calloc(1, sizeof(*file));
 	struct node_caller caller;
@@ -416,6 +418,7 @@ cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file **out, int *fd)
 	file->refs = 1;
 	file->fd = -1;
 	lock_node(&caller);
+	find_file = find;
 	ret = open_locked(ctx, node_guid, file, fd);
 	unlock_node(&caller);
 	if (ret == 0)
@@ -456,7 +459,7 @@ cm_put(struct cm_file *file)
 	end_file(file);
 	unlock_node(&caller);
 	if (file->fd >= 0)
-		close(file->fd);
+		libc_close(file->fd);
 	free(file);
 }
 
@@ -498,7 +501,7 @@ int
 cm_write(struct cm_file *file, const void *buf, size_t len)
 {
 	struct node_caller caller;
-	struct fd_ref ref;
+	struct cm_file *ref;
 	uint32_t seen;
 	bool ended;
 	int rc;
@@ -509,18 +512,19 @@ cm_write(struct cm_file *file, const void *buf, size_t len)
 		ended = file->f == NULL;
 		rc = ended ? EAGAIN : command(file, buf, len);
 		ref = named;
-		named.kind = FD_NONE;
+		named = NULL;
 		unlock_node(&caller);
 		/*
-		 * Call fds_put() without the lock, because it takes the lock if this is the last
+		 * Call cm_put() without the lock, because it takes the lock if this is the last
 		 * reference.
 		 */
-		fds_put(&ref);
+		if (ref != NULL)
+			cm_put(ref);
 		/*
 		 * If the file has ended, the process is exiting. As in the kernel, the call then
 		 * does not return.
 		 */
-		if (!ended && (rc != EAGAIN || (fcntl(file->fd, F_GETFL) & O_NONBLOCK) != 0))
+		if (!ended && (rc != EAGAIN || (libc_fcntl(file->fd, F_GETFL) & O_NONBLOCK) != 0))
 			return rc;
 		rc = wait_for_event(file, seen);
 		if (rc != 0 && !ended)
@@ -571,11 +575,11 @@ cm_forget(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	if (wake >= 0)
-		close(wake);
+		libc_close(wake);
 	wake = -1;
 	node = NULL;
 	qp1 = NULL;
 	files = NULL;
-	named.kind = FD_NONE;
+	named = NULL;
 	stopping = false;
 }

@@ -18,11 +18,18 @@ struct mlx5_ctx;
 struct cm_file;
 
 /*
+ * Looks up the open file of a descriptor of the program, and takes a reference, which cm_put()
+ * releases. Returns NULL if the descriptor is not of the node.
+ */
+typedef struct cm_file *cm_find_fn(int fd);
+
+/*
  * Opens the node on the device of the process. The first call creates QP1 and starts a thread that
  * receives MADs and handles timeouts. @node_guid: as /sys shows it, in host order. Sets *fd to a
  * descriptor that is readable while an event is pending. Returns 0 or a negative errno.
  */
-int cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file **file, int *fd);
+int cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, cm_find_fn *find, struct cm_file **file,
+	    int *fd);
 /*
  * Executes a command. Waits for an event unless the descriptor is O_NONBLOCK. A thread that is
  * cancelled while it waits releases the caller's reference. Returns 0 or an errno.

@@ -21,6 +21,7 @@
 #include <rte_lcore.h>
 
 #include "eal_foreign.h"
+#include "libc.h"
 #include "preload.h"
 
 #define MEMORY_MB "128" /* for the mbufs; only used pages take memory */
@@ -164,7 +165,7 @@ port_open(void)
 		ret = s.ret;
 	}
 	if (ret != 0) {
-		close(fd);
+		libc_close(fd);
 		return ret;
 	}
 	opened_by = getpid();

@@ -12,6 +12,7 @@
 
 #include <rte_eal.h>
 
+#include "libc.h"
 #include "preload.h"
 
 #define MAX_OWN 64
@@ -47,7 +48,7 @@ port_own(int fd)
 	unsigned int i;
 	int none;
 
-	if (!of_pmd || fd < 0 || fstat(fd, &st) != 0)
+	if (!of_pmd || fd < 0 || libc_fstat(fd, &st) != 0)
 		return fd;
 	for (i = 0; i < MAX_OWN; i++) {
 		none = 0;
@@ -80,9 +81,9 @@ port_close_all(void)
 
 	for (i = 0; i < MAX_OWN; i++) {
 		fd = own[i].fd - 1;
-		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == own[i].dev &&
+		if (fd >= 0 && libc_fstat(fd, &st) == 0 && st.st_dev == own[i].dev &&
 		    st.st_ino == own[i].ino)
-			close(fd);
+			libc_close(fd);
 		own[i].fd = 0;
 	}
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libc.h"
 #include "preload.h"
 
 #define TRIES 100u
@@ -28,11 +29,11 @@ lock_file(int fd, int *holder)
 	/* The holder may give the lock back between the two calls. */
 	for (i = 0; i < TRIES; i++) {
 		l = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
-		if (fcntl(fd, F_SETLK, &l) == 0)
+		if (libc_fcntl(fd, F_SETLK, &l) == 0)
 			return 0;
 		if (errno != EAGAIN && errno != EACCES)
 			return -errno;
-		if (fcntl(fd, F_GETLK, &l) != 0)
+		if (libc_fcntl(fd, F_GETLK, &l) != 0)
 			return -errno;
 		*holder = l.l_pid;
 		if (l.l_type != F_UNLCK)
@@ -50,7 +51,7 @@ port_lock(const char *vdev, int *fd)
 
 	if (tree == NULL || snprintf(path, sizeof(path), "%s/port", tree) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	*fd = libc_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (*fd < 0) {
 		ret = -errno;
 		fprintf(stderr, "bb_verbs: %s: %s\n", path, strerror(-ret));
@@ -70,6 +71,6 @@ port_lock(const char *vdev, int *fd)
 			"bb_verbs: %s: cannot be locked: %s; let TMPDIR name a folder whose file "
 			"system has locks\n",
 			path, strerror(-ret));
-	close(*fd);
+	libc_close(*fd);
 	return ret;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bb_test.h"
+#include "libc.h"
 #include "preload.h"
 
 static int set_error;      /* errno of F_SETLK */
@@ -36,22 +37,30 @@ locks(int command, struct flock *l)
 	return get_error != 0 ? -1 : 0;
 }
 
-/* fcntl() of programs with files of any size, and of others. */
-#define FCNTL(name_)                                                                               \
-	int name_(int fd, int command, ...);                                                       \
-	int name_(int fd, int command, ...)                                                        \
-	{                                                                                          \
-		struct flock *l;                                                                   \
-		va_list ap;                                                                        \
-                                                                                                   \
-		(void)fd;                                                                          \
-		va_start(ap, command);                                                             \
-		l = va_arg(ap, struct flock *);                                                    \
-		va_end(ap);                                                                        \
-		return locks(command, l);                                                          \
-	}
-FCNTL(__wrap_fcntl)
-FCNTL(__wrap_fcntl64)
+int
+libc_fcntl(int fd, int command, ...)
+{
+	struct flock *l;
+	va_list ap;
+
+	(void)fd;
+	va_start(ap, command);
+	l = va_arg(ap, struct flock *);
+	va_end(ap);
+	return locks(command, l);
+}
+
+int
+libc_open(const char *path, int flags, mode_t mode)
+{
+	return open(path, flags, mode);
+}
+
+int
+libc_close(int fd)
+{
+	return close(fd);
+}
 
 /* Locks with these results. Returns what port_lock() returns. */
 static int
