@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'drivers', 'soft',
-                      'core', 'soft_defect.h')
+                      'opts', 'soft_defect.h')
 # It shows only if a doorbell record is written without a register; the public API does both at
 # once.
 OUT_OF_REACH = {'no_doorbell': 'model/soft_data_defect shows it'}

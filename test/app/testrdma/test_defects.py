@@ -11,7 +11,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, long, main  # noqa: E402
 
 SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'drivers', 'soft',
-                      'core', 'soft_defect.h')
+                      'opts', 'soft_defect.h')
 # The payload defects are in the device's RDMA writes. test/unit/app/test_testrdma_verify.c shows
 # that damage to any operation's memory is found.
 WRITES = ['write', 'write_imm']

@@ -127,7 +127,7 @@ def sources_of(profile):
 
 
 # soft_opts_defect(): only builds with -Ddefects=true execute it.
-TEST_ONLY = {'core/soft_opts.h'}
+TEST_ONLY = {'opts/soft_opts.h'}
 
 
 def check_run(path, program):
