@@ -200,37 +200,6 @@ nvmf_ctrl_end(struct nvmf_ctrl *c)
 
 /* ---- Requests that outlive their controller */
 
-void
-nvmf_ctrl_hold(struct nvmf_queue *q, struct nvmf_ctrl *c)
-{
-	q->held = c;
-	c->held++;
-}
-
-void
-nvmf_ctrl_unhold(struct nvmf_queue *q)
-{
-	struct nvmf_ctrl *c = q->held, **at;
-
-	q->held = NULL;
-	if (c == NULL || --c->held != 0 || !c->ended)
-		return;
-	for (at = &c->target->ended; *at != c; at = &(*at)->next_ended)
-		;
-	*at = c->next_ended;
-	free(c);
-}
-
-void
-nvmf_ctrl_unhold_idle(struct nvmf_queue *q)
-{
-	/*
-	 * A queue without requests (depth 0) stands for one whose requests another thread executes.
-	 */
-	if (q->depth != 0 && q->in_ns == 0 && (q->closed || q->ended))
-		nvmf_ctrl_unhold(q);
-}
-
 bool
 nvmf_ctrl_lingers(const struct nvmf_ctrl *c)
 {

@@ -222,12 +222,15 @@ void nvmf_ini_lose(struct nvmf_ini *e, enum nvmf_ini_cause cause, int error, con
 void nvmf_ini_step_set(struct nvmf_ini *e, enum nvmf_ini_step step);
 /* Returns the name of the request that the target has to answer in a step. */
 const char *nvmf_ini_step_name(enum nvmf_ini_step step);
-void nvmf_ini_connect_io(struct nvmf_ini *e);
+/* Starts to connect a queue, with a time limit. */
+void nvmf_ini_connect_queue(struct nvmf_ini *e, uint16_t qid);
+/* Ends the connection for good: its requests end with -ECONNRESET. */
+void nvmf_ini_over(struct nvmf_ini *e);
 /* Sends the command of the step. Defined in nvmf_ini_admin.c, as the next two functions. */
 void nvmf_ini_admin_send(struct nvmf_ini *e);
 void nvmf_ini_admin_keep_alive(struct nvmf_ini *e);
 void nvmf_ini_admin_response(struct nvmf_ini *e, uint32_t status, uint64_t result);
-/* Defined in nvmf_ini_io.c. */
+/* Sends the queued requests on a new connection. Defined in nvmf_ini_io.c. */
 void nvmf_ini_io_start(struct nvmf_ini *e);
 void nvmf_ini_io_response(struct nvmf_ini *e, uint16_t cid, uint32_t status,
 			  const struct nvmf_ini_response *r);

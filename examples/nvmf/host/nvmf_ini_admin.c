@@ -330,9 +330,12 @@ nvmf_ini_admin_response(struct nvmf_ini *e, uint32_t status, uint64_t result)
 	if (e->step == INI_READY && (result & CSTS_RDY) == 0)
 		return; /* nvmf_ini_run() reads the status again */
 	if (e->step == INI_NAMESPACE) {
-		nvmf_ini_connect_io(e);
+		nvmf_ini_connect_queue(e, 1);
 		return;
 	}
 	nvmf_ini_step_set(e, e->step + 1);
-	nvmf_ini_admin_send(e);
+	if (e->step == INI_LIVE)
+		nvmf_ini_io_start(e);
+	else
+		nvmf_ini_admin_send(e);
 }

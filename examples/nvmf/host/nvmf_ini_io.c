@@ -1,54 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Requests, from submission to completion. */
+/* Requests, from submission to the response of the target. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "nvmf_ini.h"
+#include "nvmf_ini_list.h"
 
 #define CHECK_MS   50u /* ms between two checks of the time limits of requests */
 #define ID_BITS    8u  /* low bits of a command id: the slot; the others: its generation */
 #define MAX_BLOCKS 65536u
 
 static_assert(BB_NVMF_MAX_DEPTH <= 1u << ID_BITS, "the index must fit into the id of a command");
-
-/* ---- Lists of slots */
-
-static bool
-empty(const struct nvmf_ini *e, const struct nvmf_ini_list *l)
-{
-	return l->first == e->depth;
-}
-
-static uint16_t
-pop(struct nvmf_ini *e, struct nvmf_ini_list *l)
-{
-	uint16_t i = l->first;
-
-	l->first = e->slot[i].next;
-	return i;
-}
-
-static void
-push(struct nvmf_ini *e, struct nvmf_ini_list *l, uint16_t i, enum nvmf_ini_request_state state)
-{
-	e->slot[i].state = (uint8_t)state;
-	e->slot[i].next = (uint16_t)e->depth;
-	if (empty(e, l))
-		l->first = i;
-	else
-		e->slot[l->last].next = i;
-	l->last = i;
-}
-
-static void
-finish(struct nvmf_ini *e, uint16_t i, int error)
-{
-	e->slot[i].error = error;
-	push(e, &e->done, i, INI_DONE);
-}
 
 /* ---- Commands */
 
@@ -201,65 +165,7 @@ nvmf_ini_submit(struct nvmf_ini *e, const struct bb_nvmf_request *req, uint64_t 
 	return 0;
 }
 
-uint32_t
-nvmf_ini_take(struct nvmf_ini *e, struct bb_nvmf_done *done, uint32_t max)
-{
-	uint32_t n = 0;
-	uint16_t i;
-
-	while (n < max && !empty(e, &e->done)) {
-		i = pop(e, &e->done);
-		done[n++] = (struct bb_nvmf_done){e->slot[i].req.user, e->slot[i].error};
-		push(e, &e->free, i, INI_FREE);
-		e->used--;
-	}
-	return n;
-}
-
 /* ---- Responses of the target */
-
-int
-nvmf_ini_status_errno(uint32_t status)
-{
-	switch (status & SC_CODE) {
-	case SC_OK:
-		return 0;
-	case SC_LBA_RANGE:
-		return -ERANGE;
-	case SC_CAPACITY:
-		return -ENOSPC;
-	case SC_WRITE_PROTECTED:
-		return -EROFS;
-	case SC_COMPARE_FAILED:
-		return -EILSEQ;
-	case SC_INVALID_OPCODE:
-		return -EOPNOTSUPP;
-	case SC_INVALID_NAMESPACE:
-		return -ENODEV;
-	case SC_INVALID_FIELD:
-	case SC_SGL_LENGTH:
-	case SC_SGL_TYPE:
-	case SC_SGL_OFFSET:
-		return -EINVAL;
-	default:
-		return -EIO;
-	}
-}
-
-const char *
-nvmf_ini_status_text(uint32_t status)
-{
-	switch (status & SC_CODE) {
-	case SC_CONNECT_BUSY:
-		return "no controller is free, or commands of this host's last connection still run";
-	case SC_CONNECT_PARAM:
-		return "no such subsystem, or an invalid parameter";
-	case SC_CONNECT_HOST:
-		return "this host is not allowed";
-	default:
-		return strerror(-nvmf_ini_status_errno(status));
-	}
-}
 
 void
 nvmf_ini_io_response(struct nvmf_ini *e, uint16_t cid, uint32_t status,
@@ -307,35 +213,7 @@ nvmf_ini_revoked(struct nvmf_ini *e, uint16_t index)
 	send_queued(e);
 }
 
-/* ---- Loss of a connection */
-
-void
-nvmf_ini_io_lost(struct nvmf_ini *e, bool again)
-{
-	uint16_t i;
-
-	for (i = 0; i < e->depth && e->sent != 0; i++) {
-		struct nvmf_ini_slot *s = &e->slot[i];
-
-		if (s->state != INI_SENT && s->state != INI_REVOKING)
-			continue;
-		e->sent--;
-		/* The target has replied to a request whose key is being invalidated. */
-		if (s->state == INI_REVOKING)
-			finish(e, i, s->error);
-		else if (again && (s->req.flags & BB_NVMF_NO_RETRY) == 0)
-			push(e, &e->queued, i, INI_QUEUED);
-		else
-			finish(e, i, -ECONNRESET);
-	}
-}
-
-void
-nvmf_ini_io_end(struct nvmf_ini *e)
-{
-	while (!empty(e, &e->queued))
-		finish(e, pop(e, &e->queued), -ECONNRESET);
-}
+/* ---- Time limits */
 
 void
 nvmf_ini_io_time(struct nvmf_ini *e)
