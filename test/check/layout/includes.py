@@ -61,6 +61,8 @@ RULES = [
     ('app', [PUBLIC, 'app/common/*']),
     ('examples/nvmf/target', [PUBLIC, 'examples/nvmf/*', 'app/common/*', 'examples/common/*', 'lib/tel/bb_tel.h']),
     ('examples/nvmf/host', [PUBLIC, 'app/common/*', 'examples/nvmf/nvmf_spec.h']),
+    ('examples/nvmf/engine', ['examples/nvmf/nvmf_spec.h']),
+    ('examples/nvmf', [PUBLIC, 'app/common/*', 'examples/nvmf/engine/nvmf.h']),
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
 ]
 
