@@ -77,7 +77,7 @@ def programs_of(suite):
 # Unit and model tests run under AddressSanitizer in --all. The plain build needs the tests that it
 # excludes.
 UNIT_AND_MODEL = ('test/unit/', 'test/model/', 'test/fuzz/')
-PLAIN_ONLY = ('test/unit/verbs/verbs_count', 'test/model/core/model_nosyscall', 'test/model/mlx5/qp/model_mlx5_2gib_messages',
+PLAIN_ONLY = ('test/unit/verbs/verbs_count', 'test/model/core/model_nosyscall',
               'test/model/roce/model_roce_sim_rto', 'test/model/roce/model_roce_sim_types',
               'test/model/soft/cmd/model_soft_ctl_mem', 'test/model/soft/engine/turn_path',
               'test/unit/mem/unit_memevents',

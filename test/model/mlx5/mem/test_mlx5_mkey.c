@@ -281,37 +281,6 @@ KEYS_TEST(test_layout_of_a_key_can_change)
 	OK(bb_mkey_destroy(k));
 }
 
-/* A layout change and a use of the key in one doorbell: the library adds the fence. */
-KEYS_TEST(test_use_after_a_layout_in_one_doorbell_sees_it)
-{
-	struct bb_interleaved b = block(e, 0, 16, 48);
-	struct bb_sge local = {0, 256, 0};
-	struct bb_mkey_attr attr;
-	struct bb_mkey *k;
-	struct bb_wc wc[4];
-	unsigned int i, round;
-
-	bb_mkey_attr_init(&attr);
-	attr.max_pieces = 2;
-	OK(bb_mkey_create(e->b.pd, &attr, &k));
-	local.lkey = k->lkey;
-	fill(e->b.buf, 2048, 5);
-	for (round = 0; round < 200; round++) {
-		b.addr = (uintptr_t)e->b.buf + round % 7;
-		memset(e->a.buf, 0, 512);
-		OK(bb_post_mkey_interleaved(e->b.qp, 1, k, ENV_ALL, 16, &b, 1, 0));
-		OK(bb_post_write(e->b.qp, 2, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey, 0));
-		OK(bb_post_local_inv(e->b.qp, 3, k->rkey, BB_SEND_SIGNALED));
-		bb_qp_ring(e->b.qp);
-		env_poll(e, &e->b, wc, 1);
-		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
-		assert_int_equal(wc[0].wr_id, 3);
-		for (i = 0; i < 16; i++)
-			assert_memory_equal(e->a.buf + i * 16, e->b.buf + round % 7 + i * 64, 16);
-	}
-	OK(bb_mkey_destroy(k));
-}
-
 KEYS_TEST(test_bad_layouts_are_refused)
 {
 	struct bb_interleaved b = block(e, 0, 16, 48);

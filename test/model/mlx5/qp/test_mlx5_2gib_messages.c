@@ -4,7 +4,8 @@
 /*
  * Messages of 2 GiB, the maximum (IBTA vol. 1, 9.7.1). One memfd of 2 MiB is mapped repeatedly,
  * so that the messages need little memory. Data moves from the even MiB of the file to the odd
- * MiB and is checked there.
+ * MiB and is checked there. The rows long of the conformance suite cover each operation; this test
+ * is for sanitizers, which would take too long for them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -46,7 +47,7 @@ struct rig {
 };
 
 static void
-rig_open(struct rig *r, enum bb_qp_type type)
+rig_open(struct rig *r)
 {
 	const uint64_t part = FILE_BYTES / 2;
 
@@ -59,7 +60,6 @@ rig_open(struct rig *r, enum bb_qp_type type)
 	assert_non_null(r->src);
 	assert_non_null(r->dst);
 	env_open_spec(&r->e, "soft0,log_max_msg=31");
-	r->e.init.type = type;
 	env_qps(&r->e);
 	r->e.attr.path_mtu = 4096;
 	connect_pair(r->e.a.qp, r->e.b.qp, &r->e.attr);
@@ -88,52 +88,6 @@ done(struct rig *r, uint64_t wr_id, enum bb_wc_status status)
 	bb_qp_ring(r->e.a.qp);
 	env_poll(&r->e, &r->e.a, &wc, 1);
 	expect(&wc, r->e.a.qp, wr_id, status);
-	if (status == BB_WC_SUCCESS && wc.opcode == BB_WC_RDMA_READ)
-		assert_int_equal(wc.byte_len, LONG);
-}
-
-/* One piece of 2^31 bytes, which a WQE encodes as 0. */
-TEST_IF(getenv("BB_TEST_SHORT") == NULL, test_2_gib_in_one_piece_arrives)
-{
-	struct bb_dev_attr attr;
-	struct bb_sge sge, rsge;
-	unsigned int type;
-	struct bb_wc wc;
-	struct rig r;
-
-	for (type = BB_QPT_RC; type <= BB_QPT_UC; type++) {
-		rig_open(&r, type);
-		OK(bb_dev_query(r.e.a.dev, &attr));
-		assert_int_equal(attr.max_msg_size, LONG);
-		sge = (struct bb_sge){(uintptr_t)r.src, LONG, r.src_mr->lkey};
-		rsge = (struct bb_sge){(uintptr_t)r.dst, LONG, r.dst_mr->lkey};
-		OK(bb_post_write(r.e.a.qp, 1, &sge, 1, (uintptr_t)r.dst, r.dst_mr->rkey,
-				 BB_SEND_SIGNALED));
-		done(&r, 1, BB_WC_SUCCESS);
-		assert_memory_equal(r.src, r.dst + LONG - FILE_BYTES / 2, FILE_BYTES / 2);
-		memset(r.dst, 0xee, FILE_BYTES / 2);
-		OK(bb_post_recv(r.e.b.qp, 2, &rsge, 1));
-		bb_qp_ring_recv(r.e.b.qp);
-		OK(bb_post_send(r.e.a.qp, 3, &sge, 1, BB_SEND_SIGNALED));
-		done(&r, 3, BB_WC_SUCCESS);
-		env_poll(&r.e, &r.e.b, &wc, 1);
-		expect(&wc, r.e.b.qp, 2, BB_WC_SUCCESS);
-		assert_int_equal(wc.byte_len, LONG);
-		assert_memory_equal(r.src, r.dst, FILE_BYTES / 2);
-		/* The next message arrives in the right place, so the PSNs were counted. */
-		OK(bb_post_write_inline(r.e.a.qp, 4, "behind", 6, (uintptr_t)r.dst, r.dst_mr->rkey,
-					BB_SEND_SIGNALED));
-		done(&r, 4, BB_WC_SUCCESS);
-		assert_memory_equal(r.dst, "behind", 6);
-		if (type == BB_QPT_RC) {
-			memset(r.src, 0, FILE_BYTES / 2);
-			OK(bb_post_read(r.e.a.qp, 5, &sge, 1, (uintptr_t)r.dst, r.dst_mr->rkey,
-					BB_SEND_SIGNALED));
-			done(&r, 5, BB_WC_SUCCESS);
-			assert_memory_equal(r.src, r.dst, FILE_BYTES / 2);
-		}
-		rig_close(&r);
-	}
 }
 
 /* 2 GiB in several pieces; one byte more is refused by every device. */
@@ -142,7 +96,7 @@ TEST(test_one_byte_over_2_gib_is_refused)
 	struct bb_sge sge[4];
 	struct rig r;
 
-	rig_open(&r, BB_QPT_RC);
+	rig_open(&r);
 	sge[0] = (struct bb_sge){(uintptr_t)r.src, 1, r.src_mr->lkey};
 	sge[1] = (struct bb_sge){(uintptr_t)r.src + 1, LONG - 4096, r.src_mr->lkey};
 	sge[2] = (struct bb_sge){(uintptr_t)r.src + 1 + LONG - 4096, 4095, r.src_mr->lkey};

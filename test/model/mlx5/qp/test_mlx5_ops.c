@@ -47,48 +47,6 @@ ENV_TEST(test_inline_write_of_each_length_arrives)
 	}
 }
 
-ENV_TEST(test_sends_scatter_into_their_receives)
-{
-	struct bb_sge sge[2], rsge[2];
-	struct bb_wc wc;
-
-	fill(e->a.buf, 4096, 6);
-	rsge[0] = sge_of(&e->b, 0, 100);
-	rsge[1] = sge_of(&e->b, 1000, 4000);
-	OK(bb_post_recv(e->b.qp, 50, rsge, 2));
-	OK(bb_post_recv(e->b.qp, 51, rsge, 1));
-	OK(bb_post_recv(e->b.qp, 52, rsge, 0));
-	bb_qp_ring_recv(e->b.qp);
-	sge[0] = sge_of(&e->a, 10, 300);
-	sge[1] = sge_of(&e->a, 2000, 300);
-	OK(bb_post_send(e->a.qp, 1, sge, 2, BB_SEND_SIGNALED));
-	OK(bb_post_send_imm(e->a.qp, 2, sge, 0, 0xdeadbeef, 0));
-	OK(bb_post_send_imm_inline(e->a.qp, 3, NULL, 0, 0x01020304, BB_SEND_SIGNALED));
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->b, &wc, 1);
-	expect(&wc, e->b.qp, 50, BB_WC_SUCCESS);
-	assert_int_equal(wc.opcode, BB_WC_RECV);
-	assert_int_equal(wc.byte_len, 600);
-	assert_false(wc.flags & BB_WC_WITH_IMM);
-	assert_memory_equal(e->b.buf, e->a.buf + 10, 100);
-	assert_memory_equal(e->b.buf + 1000, e->a.buf + 110, 200);
-	assert_memory_equal(e->b.buf + 1200, e->a.buf + 2000, 300);
-	assert_int_equal(e->b.buf[1500], 0);
-	env_poll(e, &e->b, &wc, 1);
-	expect(&wc, e->b.qp, 51, BB_WC_SUCCESS);
-	assert_int_equal(wc.imm, 0xdeadbeef);
-	assert_true(wc.flags & BB_WC_WITH_IMM);
-	assert_int_equal(wc.byte_len, 0);
-	env_poll(e, &e->b, &wc, 1);
-	expect(&wc, e->b.qp, 52, BB_WC_SUCCESS);
-	assert_int_equal(wc.imm, 0x01020304);
-	/* Request 2 was not signalled. */
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 1, BB_WC_SUCCESS);
-	assert_int_equal(wc.opcode, BB_WC_SEND);
-	env_expect(e, &e->a, 3, BB_WC_SUCCESS);
-}
-
 ENV_TEST(test_nop_completes)
 {
 	struct bb_wc wc;

@@ -45,52 +45,19 @@ SRQ_TEST(0, 1, test_cq_reserves_the_depth_of_an_srq_once)
 	OK(bb_cq_destroy(cq));
 }
 
-SRQ_TEST(1, 1, test_impossible_srqs_are_refused)
+SRQ_TEST(1, 1, test_srq_of_another_thread_or_layout_is_refused)
 {
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr attr;
 	struct bb_srq *srq = NULL;
-	struct bb_dev_attr dev;
 	struct bb_qp *qp = NULL;
-	struct bb_sge sge;
 
-	OK(bb_dev_query(r->e.b.dev, &dev));
-	assert_true(dev.max_srq > 0 && dev.max_srq_wr > 0 && dev.max_srq_sge > 0);
 	bb_srq_attr_init(&attr);
-	attr.depth = 0;
-	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
-	attr.depth = dev.max_srq_wr + 1;
-	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
-	attr.depth = 4;
-	attr.max_sge = dev.max_srq_sge + 1;
-	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
-	attr.max_sge = 1;
-	attr.limit = 5;
-	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
-	attr.limit = 0;
 	attr.lcore = 12345;
 	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
 	attr.lcore = BB_LCORE_SELF;
-	attr.size--;
-	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
-	attr.size++;
 	assert_int_equal(bb_srq_create_v(r->e.b.pd, &attr, BB_LAYOUT_VERSION + 1, &srq), -EPROTO);
 	assert_null(srq);
-	/*
-	 * More pieces than a receive of the SRQ has room for, and a post to the QP's own RQ,
-	 * which does not exist.
-	 */
-	sge = sge_of(&r->e.b, 0, 8);
-	{
-		struct bb_sge list[32];
-		uint32_t i;
-
-		for (i = 0; i < 32; i++)
-			list[i] = sge;
-		assert_int_equal(bb_post_srq_recv(r->srq, 1, list, 32), -EINVAL);
-	}
-	assert_int_equal(bb_post_recv(r->b[0], 1, &sge, 1), -EINVAL);
-	assert_int_equal(bb_post_recv(r->b[0], 1, &sge, 0), -EINVAL);
 	/* An SRQ of another thread, and an SRQ without a receive CQ, are refused. */
 	attr.lcore = 1;
 	OK(bb_srq_create(r->e.b.pd, &attr, &srq));
@@ -104,8 +71,6 @@ SRQ_TEST(1, 1, test_impossible_srqs_are_refused)
 	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp), -EINVAL);
 	assert_null(qp);
 	OK(bb_srq_destroy(srq));
-	assert_int_equal(bb_srq_destroy(r->srq), -EBUSY);
-	assert_int_equal(bb_pd_free(r->e.b.pd), -EBUSY);
 }
 
 /* The largest SRQ of the device: every piece is used, with keys of the SRQ's PD. */
