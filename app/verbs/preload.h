@@ -80,7 +80,7 @@ bool fds_orphan(void);
 /* Returns true if a descriptor of the device node is open. */
 bool fds_any_node(void);
 
-/* ---- signals.c */
+/* ---- base/signals.c */
 /*
  * Blocks the signals of the calling thread until signals_release(), except those of faults. Holders
  * of locks that an exit of the process takes must execute no signal handler, because a handler may

@@ -17,7 +17,7 @@
 #include <rte_log.h>
 
 #include "address.h"
-#include "port/vdev.h"
+#include "vdev.h"
 #include "preload.h"
 #include "tree.h"
 
