@@ -17,9 +17,9 @@
 #include <rte_log.h>
 
 #include "address.h"
-#include "vdev.h"
 #include "preload.h"
 #include "tree.h"
+#include "vdev.h"
 
 #define DEFAULT_DEVICE "soft0,shm=verbs"
 #define NAP            ",nap=2000"

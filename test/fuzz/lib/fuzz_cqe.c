@@ -11,7 +11,7 @@
  * Data in a CQE go only to buffers posted for it. Queue 0 receives from an SRQ, 1 is of type UD,
  * 3 has no receive queue. The wr_id for an invalid CQE is undefined.
  */
-#include "../unit/core/core_fixture.h"
+#include "../../unit/core/core_fixture.h"
 #include "fuzz.h"
 
 #define MAX_STEPS 96

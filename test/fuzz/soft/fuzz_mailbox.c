@@ -11,7 +11,7 @@
  * Invariants: a refusal is in the output mailbox and gives no object. A destroyed object is gone.
  * At the end the device can be closed: no object is counted twice.
  */
-#include "../model/soft/cmd/soft_ctl_env.h"
+#include "../../model/soft/cmd/soft_ctl_env.h"
 #include "bb_barrier.h"
 #include "fuzz.h"
 #include "soft_kernel.h"

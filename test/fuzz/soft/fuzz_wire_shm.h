@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../fakes/roce_frame.h"
+#include "../../fakes/roce_frame.h"
 #include "soft_shm.h"
 
 /*

@@ -5,8 +5,8 @@
 #ifndef FUZZ_WQE_H
 #define FUZZ_WQE_H
 
-#include "../model/soft/exec/soft_rmp_env.h"
-#include "../model/soft/exec/soft_umr_env.h"
+#include "../../model/soft/exec/soft_rmp_env.h"
+#include "../../model/soft/exec/soft_umr_env.h"
 #include "fuzz.h"
 
 #define KEYED_AT 4096 /* offset of the range with keys in each memory */

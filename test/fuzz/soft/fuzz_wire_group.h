@@ -8,7 +8,7 @@
 #ifndef FUZZ_WIRE_GROUP_H
 #define FUZZ_WIRE_GROUP_H
 
-#include "../model/soft/soft_rig.h"
+#include "../../model/soft/soft_rig.h"
 #include "soft_mcg.h"
 
 /* Returns the GID of the group, of the same IP version as the device's GID. */

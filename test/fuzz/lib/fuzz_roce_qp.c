@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../fakes/roce_keep.h"
+#include "../../fakes/roce_keep.h"
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
 #include "fuzz.h"

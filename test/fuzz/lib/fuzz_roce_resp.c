@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../fakes/roce_keep.h"
+#include "../../fakes/roce_keep.h"
 #include "bb_roce_priv.h"
 #include "fuzz.h"
 

@@ -18,8 +18,8 @@
 
 #include <rte_mbuf.h>
 
-#include "../fakes/roce_frame.h"
-#include "../model/soft/exec/soft_umr_env.h"
+#include "../../fakes/roce_frame.h"
+#include "../../model/soft/exec/soft_umr_env.h"
 #include "bb_roce_op.h"
 #include "fuzz.h"
 #include "fuzz_wire_group.h"
