@@ -63,6 +63,7 @@ RULES = [
     ('examples/nvmf/host', [PUBLIC, 'app/common/*', 'examples/nvmf/nvmf_spec.h']),
     ('examples/nvmf/engine', ['examples/nvmf/nvmf_spec.h']),
     ('examples/nvmf', [PUBLIC, 'app/common/*', 'examples/nvmf/engine/nvmf.h']),
+    ('examples/hft_pipeline', [PUBLIC, 'app/common/*', 'examples/common/*', 'examples/hft_pipeline/market/*']),
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
 ]
 
