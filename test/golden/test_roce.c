@@ -142,7 +142,7 @@ TEST(test_recorded_losses_parse_and_rebuild)
 	expect(&t, want, sizeof(want) / sizeof(want[0]));
 }
 
-/* Conversations of test/interop/conversations.py and the opcodes that distinguish each. */
+/* Conversations of test/interop/talks/conversations.py and the opcodes that distinguish each. */
 TEST(test_conversations_by_purpose_have_their_opcodes)
 {
 	static const struct {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folder of the interop suite's build results, and functions shared with test/app."""
+"""Folder of the interop suite's build results. A test imports this module first, to find the modules of the
+other folders."""
 
 import hashlib
 import os
@@ -7,7 +8,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-sys.path.append(os.path.join(TOP, 'test', 'app'))
+sys.path += [os.path.join(HERE, folder) for folder in ('harness', 'talks', 'vm')] + [os.path.join(TOP, 'test', 'app')]
 # Shared by all builds of the tree; BB_INTEROP_CACHE selects another folder.
 CACHE = os.path.abspath(os.environ.get('BB_INTEROP_CACHE',
                                        os.path.join(TOP, 'build-test', 'interop')))

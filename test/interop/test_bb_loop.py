@@ -6,6 +6,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import bluebell  # noqa: E402
 import pair  # noqa: E402
 import runs  # noqa: E402

@@ -18,6 +18,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import bluebell  # noqa: E402
 import namespace  # noqa: E402
 import pair  # noqa: E402

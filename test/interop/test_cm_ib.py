@@ -17,10 +17,10 @@ import time
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import cm_cases  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
-import paths  # noqa: E402, F401
 from apptest import own_cpu  # noqa: E402
 
 SECONDS = 200

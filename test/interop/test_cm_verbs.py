@@ -18,9 +18,9 @@ import time
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import guest  # noqa: E402
 import namespace  # noqa: E402
-import paths  # noqa: E402, F401
 from apptest import own_cpu  # noqa: E402
 from cm_cases import API_PERF, CASES, ROLES  # noqa: E402
 

@@ -7,6 +7,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import guest  # noqa: E402
 import namespace  # noqa: E402
 import pair  # noqa: E402

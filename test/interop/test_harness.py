@@ -11,6 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import endpoint  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402

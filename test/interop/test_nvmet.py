@@ -18,6 +18,7 @@ import time
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import guest  # noqa: E402
 import namespace  # noqa: E402
 import nvmet  # noqa: E402

@@ -15,9 +15,9 @@ import tempfile
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import guest  # noqa: E402
 import namespace  # noqa: E402
-import paths  # noqa: E402, F401
 from apptest import own_cpu  # noqa: E402
 
 WAIT = 300      # seconds; the guest is slow, and slower on a busy machine

@@ -14,6 +14,7 @@ import time
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import carry  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402

@@ -22,6 +22,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import paths  # noqa: E402, F401
 import bluebell  # noqa: E402
 import carry  # noqa: E402
 import gids  # noqa: E402

@@ -11,12 +11,12 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'interop'), os.path.join(HERE, '..', 'interop', 'vm')]
+sys.path.insert(0, os.path.join(HERE, '..', 'interop'))
 
+import paths  # noqa: E402
 import carry  # noqa: E402
 import machine  # noqa: E402
 import namespace  # noqa: E402
-import paths  # noqa: E402
 
 # bb_hca has this many seconds to listen, and to end after SIGTERM.
 SERVER_SECONDS = 60

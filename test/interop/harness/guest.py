@@ -3,15 +3,11 @@
 
 import os
 import shutil
-import sys
 
+import machine
 import namespace
 import paths
-
-sys.path.append(os.path.join(paths.HERE, 'vm'))
-
-import machine  # noqa: E402
-from machine import GuestError  # noqa: E402,F401
+from machine import GuestError  # noqa: F401
 
 
 def missing(suite='bookworm'):

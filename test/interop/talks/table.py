@@ -10,10 +10,13 @@ usage: table.py INTEROP_RST
 """
 
 import difflib
+import os
 import sys
 
 sys.dont_write_bytecode = True
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+import paths  # noqa: E402, F401
 import cm_cases  # noqa: E402
 import runs  # noqa: E402
 

@@ -10,12 +10,13 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+import paths  # noqa: E402
 import capture  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
 import pair  # noqa: E402
-import paths  # noqa: E402
 import roce  # noqa: E402
 import runs  # noqa: E402
 import verbs  # noqa: E402
@@ -25,7 +26,7 @@ def main():
     talks = {row[0]: row[1:] for row in runs.RECORDED}
     listing = '\n'.join('  %-14s %s; MTU %d, IPv%d' % (name, row[0].__doc__, row[1], row[2])
                         for name, row in talks.items())
-    p = argparse.ArgumentParser(prog='test/interop/record.py', description=__doc__,
+    p = argparse.ArgumentParser(prog='test/interop/talks/record.py', description=__doc__,
                                 epilog='conversations:\n' + listing,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--suite', default='bookworm', help='whose kernel (see vm/build)')
