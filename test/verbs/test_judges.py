@@ -67,7 +67,7 @@ class Mpi(VerbsTest):
         self.need('mpirun', 'openmpi-bin')
         self.need('mpicc', 'libopenmpi-dev')
         self.judge = os.path.join(self.folder, 'mpi_judge')
-        subprocess.run(['mpicc', '-O1', '-o', self.judge, os.path.join(HERE, 'mpi_judge.c')], check=True)
+        subprocess.run(['mpicc', '-O1', '-o', self.judge, os.path.join(HERE, 'programs', 'mpi_judge.c')], check=True)
 
     def test_messages_and_collectives(self):
         # Not ud_mlx5: its four ranks and four threads of devices need more CPUs than test machines have.
