@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <linux/userfaultfd.h>
+#include <rte_atomic.h>
 
 #include "libc.h"
 #include "preload.h"
@@ -154,9 +155,9 @@ copy(void *to, const void *from, size_t len)
 		return EFAULT;
 	}
 	escape = &env;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	rte_compiler_barrier();
 	memcpy(to, from, len);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	rte_compiler_barrier();
 	escape = NULL;
 	return 0;
 }
