@@ -13,6 +13,8 @@
 #include "program.h"
 
 #define CAPSULE_AT (NVMF_PAGE - NVMF_SQE)
+/* Interval between looks at the CM, a system call: a host waits for this long to be connected. */
+#define CM_POLL_US 1000
 
 static uint32_t
 stride_of(const struct nvmf_target_attr *t)
@@ -32,10 +34,31 @@ nvmf_rdma_memory(const struct nvmf_target_attr *t, uint32_t conns)
 	return (size_t)depth_of(t) * (t->max_io + stride_of(t)) * conns;
 }
 
+/*
+ * A CQ for sends and one for receives, because a sleeping lcore need not wake up for the end of a
+ * response.
+ */
+static int
+create_cqs(struct nvmf_rdma *r)
+{
+	const uint32_t requests = r->attr.conns * r->depth;
+	struct bb_cq_attr cq;
+	int rc;
+
+	bb_cq_attr_init(&cq);
+	cq.lcore = r->attr.lcore;
+	cq.channel = r->channel;
+	cq.depth = requests * NVMF_SQ_PER_REQ + 2;
+	rc = bb_cq_create(r->attr.dev, &cq, &r->send_cq);
+	cq.depth = requests + 2;
+	if (rc == 0)
+		rc = bb_cq_create(r->attr.dev, &cq, &r->recv_cq);
+	return rc;
+}
+
 static int
 create_queues(struct nvmf_rdma *r)
 {
-	struct bb_cq_attr cq;
 	struct bb_cm_attr cm;
 	int rc;
 
@@ -43,16 +66,13 @@ create_queues(struct nvmf_rdma *r)
 	if (rc == 0)
 		rc = bb_mr_reg(r->pd, r->mem, r->slice * r->attr.conns, BB_ACCESS_LOCAL_WRITE,
 			       &r->mr);
-	bb_cq_attr_init(&cq);
-	cq.lcore = r->attr.lcore;
-	cq.depth = r->attr.conns * r->depth * (NVMF_SQ_PER_REQ + 1) + 4;
 	if (rc == 0 && r->attr.sleep_us != 0)
 		rc = bb_channel_create(r->attr.dev, &r->channel);
-	cq.channel = r->channel;
 	if (rc == 0)
-		rc = bb_cq_create(r->attr.dev, &cq, &r->cq);
+		rc = create_cqs(r);
 	bb_cm_attr_init(&cm);
 	cm.transport = BB_CM_RDMA;
+	cm.poll_us = CM_POLL_US;
 	if (rc == 0)
 		rc = bb_cm_create(r->attr.dev, &cm, &r->cm);
 	return rc;
@@ -68,7 +88,9 @@ attach(struct nvmf_rdma *r)
 	attr.lcore = r->attr.lcore;
 	rc = bb_loop_create(&attr, &r->loop);
 	if (rc == 0)
-		rc = bb_loop_attach_cq(r->loop, r->cq, nvmf_rdma_wc, r);
+		rc = bb_loop_attach_cq(r->loop, r->send_cq, nvmf_rdma_wc, r);
+	if (rc == 0)
+		rc = bb_loop_attach_cq(r->loop, r->recv_cq, nvmf_rdma_wc, r);
 	if (rc == 0)
 		rc = bb_cm_attach(r->cm, r->loop, nvmf_rdma_event, r);
 	if (rc == 0)
@@ -179,6 +201,16 @@ nvmf_rdma_idle(struct nvmf_rdma *r)
 	return !nvmf_rdma_has_stub(r);
 }
 
+static void
+destroy_cq(struct nvmf_rdma *r, struct bb_cq *cq)
+{
+	if (cq == NULL)
+		return;
+	if (r->loop != NULL)
+		(void)bb_loop_detach_cq(r->loop, cq);
+	bb_cq_destroy(cq);
+}
+
 void
 nvmf_rdma_close(struct nvmf_rdma *r)
 {
@@ -189,11 +221,8 @@ nvmf_rdma_close(struct nvmf_rdma *r)
 		(void)bb_cm_detach(r->cm);
 		bb_cm_destroy(r->cm);
 	}
-	if (r->cq != NULL) {
-		if (r->loop != NULL)
-			(void)bb_loop_detach_cq(r->loop, r->cq);
-		bb_cq_destroy(r->cq);
-	}
+	destroy_cq(r, r->recv_cq);
+	destroy_cq(r, r->send_cq);
 	if (r->channel != NULL)
 		bb_channel_destroy(r->channel);
 	if (r->loop != NULL)

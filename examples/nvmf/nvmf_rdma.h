@@ -37,6 +37,7 @@ struct nvmf_conn {
 	bool ending;
 	bool ring_send, ring_recv; /* posts wait for their doorbell */
 	bool listed;               /* true if the connection is in nvmf_rdma.to_ring */
+	uint32_t pulls;            /* outstanding RDMA READs */
 	struct nvmf_conn *next_to_ring;
 	/*
 	 * Responses that are posted at the end of the turn, after the RDMA WRITEs of all of them: a
@@ -103,7 +104,7 @@ struct nvmf_rdma {
 	struct nvmf_target *target;
 	struct bb_loop *loop;
 	struct bb_cm *cm;
-	struct bb_cq *cq;
+	struct bb_cq *send_cq, *recv_cq;
 	struct bb_channel *channel; /* NULL if the lcore never sleeps */
 	struct bb_pd *pd;
 	struct bb_mr *mr;
@@ -114,10 +115,12 @@ struct nvmf_rdma {
 	uint32_t depth;  /* largest depth of a queue */
 	uint32_t stride; /* bytes between two receive buffers; data in a capsule begins at a page */
 	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
-	uint64_t busy_at;         /* TSC of the last turn that had work */
-	bool busy;                /* events or completions were handled since the last turn */
-	bool armed;               /* the CQ raises an event at its next completion */
-	uint64_t sleeps, wakeups; /* numbers of sleeps, and of those that a completion ended */
+	uint64_t busy_at;            /* TSC of the last turn that had work */
+	bool busy;                   /* events or completions were handled since the last turn */
+	bool send_armed, recv_armed; /* the CQ raises an event at its next completion */
+	uint32_t pulls;              /* outstanding RDMA READs of all connections */
+	bool starved;                /* a command may be waiting for the end of a response */
+	uint64_t sleeps, wakeups;    /* numbers of sleeps, and of those that a completion ended */
 	uint64_t accepted, rejected, dropped;
 	struct nvmf_rdma *worker[NVMF_WORKERS];
 	uint32_t workers;

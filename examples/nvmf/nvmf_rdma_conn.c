@@ -22,6 +22,8 @@ nvmf_rdma_release(struct nvmf_conn *c)
 	c->qp = NULL;
 	c->ring_send = c->ring_recv = false;
 	c->responses = 0;
+	c->rdma->pulls -= c->pulls;
+	c->pulls = 0;
 	nvmf_queue_close(c->queue);
 	if (c->releasing != !nvmf_queue_idle(c->queue)) {
 		c->releasing = !c->releasing;
@@ -140,8 +142,8 @@ create_qp(struct nvmf_conn *c)
 	int rc;
 
 	bb_qp_init_attr_init(&init);
-	init.send_cq = c->rdma->cq;
-	init.recv_cq = c->rdma->cq;
+	init.send_cq = c->rdma->send_cq;
+	init.recv_cq = c->rdma->recv_cq;
 	init.sq_depth = c->depth * NVMF_SQ_PER_REQ;
 	init.rq_depth = c->depth;
 	rc = bb_qp_create(c->rdma->pd, &init, &c->qp);

@@ -58,9 +58,12 @@ pull(struct nvmf_queue *q, struct nvmf_req *r, void *to, uint32_t offset, uint32
 	struct nvmf_conn *c = q->user;
 	struct bb_sge sge = {(uintptr_t)to, len, c->rdma->mr->lkey};
 
-	if (!c->ending)
-		posted(c, bb_post_read(c->qp, WR_PULL | r->index, &sge, 1, r->addr + offset, r->key,
-				       BB_SEND_SIGNALED));
+	if (c->ending)
+		return;
+	c->pulls++;
+	c->rdma->pulls++;
+	posted(c, bb_post_read(c->qp, WR_PULL | r->index, &sge, 1, r->addr + offset, r->key,
+			       BB_SEND_SIGNALED));
 }
 
 static void
@@ -161,15 +164,18 @@ completed(struct nvmf_conn *c, const struct bb_wc *wc)
 			nvmf_rdma_drop(c, bb_wc_status_name(wc->status));
 		return;
 	}
-	if (wc->opcode == BB_WC_RECV)
+	if (wc->opcode == BB_WC_RECV) {
 		__atomic_store_n(&c->active, c->active + 1, __ATOMIC_RELAXED);
-	if (wc->opcode == BB_WC_RECV)
 		nvmf_capsule(c->queue, c->capsules + (size_t)wc->wr_id * c->rdma->stride,
 			     wc->byte_len, (uint32_t)wc->wr_id);
-	else if ((wc->wr_id & WR_KIND) == WR_PULL)
+		c->rdma->starved |= c->queue->waiting != 0;
+	} else if ((wc->wr_id & WR_KIND) == WR_PULL) {
+		c->pulls--;
+		c->rdma->pulls--;
 		nvmf_req_pulled(req, true);
-	else if ((wc->wr_id & WR_KIND) == WR_DONE)
+	} else if ((wc->wr_id & WR_KIND) == WR_DONE) {
 		nvmf_req_sent(req);
+	}
 }
 
 void

@@ -6,12 +6,11 @@
 
 #include "nvmf_rdma.h"
 
-#define TICK_MS 10u
 /*
- * Longest sleep. Only completions end a sleep early. Messages of the CM and of other lcores,
- * telemetry commands and signals wait for its end.
+ * Interval between calls of tick(), and longest sleep. Only completions end a sleep early. Messages
+ * of the CM and of other lcores, telemetry commands and signals wait for its end.
  */
-#define SLEEP_MS 1
+#define TICK_MS 10
 
 /* Passes the time to the engine, and disconnects hosts that have sent no Connect command. */
 static void
@@ -50,6 +49,32 @@ ring(struct nvmf_rdma *r)
 	r->to_ring = NULL;
 }
 
+/*
+ * Returns true if work waits for the completion of a send: data of a write command, or a command
+ * for which no request is free.
+ */
+static bool
+needs_sends(struct nvmf_rdma *r)
+{
+	uint32_t i;
+
+	if (!r->starved)
+		return r->pulls != 0;
+	r->starved = false;
+	for (i = 0; i < r->attr.conns; i++)
+		r->starved |= r->conn[i].queue != NULL && r->conn[i].queue->waiting != 0;
+	return r->starved || r->pulls != 0;
+}
+
+/* Makes the CQ raise an event. Returns false if that failed. */
+static bool
+arm(struct bb_cq *cq, bool *armed)
+{
+	if (!*armed)
+		*armed = bb_cq_arm(cq, false) == 0;
+	return *armed;
+}
+
 /* Sleeps until a completion arrives, if there was no work for long enough. */
 static void
 doze(struct nvmf_rdma *r, uint64_t now, bool work)
@@ -65,15 +90,18 @@ doze(struct nvmf_rdma *r, uint64_t now, bool work)
 	if (now - r->busy_at < r->attr.sleep_us * (rte_get_tsc_hz() / 1000000) ||
 	    (r->outstanding != NULL && r->outstanding(r->turn_arg)))
 		return;
-	if (!r->armed && bb_cq_arm(r->cq, false) != 0)
+	if (!arm(r->recv_cq, &r->recv_armed) ||
+	    (needs_sends(r) && !arm(r->send_cq, &r->send_armed)))
 		return;
-	r->armed = true;
 	r->sleeps++;
-	rc = bb_channel_wait(r->channel, SLEEP_MS, &cq);
-	if (rc == 0) {
-		r->armed = false;
-		r->wakeups++;
-	}
+	rc = bb_channel_wait(r->channel, TICK_MS, &cq);
+	if (rc != 0)
+		return;
+	r->wakeups++;
+	if (cq == r->recv_cq)
+		r->recv_armed = false;
+	else
+		r->send_armed = false;
 }
 
 unsigned int

@@ -56,7 +56,7 @@ static const char text[] =
 	"  --keep-alive MS      longest keep-alive time that a host may ask for; a host that asks for\n"
 	"                       none is refused (default 0: any, and none)\n"
 	"  --sleep US           an lcore that has had no work for US microseconds sleeps until a\n"
-	"                       completion arrives, 1 ms at most; 1 to 1000000 (default 0: it polls\n"
+	"                       completion arrives, 10 ms at most; 1 to 1000000 (default 0: it polls\n"
 	"                       and takes a whole CPU)\n"
 	"  -h, --help           this text\n"
 	"\n"

@@ -511,7 +511,7 @@ TEST(test_lcore_without_work_sleeps_until_a_completion)
 {
 	struct hq admin, io;
 	uint8_t cmd[NVMF_SQE];
-	uint64_t wakeups;
+	uint64_t wakeups, sleeps;
 	uint32_t i;
 
 	tgt_sleep_us = 1;
@@ -529,16 +529,22 @@ TEST(test_lcore_without_work_sleeps_until_a_completion)
 	WAIT_FOR(tgt.rdma.sleeps >= 3);
 	for (i = 0; i < 50; i++) {
 		wakeups = tgt.rdma.wakeups;
-		WAIT_FOR(tgt.rdma.armed);
+		WAIT_FOR(tgt.rdma.recv_armed);
 		command_rw(cmd, 1, (i & 1) != 0 ? NVM_READ : NVM_WRITE, i, host.data, 4096);
 		hq_send(&io, cmd, NULL, 0);
 		WAIT_FOR(tgt.rdma.wakeups != wakeups);
 		WAIT_FOR(io.outstanding == 0);
 		assert_int_equal(io.status[1], SC_OK);
+		/* The command and the data of a write end a sleep; the end of a response does not.
+		 */
+		sleeps = tgt.rdma.sleeps;
+		WAIT_FOR(tgt.rdma.sleeps >= sleeps + 2);
+		assert_in_range(tgt.rdma.wakeups - wakeups, 1, (i & 1) != 0 ? 1 : 2);
 	}
 	hq_disconnect(&io);
 	hq_disconnect(&admin);
 	WAIT_FOR(IDLE);
+	assert_int_equal(tgt.rdma.pulls, 0);
 	assert_int_equal(teardown(NULL), 0);
 }
 
