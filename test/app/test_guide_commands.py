@@ -22,7 +22,9 @@ import unittest
 
 from apptest import CPUS, LIMIT
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'check', 'docs'))
+TEST = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path += [TEST, os.path.join(TEST, 'check', 'docs')]
+import netns
 import snippets
 
 BLOCK = re.compile(r'^\.\. code-block:: (?:console|text)\n(?: +:.*\n)*\n((?:(?:[ \t].*)?\n)+)', re.M)
@@ -79,19 +81,16 @@ class Namespace:
     def __init__(self, programs):
         self.programs = programs
         self.folder = tempfile.TemporaryDirectory()
-        self.holder = subprocess.Popen(['unshare', '--net', 'sh', '-c', 'ip link set lo up && echo up; exec sleep 3600'],
-                                       stdout=subprocess.PIPE, text=True)
-        self.ready = self.holder.stdout.readline() == 'up\n'
+        self.ns = netns.Netns()
 
     def start(self, line):
         words = shlex.split(line)
         words[0] = self.programs[os.path.basename(words[0])]
-        return subprocess.Popen(['nsenter', '--net=/proc/%d/ns/net' % self.holder.pid, *words], cwd=self.folder.name,
+        return subprocess.Popen([*self.ns.enter, *words], cwd=self.folder.name,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def close(self):
-        self.holder.kill()
-        self.holder.communicate()
+        self.ns.close()
         self.folder.cleanup()
 
 
@@ -117,10 +116,11 @@ class Commands(unittest.TestCase):
         return out
 
     def run_block(self, lines):
-        ns = Namespace(self.programs)
+        try:
+            ns = Namespace(self.programs)
+        except netns.NetnsError as err:
+            self.skipTest('no network namespace: %s' % err)
         self.addCleanup(ns.close)
-        if not ns.ready:
-            self.skipTest('cannot make a network namespace: needs root, unshare and ip')
         servers = []
         try:
             for line in lines:
@@ -133,7 +133,7 @@ class Commands(unittest.TestCase):
                 if 'nvmf_target' in line:
                     self.assertTrue(any(' port ' in said for said in servers[-1][1].stdout), line + ' ended early')
                     continue
-                while not listening(ns.holder.pid) and time.monotonic() < until:
+                while not listening(ns.ns.pid) and time.monotonic() < until:
                     self.assertIsNone(servers[-1][1].poll(), line + ' ended early')
                     time.sleep(0.05)
         finally:

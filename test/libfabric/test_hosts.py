@@ -15,6 +15,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import netns  # noqa: E402
+
 SKIP = 77
 WAIT = 300      # seconds; a machine may be busy
 RANKS = 4       # two on each host
@@ -60,40 +63,35 @@ PartitionName=all Nodes=one,two Default=YES State=UP
 class Hosts(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.holders = []
         cls.folder = tempfile.mkdtemp(prefix='bb_hosts.')
-        cls.enter = []
         try:
-            for name in 'one', 'two':
-                script = 'hostname %s && echo up && exec sleep 3600' % name
-                p = subprocess.Popen(['unshare', '--net', '--uts', 'sh', '-c', script], stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE, text=True)
-                cls.holders.append(p)
-                if p.stdout.readline() != 'up\n':
-                    cls.give_up(p.stderr.read())
-            cls.enter = [['nsenter', '--net', '--uts', '--target', str(p.pid)] for p in cls.holders]
-            one, two = (str(p.pid) for p in cls.holders)
-            cls.ip(0, 'link', 'add', 'tcp0', 'type', 'veth', 'peer', 'name', 'tcp0', 'netns', two)
-            cls.ip(0, 'link', 'add', 'switch', 'type', 'bridge')
-            for rank in range(RANKS):
-                side = rank // (RANKS // 2)
-                # DPDK joins a packet group that it names by process ^ index. So the indexes are far apart, because two
-                # interfaces of a namespace cannot have the same group.
-                cls.ip(side, 'link', 'add', 'roce%d' % rank, 'index', str(4096 * (rank + 1)), 'type', 'veth',
-                       'peer', 'name', 'plug%d' % rank, 'netns', one)
-                cls.ip(0, 'link', 'set', 'plug%d' % rank, 'master', 'switch', 'up')
-                # Only the port may answer there.
-                cls.ip(side, 'link', 'set', 'roce%d' % rank, 'addrgenmode', 'none', 'up')
-            cls.ip(0, 'link', 'set', 'switch', 'up')
-            for side in 0, 1:
-                cls.ip(side, 'addr', 'add', '198.51.100.%d/24' % (side + 1), 'dev', 'tcp0')
-                for name in 'lo', 'tcp0':
-                    cls.ip(side, 'link', 'set', name, 'up')
-        except FileNotFoundError as err:
-            cls.give_up(str(err))
+            cls.hosts = netns.Hosts(more=['--uts'], scripts=['hostname one', 'hostname two'])
+        except netns.NetnsError as err:
+            # Skips the whole program, so that meson counts it.
+            print('SKIP: two network namespaces cannot be made: %s' % err, flush=True)
+            shutil.rmtree(cls.folder)
+            os._exit(SKIP)
+        cls.enter = cls.hosts.enter
+        cls.make_switch()
         cls.script('rank', RANK)
         # Open MPI starts its daemon on the other host by this program, in place of ssh.
         cls.script('agent', 'shift; exec %s sh -c "$*"\n' % ' '.join(cls.enter[1]))
+
+    @classmethod
+    def make_switch(cls):
+        """Makes a bridge on the first host with a link for each rank."""
+        one = cls.hosts.sides[0]
+        one.ip('link', 'add', 'switch', 'type', 'bridge')
+        for rank in range(RANKS):
+            side = cls.hosts.sides[rank // (RANKS // 2)]
+            # DPDK joins a packet group that it names by process ^ index. So the indexes are far apart, because two
+            # interfaces of a namespace cannot have the same group.
+            side.ip('link', 'add', 'roce%d' % rank, 'index', str(4096 * (rank + 1)), 'type', 'veth',
+                    'peer', 'name', 'plug%d' % rank, 'netns', str(one.pid))
+            one.ip('link', 'set', 'plug%d' % rank, 'master', 'switch', 'up')
+            # Only the port may answer there.
+            side.ip('link', 'set', 'roce%d' % rank, 'addrgenmode', 'none', 'up')
+        one.ip('link', 'set', 'switch', 'up')
 
     @classmethod
     def script(cls, name, text):
@@ -104,23 +102,8 @@ class Hosts(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        for p in cls.holders:
-            p.kill()
-            p.communicate()
+        cls.hosts.close()
         shutil.rmtree(cls.folder)
-
-    @classmethod
-    def ip(cls, side, *args):
-        res = subprocess.run(cls.enter[side] + ['ip', *args], stderr=subprocess.PIPE, text=True)
-        if res.returncode != 0:
-            cls.give_up('ip %s: %s' % (' '.join(args), res.stderr))
-
-    @classmethod
-    def give_up(cls, why):
-        """Skips the whole program, so that meson counts it."""
-        print('SKIP: two network namespaces cannot be made: ' + why.strip(), flush=True)
-        cls.tearDownClass()
-        os._exit(SKIP)
 
     def test_collectives_on_two_hosts(self):
         env = dict(os.environ, TMPDIR=self.folder, OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')

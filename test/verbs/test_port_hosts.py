@@ -2,60 +2,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Verbs programs on net_af_packet, in two network namespaces with a veth pair for RoCEv2 and another one for TCP."""
 
+import os
 import subprocess
 import sys
 
 from test_port import FORKED, SERVER, Base, Programs
-from verbstest import WAIT, main
+from verbstest import main
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import netns  # noqa: E402
 
 
 class Hosts(Programs, Base):
     port, tcp = 'net_af_packet0', '198.51.100.1'
-    holders = []
+    hosts, why = None, ''
 
     @classmethod
     def setUpClass(cls):
-        cls.why = cls.make()
-
-    @classmethod
-    def make(cls):
-        """Makes the namespaces. Returns why that is not possible, '' on success."""
-        cls.holders, cls.enter = [], []
         try:
-            for _ in range(2):
-                # The namespace exists once it prints a line.
-                p = subprocess.Popen(['unshare', '--net', 'sh', '-c', 'echo up; exec sleep 3600'],
-                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                cls.holders.append(p)
-                if p.stdout.readline() != 'up\n':
-                    return p.stderr.read()
-                cls.enter.append(['nsenter', '--net', '--target', str(p.pid)])
-            for kind in 'roce', 'tcp':
-                cls.ip(0, 'link', 'add', kind, 'type', 'veth', 'peer', 'name', kind, 'netns', str(cls.holders[1].pid))
-            for side in range(2):
-                cls.ip(side, 'link', 'set', 'roce', 'addrgenmode', 'none')     # only the port may answer there
-                cls.ip(side, 'addr', 'add', '198.51.100.%d/24' % (side + 1), 'dev', 'tcp')
-                for name in 'lo', 'roce', 'tcp':
-                    cls.ip(side, 'link', 'set', name, 'up')
-        except (OSError, subprocess.CalledProcessError) as e:
-            return str(getattr(e, 'stderr', None) or e)
-        cls.net = '/proc/%d/net' % cls.holders[0].pid
-        return ''
-
-    @classmethod
-    def ip(cls, side, *args):
-        subprocess.run(cls.enter[side] + ['ip', *args], check=True, stderr=subprocess.PIPE, text=True, timeout=WAIT)
+            cls.hosts = netns.Hosts('roce')
+            cls.enter = cls.hosts.enter
+            cls.net = '/proc/%d/net' % cls.hosts.sides[0].pid
+        except netns.NetnsError as err:
+            cls.why = str(err)
 
     @classmethod
     def tearDownClass(cls):
-        for p in cls.holders:
-            p.kill()
-            p.communicate()
+        if cls.hosts:
+            cls.hosts.close()
 
     def setUp(self):
         super().setUp()
         if self.why:
-            self.skipTest('no network namespaces: ' + self.why.strip())
+            self.skipTest('no network namespaces: ' + self.why)
 
     def vdev(self, role):
         return 'net_af_packet0,iface=roce'
@@ -83,7 +62,7 @@ class Hosts(Programs, Base):
         """Its PMD opens the socket when the device sets up the queues."""
         self.port = 'net_af_xdp0'
         self.vdev = lambda role: 'net_af_xdp0,iface=roce'
-        self.addCleanup(self.ip, 0, 'link', 'set', 'roce', 'xdp', 'off')    # the PMD leaves its XDP program there
+        self.addCleanup(self.hosts.sides[0].ip, 'link', 'set', 'roce', 'xdp', 'off')    # the PMD leaves its XDP program there
         rc, out = self.run_one(self.at(SERVER, self.hostile, 'closed'))
         if rc != 0:
             self.skipTest('no AF_XDP: ' + out)

@@ -3,10 +3,11 @@
 """examples/hft_pipeline with a port for each side, which exchange RoCEv2 packets."""
 
 import os
-import subprocess
 import sys
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+APP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path += [APP, os.path.dirname(APP)]
+import netns  # noqa: E402
 from apptest import SKIP, main  # noqa: E402
 from hfttest import HftTest  # noqa: E402
 
@@ -45,52 +46,21 @@ class Memif(Wire):
 class Hosts(Wire):
     """Two network namespaces with one link for RoCEv2 and another one for the kernel's TCP."""
     LISTEN = '198.51.100.2'
-    MORE_EAL = [['--vdev=net_af_packet0,iface=roce%d' % side] for side in (0, 1)]
-    holders = []
+    MORE_EAL = [['--vdev=net_af_packet0,iface=roce0']] * 2
 
     @classmethod
     def setUpClass(cls):
-        cls.holders = []
         try:
-            for _ in (0, 1):
-                # The namespace exists once it prints a line.
-                p = subprocess.Popen(['unshare', '--net', 'sh', '-c', 'echo up; exec sleep 3600'],
-                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                cls.holders.append(p)
-                if p.stdout.readline() != 'up\n':
-                    cls.give_up(p.stderr.read())
-            cls.ENTER = [['nsenter', '--net', '--target', str(p.pid)] for p in cls.holders]
-            there = str(cls.holders[1].pid)
-            for kind in ('roce', 'tcp'):
-                cls.ip(0, 'link', 'add', kind + '0', 'type', 'veth', 'peer', 'name', kind + '1',
-                       'netns', there)
-            for side in (0, 1):
-                # Only the port may answer there.
-                cls.ip(side, 'link', 'set', 'roce%d' % side, 'addrgenmode', 'none')
-                cls.ip(side, 'addr', 'add', '198.51.100.%d/24' % (side + 1), 'dev', 'tcp%d' % side)
-                for kind in ('lo', 'roce%d' % side, 'tcp%d' % side):
-                    cls.ip(side, 'link', 'set', kind, 'up')
-        except FileNotFoundError as err:
-            cls.give_up(str(err))
+            cls.hosts = netns.Hosts('roce0')
+        except netns.NetnsError as err:
+            # Skips the whole program, so that meson counts it.
+            print('skipped: %s' % err, flush=True)
+            os._exit(SKIP)
+        cls.ENTER = cls.hosts.enter
 
     @classmethod
     def tearDownClass(cls):
-        for p in cls.holders:
-            p.kill()
-            p.communicate()
-
-    @classmethod
-    def ip(cls, side, *args):
-        res = subprocess.run(cls.ENTER[side] + ['ip'] + list(args), stderr=subprocess.PIPE, text=True)
-        if res.returncode != 0:
-            cls.give_up('ip %s: %s' % (' '.join(args), res.stderr))
-
-    @classmethod
-    def give_up(cls, why):
-        """Skips the whole program, so that meson counts it."""
-        print('skipped: ' + why.strip(), flush=True)
-        cls.tearDownClass()
-        os._exit(SKIP)
+        cls.hosts.close()
 
     def device(self, side):
         return 'soft0,port=net_af_packet0,ip=192.0.2.%d/24%s' % (side + 1, self.FAULTS)

@@ -10,7 +10,9 @@ import re
 import subprocess
 import sys
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+APP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path += [APP, os.path.dirname(APP)]
+import netns  # noqa: E402
 from apptest import CPUS, LIMIT, SKIP, AppTest, free_ports, main  # noqa: E402
 
 GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'doc', 'guides', 'porting.rst')
@@ -98,29 +100,18 @@ class Hosts(Pingpong):
 
     @classmethod
     def setUpClass(cls):
-        holder = ['unshare', '--net', '--mount', 'sh', '-c', 'mount -t tmpfs none /run && echo up && exec sleep 3600']
         try:
-            cls.holder = subprocess.Popen(holder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            if cls.holder.stdout.readline() != 'up\n':
-                cls.give_up(cls.holder.stderr.read())
-            cls.ENTER = ['nsenter', '--net', '--mount', '--target', str(cls.holder.pid)]
-            probe = subprocess.run(cls.ENTER + ['ip', 'link', 'add', 'probe0', 'type', 'veth'], stderr=subprocess.PIPE,
-                                   text=True)
-            if probe.returncode != 0:
-                cls.give_up(probe.stderr)
-        except FileNotFoundError as err:
-            cls.give_up(str(err))
+            cls.ns = netns.Netns(['--mount'], 'mount -t tmpfs none /run')
+            cls.ns.ip('link', 'add', 'probe0', 'type', 'veth')
+        except netns.NetnsError as err:
+            # Skips the whole program, so that meson counts it.
+            print('skipped: %s' % err, flush=True)
+            os._exit(SKIP)
+        cls.ENTER = cls.ns.enter
 
     @classmethod
     def tearDownClass(cls):
-        cls.holder.kill()
-        cls.holder.communicate()
-
-    @classmethod
-    def give_up(cls, why):
-        """Skips the whole program, so that meson counts it."""
-        print('skipped: ' + why.strip(), flush=True)
-        os._exit(SKIP)
+        cls.ns.close()
 
     def test_two_namespaces_exchange_all_messages(self):
         lines = commands('Two hosts on one machine')
