@@ -62,6 +62,27 @@ complete_acked(struct bb_roce_qp *qp, uint32_t una)
 	req->tail += n;
 }
 
+/* Records that all PSNs before @una are acknowledged. */
+static inline void
+advance(struct bb_roce_qp *qp, uint32_t una)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	req->una = una;
+	req->retries = qp->attr.retry_cnt;
+	req->rnr_retries = qp->attr.rnr_retry;
+	req->going_back = false;
+	req->rnr_wait = false;
+}
+
+/* Stops the timers, because no packet is in flight. */
+static inline void
+stop_timers(struct bb_roce_req *req)
+{
+	req->deadline = BB_ROCE_NEVER;
+	req->rto.deadline = BB_ROCE_NEVER;
+}
+
 /*
  * Records that all PSNs before @una are acknowledged. Completes the messages whose last PSN is
  * before @una.
@@ -81,11 +102,7 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	skip = bb_roce_psn_distance(req->una, una) > bb_roce_psn_distance(req->una, req->nxt);
 	bb_roce_rto_acked(qp, una, now);
 	bb_roce_rto_waited(qp, now);
-	req->una = una;
-	req->retries = qp->attr.retry_cnt;
-	req->rnr_retries = qp->attr.rnr_retry;
-	req->going_back = false;
-	req->rnr_wait = false;
+	advance(qp, una);
 	complete_acked(qp, una);
 	/* complete() could not report a completion and has moved the QP to ERR. */
 	if (qp->state != BB_ROCE_RTS)
@@ -93,9 +110,7 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	if (skip)
 		bb_roce_req_rewind(qp);
 	if (req->una == req->nxt) {
-		/* No packet is in flight, so no timer is needed. */
-		req->deadline = BB_ROCE_NEVER;
-		req->rto.deadline = BB_ROCE_NEVER;
+		stop_timers(req);
 	} else {
 		bb_roce_rto_waits(qp, now);
 		start_timer(qp, now);
@@ -404,11 +419,43 @@ bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t f
 	}
 }
 
+/*
+ * Returns true if an ACK of all PSNs before @end completes all requests, and process_ack() has no
+ * other work.
+ */
+static inline bool
+acks_all(const struct bb_roce_qp *qp, uint32_t end)
+{
+	const struct bb_roce_req *req = &qp->req;
+
+	return ((end ^ req->nxt) | (end ^ req->sent) | (end ^ req->psn) | req->rd_atomic |
+		req->failed_synd) == 0 &&
+	       req->probe == BB_ROCE_PROBE_NONE && qp->ops->complete_run != NULL;
+}
+
 void
 bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 {
+	const uint32_t end = bb_roce_psn_add(psn, 1);
+	struct bb_roce_req *req = &qp->req;
+	uint32_t n;
+
 	qp->stats.rx_packets++;
-	(void)process_ack(qp, psn, RESPONSE_ACK, now);
+	if (!acks_all(qp, end)) {
+		(void)process_ack(qp, psn, RESPONSE_ACK, now);
+		return;
+	}
+	/* Does what progress() does, without the search for the last message that completes. */
+	bb_roce_rto_acked(qp, end, now);
+	if (req->rto.waiting)
+		bb_roce_rto_waited(qp, now);
+	advance(qp, end);
+	n = req->unassigned - req->tail;
+	qp->ops->complete_run(qp->ctx, qp, n);
+	req->tail += n;
+	/* The state differs if a completion could not be reported. */
+	if (qp->state == BB_ROCE_RTS)
+		stop_timers(req);
 }
 
 void

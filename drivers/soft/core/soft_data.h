@@ -264,9 +264,13 @@ struct soft_engine {
 	uint32_t shm_changes; /* value of soft_shm.changes already handled; __atomic */
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* RoCEv2 only: QP whose WQE is in req, NULL if none */
+	/* Port only: QP of the last frame that was as predicted (soft_wire_expect.c), or NULL */
+	struct soft_wire *predicted;
+	uint32_t predicted_kind; /* enum soft_wire_kind of that frame */
 	uint64_t turn; /* RoCEv2 only: turn number; addresses of earlier turns are stale */
 	/* RoCEv2 only: time of the turn in each unit, if "timed" is true: soft_engine_ticks() */
 	uint64_t ticks, ns;
+	uint64_t tick_ns; /* duration of a tick, in 2^-20 ns */
 	bool timed;
 	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
 	bool early;   /* RoCEv2 only: no packet was received yet in this turn */

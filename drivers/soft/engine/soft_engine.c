@@ -236,26 +236,11 @@ soft_engine_lists(struct soft_engine *e)
 }
 
 /*
- * Begins a turn of an engine whose device sends packets. If the link must be polled, reads the
- * clock first.
- */
-static inline void
-soft_engine_begin(struct soft_engine *e, const struct soft_link_ops *link)
-{
-	e->timed = false;
-	e->stamped = false;
-	if (link->polled)
-		soft_engine_clock(e);
-	if (link->begin != NULL)
-		link->begin(e);
-}
-
-/*
- * Runs a turn of an engine whose link has a function receive(): the doorbells come first, then the
- * received packets.
+ * Handles the doorbells and delayed ACKs of a turn whose link has a function receive(), which comes
+ * next. Returns a value other than 0 if the next poll must continue the scan.
  */
 static inline uint32_t
-soft_engine_run_port(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
+soft_engine_early(struct soft_engine *e, uint64_t rung)
 {
 	uint32_t pending;
 
@@ -264,9 +249,7 @@ soft_engine_run_port(struct soft_engine *e, const struct soft_link_ops *link, ui
 	e->early = false;
 	while (unlikely(!TAILQ_EMPTY(&e->late)))
 		soft_qp_queue(e, TAILQ_FIRST(&e->late));
-	link->receive(e);
-	soft_engine_lists(e);
-	return pending | (TAILQ_FIRST(&e->late) != NULL);
+	return pending;
 }
 
 /* Ends a turn. Stores whether the next poll must run a turn in any case. */
@@ -281,26 +264,73 @@ soft_engine_end(struct soft_engine *e, uint32_t pending)
 		__atomic_store_n(&e->pending, pending, __ATOMIC_RELAXED);
 }
 
-/* Runs a turn of an engine whose device sends packets. */
+/* Runs a turn of an engine whose device sends packets through a link that is not polled. */
 static __rte_noinline void
 soft_engine_turn_link(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
 {
 	uint32_t pending;
 
-	soft_engine_begin(e, link);
+	e->timed = false;
+	e->stamped = false;
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
 	if (link->receive != NULL) {
-		pending = soft_engine_run_port(e, link, rung);
+		pending = soft_engine_early(e, rung);
+		(void)link->receive(e);
+		soft_engine_lists(e);
+		pending |= TAILQ_FIRST(&e->late) != NULL;
 	} else {
 		soft_engine_lists(e);
 		pending = soft_engine_watch(e, rung);
 	}
 	if (unlikely(e->chores))
 		pending |= soft_engine_chores(e);
-	if (link->end != NULL)
-		link->end(e);
 	soft_engine_end(e, pending);
+}
+
+/* Does the same as soft_engine_clock(), inline. */
+static inline void
+soft_engine_clock_now(struct soft_engine *e)
+{
+	if (unlikely(e->dev->opts.no_clock || e->dev->opts.virtual_time)) {
+		soft_engine_clock(e);
+		return;
+	}
+	e->now = e->ticks = rte_rdtsc();
+	/* The product has more than 64 bits. */
+	e->ns = (uint64_t)((unsigned __int128)e->ticks * e->tick_ns >> 20);
+	e->timed = true;
+	e->stamped = soft_engine_alone(e);
+}
+
+/*
+ * Runs a turn of an engine whose link must be polled. Most of these turns find no packet. So the
+ * lists, the rare work and the end of the link's turn are run only if one of them has work.
+ */
+static __rte_noinline void
+soft_engine_turn_polled(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
+{
+	uint32_t pending;
+	bool end;
+
+	soft_engine_clock_now(e);
+	link->begin(e);
+	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
+		soft_inbox_drain(e);
+	pending = soft_engine_early(e, rung);
+	end = link->receive(e);
+	if (unlikely(e->next_deadline != SOFT_NO_DEADLINE))
+		soft_timers_run(e);
+	if (unlikely((e->n_run | e->chores) != 0)) {
+		if (e->n_run != 0)
+			soft_run_list(e);
+		if (e->chores)
+			pending |= soft_engine_chores(e);
+		end = true;
+	}
+	if (unlikely(end))
+		link->end(e);
+	soft_engine_end(e, pending | (TAILQ_FIRST(&e->late) != NULL));
 }
 
 /*
@@ -313,7 +343,10 @@ soft_engine_turn(struct soft_engine *e, uint64_t rung, uint64_t stamp)
 	uint32_t pending;
 
 	if (unlikely(e->dev->link != NULL)) {
-		soft_engine_turn_link(e, e->dev->link, rung);
+		if (e->dev->link->polled)
+			soft_engine_turn_polled(e, e->dev->link, rung);
+		else
+			soft_engine_turn_link(e, e->dev->link, rung);
 		return;
 	}
 	e->stamped = stamp != 0;

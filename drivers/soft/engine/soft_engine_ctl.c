@@ -54,6 +54,7 @@ soft_engine_create(struct soft_dev *dev)
 	e->wake_fd = -1;
 	e->msg_handlers = soft_msg_handlers;
 	e->next_deadline = SOFT_NO_DEADLINE;
+	e->tick_ns = soft_tick_ns();
 	e->local = (struct soft_frags){.p = e->local_own, .cap = RTE_DIM(e->local_own)};
 	e->remote = (struct soft_frags){.p = e->remote_own, .cap = RTE_DIM(e->remote_own)};
 	e->shuffle = dev->opts.seed;
@@ -317,6 +318,8 @@ soft_qp_detach(struct soft_qp *qp)
 	soft_qp_drop_work(e, qp);
 	if (qp->wire != NULL) {
 		soft_wire_count_last(qp->wire);
+		if (e->predicted == qp->wire)
+			e->predicted = NULL;
 		bb_roce_qp_err(&qp->wire->roce);
 	}
 	TAILQ_REMOVE(&e->qps, qp, all);

@@ -283,9 +283,10 @@ free_received(struct soft_port *p, struct rte_mbuf **m, uint32_t n)
 	return bytes;
 }
 
-static __rte_noinline void
-receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
+void
+soft_port_receive(struct soft_port *p, uint32_t n, uint64_t now)
 {
+	struct rte_mbuf **m = p->rx;
 	uint32_t i = 0, taken;
 
 	while (i < n) {
@@ -322,7 +323,7 @@ soft_port_poll(struct soft_port *p, uint64_t now)
 		soft_neigh_tick(&p->stack.neigh, now);
 	n = rte_eth_rx_burst(p->eth.id, 0, p->rx, p->burst);
 	if (n != 0)
-		receive_all(p, p->rx, n, now);
+		soft_port_receive(p, n, now);
 	if (p->txq_n != 0)
 		soft_port_flush(p);
 	return n;

@@ -103,6 +103,16 @@ soft_port_give_back(struct soft_port *p, struct rte_mbuf *m)
 		rte_pktmbuf_free(m);
 }
 
+/* ---- soft_port.c */
+/* Processes and frees the @n frames in p->rx. */
+void soft_port_receive(struct soft_port *p, uint32_t n, uint64_t now);
+/* Returns true if a poll has more to do than to receive frames and to flush queued packets. */
+static inline bool
+soft_port_is_due(const struct soft_port *p, uint64_t now)
+{
+	return now >= p->link_next || now >= p->stack.neigh.next_deadline;
+}
+
 /* ---- soft_port_tx.c */
 /* Calls soft_port_settle() if packets are queued, which is rarely the case. */
 static inline void

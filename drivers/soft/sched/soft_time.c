@@ -84,6 +84,12 @@ soft_tsc_to_ns(uint64_t tsc)
 }
 
 uint64_t
+soft_tick_ns(void)
+{
+	return soft_tsc_ns;
+}
+
+uint64_t
 soft_dev_ns(const struct soft_dev *dev)
 {
 	return soft_tsc_to_ns(soft_ticks(dev));
@@ -95,6 +101,7 @@ soft_engine_clock(struct soft_engine *e)
 	e->ticks = soft_ticks(e->dev);
 	e->ns = soft_tsc_to_ns(e->ticks);
 	e->timed = true;
+	e->stamped = false;
 	if (unlikely(e->dev->opts.no_clock || e->dev->opts.virtual_time))
 		return;
 	e->now = e->ticks;

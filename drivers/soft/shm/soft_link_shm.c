@@ -465,17 +465,18 @@ link_shm_take(struct soft_engine *e, struct soft_shm *shm)
 			link_shm_receive(e, shm->rx[i]);
 }
 
-static void
+static bool
 link_shm_turn(struct soft_engine *e)
 {
 	struct soft_shm *shm = e->dev->shm;
 
 	link_shm_look(e, shm);
 	link_shm_take(e, shm);
+	return false;
 }
 
 /* Option rx_full: while the link is full, received packets stay in the ring. */
-static void
+static bool
 link_shm_turn_unless_full(struct soft_engine *e)
 {
 	struct soft_shm *shm = e->dev->shm;
@@ -483,6 +484,7 @@ link_shm_turn_unless_full(struct soft_engine *e)
 	link_shm_look(e, shm);
 	if (!soft_net_full(e, true))
 		link_shm_take(e, shm);
+	return false;
 }
 
 void

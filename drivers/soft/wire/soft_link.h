@@ -63,18 +63,20 @@ struct soft_link_ops {
 	 * that packet. May be NULL.
 	 */
 	void (*plain)(struct soft_engine *e, struct soft_wire *w);
-	/*
-	 * Begins the engine's turn. A link whose receive() is NULL receives packets here. May be
-	 * NULL.
-	 */
+	/* Begins the engine's turn. Only for a polled link. */
 	void (*begin)(struct soft_engine *e);
 	/*
 	 * Receives packets. The engine calls it after it has read the doorbells. So new requests do
 	 * not wait for a receive, which finds no packets in most polls. No timer expires between
-	 * the start of the turn and this call. May be NULL. A link with receive() may delay ACKs.
+	 * the start of the turn and this call. A polled link also flushes the packets queued for
+	 * sending. Returns true if end() must be called although no QP runs any more in the turn.
+	 * May be NULL. A link with receive() may delay ACKs.
 	 */
-	void (*receive)(struct soft_engine *e);
-	/* Ends the engine's turn and flushes the packets queued for sending. May be NULL. */
+	bool (*receive)(struct soft_engine *e);
+	/*
+	 * Ends the engine's turn and flushes the packets queued for sending. Only for a polled
+	 * link.
+	 */
 	void (*end)(struct soft_engine *e);
 	/*
 	 * Bytes of the link's struct for a queue pair, whose first member is a struct soft_wire. 0
@@ -99,7 +101,7 @@ struct soft_link_ops {
 	void (*established)(struct soft_wire *w);
 	/*
 	 * True if packets can arrive while no doorbell was rung. The engine then runs a turn in
-	 * every poll.
+	 * every poll. The link has begin(), receive() and end().
 	 */
 	bool polled;
 	/*

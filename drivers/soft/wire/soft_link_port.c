@@ -7,6 +7,8 @@
  */
 #include <stdlib.h>
 
+#include <rte_ethdev.h>
+
 #include "soft_mcg.h"
 #include "soft_netif.h"
 #include "soft_port_priv.h"
@@ -100,13 +102,40 @@ link_begin(struct soft_engine *e)
 		link_take(e, e->dev->netif);
 }
 
-static void
+/* Sends the queued frames, and copies the payload of those for which the PMD has no room. */
+static inline void
+settle(struct soft_netif *nif)
+{
+	soft_port_settle_inline(nif->port);
+	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
+}
+
+/* Returns true if packets are queued, or other threads have requested the port's lock. */
+static inline bool
+has_work(const struct soft_netif *nif)
+{
+	return nif->port->txq_n != 0 || __atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0;
+}
+
+/* Processes @n received frames, and flushes queued packets. Returns what link_receive() returns. */
+static __rte_noinline bool
+receive(struct soft_netif *nif, uint32_t n)
+{
+	if (n != 0)
+		soft_port_receive(nif->port, n, nif->now);
+	settle(nif);
+	return __atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0;
+}
+
+static inline bool
 link_receive(struct soft_engine *e)
 {
 	struct soft_netif *nif = e->dev->netif;
+	struct soft_port *p = nif->port;
+	uint32_t n = 0;
 
 	if (unlikely(!soft_netif_mine(e)))
-		return;
+		return false;
 	/*
 	 * Send or copy the queued requests before a packet is received that could complete them:
 	 * see struct soft_netif.
@@ -119,18 +148,23 @@ link_receive(struct soft_engine *e)
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);
 	nif->now = soft_engine_ns(e);
-	soft_port_poll(nif->port, nif->now);
+	if (unlikely(soft_port_is_due(p, nif->now)))
+		(void)soft_port_poll(p, nif->now);
+	else
+		n = rte_eth_rx_burst(p->eth.id, 0, p->rx, p->burst);
+	if (n == 0 && !has_work(nif))
+		return false;
+	return receive(nif, n);
 }
 
 /*
  * Does nothing while the option rx_full is in effect: received packets stay in the PMD, so that the
  * sender finds no room. Otherwise does the same as link_receive().
  */
-static void
+static bool
 link_receive_unless_full(struct soft_engine *e)
 {
-	if (!soft_net_full(e, true))
-		link_receive(e);
+	return soft_net_full(e, true) || link_receive(e);
 }
 
 static void
@@ -140,8 +174,7 @@ link_end(struct soft_engine *e)
 
 	if (!soft_netif_mine(e))
 		return;
-	soft_port_settle_inline(nif->port);
-	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
+	settle(nif);
 	if (unlikely(__atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0))
 		soft_netif_pass(nif);
 }

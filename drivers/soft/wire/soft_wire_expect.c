@@ -281,6 +281,12 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, struct rte_mbuf 
 		     __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)))
 		return 0;
 	soft_wire_turn(e);
+	/* Most frames are for the same QP, and of the same type, as the frame before. */
+	if (likely(e->predicted != NULL)) {
+		f.w = e->predicted;
+		f.kind = e->predicted_kind;
+		f.x = &f.w->expect[f.kind];
+	}
 	for (i = 0; i < n; i++) {
 		const uint32_t len = m[i]->data_len;
 
@@ -289,7 +295,6 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, struct rte_mbuf 
 		if (unlikely(m[i]->nb_segs != 1 || !soft_port_plain_rx(m[i])))
 			break;
 		f.p = rte_pktmbuf_mtod(m[i], const uint8_t *);
-		/* Most frames are for the same QP, and of the same type, as the frame before. */
 		if ((f.x == NULL || unlikely(!matches(&f, len))) &&
 		    (unlikely(!find_expect(&f, len)) || unlikely(!matches(&f, len))))
 			break;
@@ -301,8 +306,11 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, struct rte_mbuf 
 			soft_wire_received(e, last, false);
 		last = f.w;
 	}
-	if (likely(last != NULL))
+	if (likely(last != NULL)) {
+		e->predicted = f.w;
+		e->predicted_kind = f.kind;
 		soft_wire_received(e, last, i == n);
+	}
 	return i;
 }
 

@@ -169,7 +169,7 @@ take(struct world *w, struct soft_engine *e, const uint8_t *p, uint32_t len)
 	soft_wire_deliver(e->dev, e, &packet);
 }
 
-static void
+static bool
 link_receive(struct soft_engine *e)
 {
 	struct world *w = &world;
@@ -185,6 +185,7 @@ link_receive(struct soft_engine *e)
 			take(w, e, p, w->frame[i].len);
 		free(w->frame[i].p);
 	}
+	return true;
 }
 
 static const struct soft_link_ops link_ops = {

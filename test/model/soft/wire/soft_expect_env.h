@@ -76,6 +76,17 @@ dice(uint32_t n)
 /* ---- Two devices */
 
 static void
+side_open_qp(struct side *s)
+{
+	static const struct rig_qp_attr attr = {
+		.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 0xa11ce};
+
+	rig_qp_open(&s->q, &s->u, &s->c, &s->c, &attr);
+	s->w = soft_qp_find(soft_ctx(s->d.ctx)->dev, s->q.qpn)->wire;
+	assert_non_null(s->w);
+}
+
+static void
 side_open(struct side *s, unsigned int i, const struct way *way)
 {
 	static const char v4[] = "ip=192.0.2.11/24,ip=192.0.2.12/24,ip=192.0.2.1/24,"
@@ -85,8 +96,6 @@ side_open(struct side *s, unsigned int i, const struct way *way)
 				 "neigh=2001:db8::2@02:cc:00:00:00:02,"
 				 "neigh=2001:db8::3@02:cc:00:00:00:02";
 	const bool capture = way->capture;
-	static const struct rig_qp_attr attr = {
-		.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 0xa11ce};
 	struct mlx5_mr_attr mr = {.kind = MLX5_MR_MEM, .len = MEM, .iova = IOVA, .access = RIG_ALL};
 	static unsigned int serial;
 	char name[32], eth[64], args[400];
@@ -116,7 +125,7 @@ side_open(struct side *s, unsigned int i, const struct way *way)
 	rig_dev_open(&s->d, name, args);
 	rig_uar_open(&s->u, &s->d, MLX5_UAR_BF);
 	rig_cq_open(&s->c, &s->u, 8);
-	rig_qp_open(&s->q, &s->u, &s->c, &s->c, &attr);
+	side_open_qp(s);
 	s->mem = aligned_alloc(4096, MEM);
 	assert_non_null(s->mem);
 	memset(s->mem, 0, MEM);
@@ -124,8 +133,6 @@ side_open(struct side *s, unsigned int i, const struct way *way)
 	OK(soft_cmd_if.mr_reg(s->d.ctx, s->d.pd, &mr, &s->mr));
 	mr.access = 0;
 	OK(soft_cmd_if.mr_reg(s->d.ctx, s->d.pd, &mr, &s->ro));
-	s->w = soft_qp_find(soft_ctx(s->d.ctx)->dev, s->q.qpn)->wire;
-	assert_non_null(s->w);
 	s->ol_flags = i == 0 ? 0 : RTE_MBUF_F_RX_IP_CKSUM_NONE;
 }
 

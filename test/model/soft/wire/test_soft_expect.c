@@ -183,21 +183,28 @@ plan_damage(struct plan *p)
 	}
 }
 
+/* Sets the fields that all correct packets have in common. */
 static void
-plan(struct plan *p)
+plan_begin(struct plan *p)
 {
 	memset(p, 0, sizeof(*p));
 	p->tag = env.tag;
 	memcpy(p->net.src, env.peer.gid.raw, 16);
 	memcpy(p->net.dst, env.s[0].d.gid.raw, 16);
-	if (dice(50) == 0)
-		p->net.src[15] ^= 1;
 	p->net.sport = 0xc123;
 	p->net.hop_limit = 64;
 	p->net.tclass = 0x20;
 	p->pkt.pkey = 0xffff;
 	p->pkt.dqpn = env.s[0].q.qpn;
 	p->pkt.flags = BB_ROCE_MIGREQ;
+}
+
+static void
+plan(struct plan *p)
+{
+	plan_begin(p);
+	if (dice(50) == 0)
+		p->net.src[15] ^= 1;
 	if (req()->sent != req()->una && dice(3) == 0)
 		plan_ack(p);
 	else
@@ -457,6 +464,50 @@ T(test_fast_path_acts_as_the_full_path_over_ipv6, .vlan = "", .v6 = true)
 T(test_fast_path_acts_as_the_full_path_with_vlan, .vlan = "vlan=5,")
 T(test_fast_path_acts_as_the_full_path_with_vlan_and_ipv6, .vlan = "vlan=5,", .v6 = true)
 T(test_device_with_capture_takes_the_full_path, .vlan = "", .capture = true)
+
+/* Gives both devices a correct WRITE of 8 bytes. */
+static void
+give_write(void)
+{
+	static struct plan p;
+	uint32_t i;
+
+	plan_begin(&p);
+	p.pkt.opcode = BB_ROCE_WRITE_ONLY;
+	p.pkt.len = p.pkt.dmalen = 8;
+	p.pkt.psn = resp()->epsn;
+	p.pkt.va = IOVA;
+	p.pkt.rkey = env.s[0].mr->rkey;
+	plan_build(&p);
+	for (i = 0; i < 2; i++)
+		give(&env.s[i], &p, 0);
+}
+
+/* The queue pair of the last expected frame is destroyed before the next frame arrives. */
+TEST_STATE(setup, teardown, &test_fast_path_acts_as_the_full_path_over_ipv4_way,
+	   test_frame_for_a_destroyed_queue_pair_is_dropped)
+{
+	static uint8_t before[MEM];
+	uint32_t i, k;
+
+	connect_both();
+	for (k = 0; k < 4; k++) {
+		give_write();
+		for (i = 0; i < 2; i++)
+			rig_polls(&env.s[i].u, 3);
+		same();
+	}
+	assert_true(env.s[0].w->expect_met > 0);
+	memcpy(before, env.s[0].mem, MEM);
+	give_write();
+	for (i = 0; i < 2; i++) {
+		rig_qp_close(&env.s[i].q);
+		rig_polls(&env.s[i].u, 3);
+		assert_memory_equal(env.s[i].mem, before, MEM);
+		side_open_qp(&env.s[i]);
+	}
+	same();
+}
 
 int
 main(int argc, char **argv)
