@@ -86,8 +86,9 @@ enum bb_prm_kernel_op {
 	BB_PRM_F(0x004, 8, 24) /* trans_page_fault_info.fault_token                                \
 				*/
 #define BB_PRM_QUERY_SPECIAL_CONTEXTS_OUT_NULL_MKEY                                                \
-	BB_PRM_F(0x010, 0, 32)                        /* query_special_contexts_out.null_mkey */
-#define BB_PRM_ODP_SERVICE_SEND BB_PRM_F(0x000, 0, 1) /* odp_per_transport_service_cap.send */
+	BB_PRM_F(0x010, 0, 32)                         /* query_special_contexts_out.null_mkey */
+#define BB_PRM_ODP_SCHEME_UD    BB_PRM_F(0x018, 0, 32) /* odp_scheme_cap.ud_odp_caps */
+#define BB_PRM_ODP_SERVICE_SEND BB_PRM_F(0x000, 0, 1)  /* odp_per_transport_service_cap.send */
 #define BB_PRM_ODP_SERVICE_RECEIVE                                                                 \
 	BB_PRM_F(0x000, 1, 1) /* odp_per_transport_service_cap.receive                             \
 			       */

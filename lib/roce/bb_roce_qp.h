@@ -107,8 +107,8 @@ enum bb_roce_take {
 };
 
 /*
- * Status of a callback of RC, not a syndrome: the key to invalidate is in use, or a page of the
- * memory is missing. The callback had no effect, and is repeated later.
+ * Status of a callback of RC, or of gather() for UD, not a syndrome: the key to invalidate is in
+ * use, or a page of the memory is missing. The callback had no effect, and is repeated later.
  */
 #define BB_ROCE_TRY_AGAIN 0xffu
 

@@ -42,7 +42,10 @@ bb_roce_ud_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct
 		bb_roce_resp_established(qp);
 }
 
-/* Sends the oldest message. Returns false if the link has no room or the message has failed. */
+/*
+ * Sends the oldest message. Returns false if the link has no room, a page is missing, or the
+ * message has failed.
+ */
 static bool
 send_oldest(struct bb_roce_qp *qp, struct bb_roce_req *q)
 {
@@ -63,6 +66,8 @@ send_oldest(struct bb_roce_qp *qp, struct bb_roce_req *q)
 
 	if (m->len != 0)
 		pieces = qp->ops->gather(qp->ctx, qp, m, 0, m->len, iov);
+	if (pieces == -(int)BB_ROCE_TRY_AGAIN)
+		return false;
 	if (pieces < 0) {
 		bb_roce_req_failed(qp, (uint8_t)-pieces);
 		return false;

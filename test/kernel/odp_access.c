@@ -4,8 +4,8 @@
 /*
  * Requests that find pages missing. The target has a region that is registered on demand. Requests
  * reach it by the key of the region, by a memory window, and by lists of keys that DEVX makes (KLM
- * and KSM). The requester has such a region, too. Prints a line for each. Exit status: 0 if all
- * data arrived. usage: odp_access TARGET [GID_INDEX [REQUESTER GID_INDEX]]
+ * and KSM). The requester has such a region, too. It also sends datagrams. Prints a line for each.
+ * Exit status: 0 if all data arrived. usage: odp_access TARGET [GID_INDEX [REQUESTER GID_INDEX]]
  *
  * The regions are in shared memory. So they keep their data when the program gives their pages
  * back.
@@ -26,6 +26,9 @@
 #define PAGES 32u
 #define HALF  (PAGES / 2 * PAGE)
 #define BYTES 6000u
+#define GRAM  700u /* bytes of a datagram */
+#define GRH   40u
+#define QKEY  0x1234u
 #define START UINT64_C(0x400000000) /* of keys of DEVX */
 
 /* CREATE_MKEY (struct mlx5_ifc_create_mkey_in_bits): sizes and offsets in bytes. */
@@ -43,7 +46,7 @@ struct side {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	struct ibv_qp *qp;
+	struct ibv_qp *qp, *ud;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
 	uint8_t gid_index;
@@ -111,6 +114,8 @@ open_side(struct side *s, const char *device, const char *gid_index)
 	s->cq = need(ibv_create_cq(s->ctx, 64, NULL, NULL, 0), "ibv_create_cq");
 	init.send_cq = init.recv_cq = s->cq;
 	s->qp = need(ibv_create_qp(s->pd, &init), "ibv_create_qp");
+	init.qp_type = IBV_QPT_UD;
+	s->ud = need(ibv_create_qp(s->pd, &init), "ibv_create_qp");
 	must(fd < 0 || ftruncate(fd, PAGES * PAGE) != 0, "memfd_create");
 	s->region = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(s->region == MAP_FAILED, "mmap");
@@ -158,6 +163,19 @@ connect_side(struct side *s, const struct side *peer)
 			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
 	     "RTS");
+}
+
+static void
+start_ud(const struct side *s)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY};
+
+	must(ibv_modify_qp(s->ud, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+	     "INIT");
+	a.qp_state = IBV_QPS_RTR;
+	must(ibv_modify_qp(s->ud, &a, IBV_QP_STATE), "RTR");
+	a.qp_state = IBV_QPS_RTS;
+	must(ibv_modify_qp(s->ud, &a, IBV_QP_STATE | IBV_QP_SQ_PSN), "RTS");
 }
 
 static void
@@ -355,6 +373,43 @@ own_pages(void)
 	printf("READ to missing pages: right data\n");
 }
 
+/* Sends a datagram from missing pages of the requester to plain memory of the target. */
+static void
+datagram(void)
+{
+	uint8_t *own = requester.region + 20 * PAGE - 100;
+	struct ibv_ah_attr to = {
+		.dlid = target.port.lid,
+		.port_num = 1,
+		.is_global = target.port.link_layer == IBV_LINK_LAYER_ETHERNET,
+		.grh = {.dgid = target.gid, .sgid_index = requester.gid_index, .hop_limit = 64}};
+	struct ibv_sge from = {(uintptr_t)own, GRAM, requester.on_demand->lkey};
+	struct ibv_sge at = {(uintptr_t)target.data, GRH + GRAM, target.plain->lkey};
+	struct ibv_send_wr wr = {.sg_list = &from,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+	struct ibv_recv_wr recv = {.sg_list = &at, .num_sge = 1}, *bad_recv;
+
+	start_ud(&target);
+	start_ud(&requester);
+	wr.wr.ud.ah = need(ibv_create_ah(requester.pd, &to), "ibv_create_ah");
+	wr.wr.ud.remote_qpn = target.ud->qp_num;
+	wr.wr.ud.remote_qkey = QKEY;
+	fill(own);
+	must(ibv_post_recv(target.ud, &recv, &bad_recv), "ibv_post_recv");
+	give_back();
+	must(ibv_post_send(requester.ud, &wr, &bad), "ibv_post_send");
+	wait_done(&requester, "datagram");
+	wait_done(&target, "receive of a datagram");
+	if (memcmp(target.data + GRH, own, GRAM) != 0) {
+		printf("datagram: wrong data\n");
+		exit(1);
+	}
+	printf("datagram: right data\n");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -374,5 +429,6 @@ main(int argc, char **argv)
 	write_twice("KSM", make_list(MODE_KSM), START + HALF + PAGE + 9, at);
 	other_operations();
 	own_pages();
+	datagram();
 	return 0;
 }

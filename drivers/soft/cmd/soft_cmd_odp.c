@@ -13,13 +13,14 @@
 
 /*
  * Sets the ODP capabilities of RC. Without a guest these are WRITEs and READs of peers, but no
- * atomics (soft_paged.c). The device reports page faults to a guest by the transport scheme only:
- * mem_page_fault is 0.
+ * atomics (soft_paged.c). A guest has sends of UD, too. The device reports page faults to a guest
+ * by the transport scheme only: mem_page_fault is 0.
  */
 void
 soft_cmd_odp_caps(const struct soft_cmd *cmd, void *caps)
 {
-	void *rc = bb_prm_sub(bb_prm_sub(caps, BB_PRM_ODP_CAP_TRANSPORT), BB_PRM_ODP_SCHEME_RC);
+	void *scheme = bb_prm_sub(caps, BB_PRM_ODP_CAP_TRANSPORT);
+	void *rc = bb_prm_sub(scheme, BB_PRM_ODP_SCHEME_RC);
 
 	bb_prm_set(rc, BB_PRM_ODP_SERVICE_WRITE, 1);
 	bb_prm_set(rc, BB_PRM_ODP_SERVICE_READ, 1);
@@ -29,6 +30,7 @@ soft_cmd_odp_caps(const struct soft_cmd *cmd, void *caps)
 	bb_prm_set(rc, BB_PRM_ODP_SERVICE_RECEIVE, 1);
 	bb_prm_set(rc, BB_PRM_ODP_SERVICE_SRQ_RECEIVE, 1);
 	bb_prm_set(rc, BB_PRM_ODP_SERVICE_ATOMIC, !cmd->dev->opts.no_atomic);
+	bb_prm_set(bb_prm_sub(scheme, BB_PRM_ODP_SCHEME_UD), BB_PRM_ODP_SERVICE_SEND, 1);
 }
 
 /*

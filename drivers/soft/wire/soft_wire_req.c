@@ -201,7 +201,7 @@ soft_wire_text(const struct soft_engine *e, uint8_t status)
 
 /*
  * Decodes the WQE of a message to e->req. Returns 0, a syndrome, or BB_ROCE_TRY_AGAIN if a page of
- * an RC message is missing.
+ * an RC or UD message is missing.
  */
 static uint8_t
 soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_msg *msg)
@@ -213,9 +213,11 @@ soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roc
 		return 0;
 	e->decoded = NULL;
 	synd = soft_req_decode(e, &e->req, w->qp, d->idx, d->blocks);
-	if (unlikely(synd != 0) && w->qp->st == BB_PRM_QP_ST_RC &&
-	    soft_req_faulted(e, w->qp, d, synd))
+	if (unlikely(synd != 0) && w->qp->st != BB_PRM_QP_ST_UC &&
+	    soft_req_faulted(e, w->qp, d, synd)) {
+		w->parked = w->qp->st == BB_PRM_QP_ST_UD;
 		return BB_ROCE_TRY_AGAIN;
+	}
 	if (synd == 0 && (e->req.d.opcode != d->opcode || e->req.d.len != d->len)) {
 		e->req.why = "the application changed the WQE before its completion";
 		synd = BB_SYN_LOCAL_QP_OP;

@@ -156,6 +156,51 @@ T(test_read_waits_for_missing_pages_at_both_ends)
 	assert_int_equal(*g_at(&f->g, &f->mem, 3 * PAGE + 300), 0x4d);
 }
 
+/* Sends 64 bytes of the key at @va from a UD QP to itself, which has no receive. */
+static void
+ud_send(struct odp *o, struct g_qp *ud, uint32_t key, uint64_t va)
+{
+	uint8_t w[128] = {0}, *av = w + 16;
+
+	wqe_head(ud, w, SEND, 5, G_CQE_UPDATE);
+	bb_put32(av, 0x80000000);             /* the QP's own Q_Key */
+	bb_put32(av + 8, 1u << 31 | ud->qpn); /* an extended address vector */
+	if (o->g.path == NULL) {
+		bb_put16(av + 14, 1);
+	} else {
+		memcpy(av + 20, o->path.mac, sizeof(o->path.mac));
+		av[27] = 64;
+		memcpy(av + 32, o->path.gid, sizeof(o->path.gid));
+	}
+	bb_put32(w + 64, 64);
+	bb_put32(w + 68, key);
+	bb_put64(w + 72, va);
+	g_post(&o->g, ud, w, sizeof(w));
+	g_ring(&o->g, ud, w, 8);
+}
+
+T(test_send_of_a_datagram_waits_for_its_page)
+{
+	uint32_t key = odp_key(f, 0), seen = f->g.events;
+	struct g_qp ud;
+
+	g_qp(&f->g, &ud, f->u.uid, BB_PRM_QP_ST_UD, f->u.pd, f->u.uar, f->u.cq.cqn);
+	g_qp_up(&f->g, &ud, f->u.uid, f->u.pd, f->u.cq.cqn, 0);
+	ud_send(f, &ud, key, VA + PAGE + 5);
+	odp_wait_fault(f, seen);
+	assert_int_equal(f->g.event_sub, PF_WQE);
+	assert_int_equal(bb_get32(f->g.event + 24), 1u << 24 | ud.qpn);
+	odp_assert_waits(f);
+	odp_update(f, key, 0, READ_PAGE);
+	assert_int_equal(odp_resume(f, 0, 1, ud.qpn, ud.qpn, false), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, 0);
+	seen = f->g.events;
+	ud_send(f, &ud, key, VA + 9 * PAGE);
+	odp_wait_fault(f, seen);
+	assert_int_equal(odp_resume(f, 0, 1, ud.qpn, ud.qpn, true), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[55], BB_SYN_LOCAL_PROT);
+}
+
 T(test_answers_without_a_page_fault_are_refused)
 {
 	uint32_t key = odp_key(f, 0), qpn = f->u.qp.qpn, seen = f->g.events;
@@ -238,6 +283,8 @@ TEST(test_capabilities_allow_umrs_and_memory_on_demand_together)
 		rc = bb_prm_csub(bb_prm_csub(caps, BB_PRM_ODP_CAP_TRANSPORT), BB_PRM_ODP_SCHEME_RC);
 		/* send, receive, write, read, atomic and srq_receive */
 		assert_int_equal(bb_prm_dword(rc, 0) >> 26, kinds[i].odp ? 0x3f : 0);
+		/* UD: send */
+		assert_int_equal(bb_prm_dword(rc, 8) >> 26, kinds[i].odp ? 0x20 : 0);
 		g_close(&g);
 	}
 }
