@@ -359,10 +359,12 @@ soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 
 /*
  * Processes a burst of packets. Returns the QP of the last packet, for which the caller must call
- * soft_wire_received(), or NULL.
+ * soft_wire_received(), or NULL. Without @all the burst ends after a message of a conversation. Its
+ * peer waits for an answer, so the next record is most likely empty. To look at it costs time,
+ * because its cache line is still on its way from the peer's CPU.
  */
 static inline struct soft_wire *
-link_shm_burst(struct soft_engine *e, struct soft_shm_rx *rx)
+link_shm_burst(struct soft_engine *e, struct soft_shm_rx *rx, bool all)
 {
 	struct soft_wire *last = NULL, *w;
 	struct soft_ring_rec rec;
@@ -375,13 +377,15 @@ link_shm_burst(struct soft_engine *e, struct soft_shm_rx *rx)
 			soft_wire_received(e, last, false);
 		last = w;
 		soft_ring_pop(&rx->ring);
+		if (w != NULL && soft_wire_delays_ack(e, w) && !all)
+			break;
 	}
 	soft_ring_release(&rx->ring);
 	return last;
 }
 
 static __rte_noinline void
-link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
+link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx, bool all)
 {
 	struct soft_wire *last = NULL;
 
@@ -398,7 +402,7 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 		/* Sets the time of the turn, too, so that the turn reads the clock only once. */
 		(void)soft_engine_ns(e);
 		soft_now(e);
-		last = link_shm_burst(e, rx);
+		last = link_shm_burst(e, rx, all);
 		e->work++;
 	}
 	rte_ticketlock_unlock(&rx->lock);
@@ -456,13 +460,13 @@ link_shm_look(struct soft_engine *e, struct soft_shm *shm)
 }
 
 static inline void
-link_shm_take(struct soft_engine *e, struct soft_shm *shm)
+link_shm_take(struct soft_engine *e, struct soft_shm *shm, bool all)
 {
 	uint32_t i, n = __atomic_load_n(&shm->n_rx, __ATOMIC_ACQUIRE);
 
 	for (i = 0; i < n; i++)
 		if (soft_ring_waiting(&shm->rx[i]->ring))
-			link_shm_receive(e, shm->rx[i]);
+			link_shm_receive(e, shm->rx[i], all);
 }
 
 static bool
@@ -471,7 +475,7 @@ link_shm_turn(struct soft_engine *e)
 	struct soft_shm *shm = e->dev->shm;
 
 	link_shm_look(e, shm);
-	link_shm_take(e, shm);
+	link_shm_take(e, shm, false);
 	return false;
 }
 
@@ -483,7 +487,7 @@ link_shm_turn_unless_full(struct soft_engine *e)
 
 	link_shm_look(e, shm);
 	if (!soft_net_full(e, true))
-		link_shm_take(e, shm);
+		link_shm_take(e, shm, false);
 	return false;
 }
 
@@ -496,7 +500,7 @@ soft_shm_last_packets(struct soft_engine *e)
 		return;
 	e->timed = false;
 	e->stamped = false;
-	link_shm_take(e, shm);
+	link_shm_take(e, shm, true);
 	/* The next poll runs the QPs that the packets have queued. */
 	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 }

@@ -223,6 +223,24 @@ soft_wire_count_later(struct soft_engine *e, struct soft_wire *w)
 	w->uncounted = true;
 	LIST_INSERT_HEAD(&e->uncounted, w, count);
 }
+
+/*
+ * Returns true if the ACK is delayed for a turn. The engine delays an ACK only in a conversation:
+ * the application answers each message of the peer with a message. An RPC is an example. The ACK
+ * then leaves with the application's message, or after it. So both the application and the peer get
+ * their messages earlier, by the time that an ACK costs.
+ *
+ * Further conditions: exactly one packet has arrived since the requester last sent, and nothing but
+ * an ACK is due.
+ */
+static inline bool
+soft_wire_delays_ack(const struct soft_engine *e, const struct soft_wire *w)
+{
+	return w->n_answered == SOFT_WIRE_CONVERSATION &&
+	       ((w->roce.resp.epsn - w->epsn_at_send) & BB_ROCE_PSN_MASK) == 1 &&
+	       e->dev->link->receive != NULL;
+}
+
 /*
  * Runs soft_wire_count() for the last time, before the QP leaves its engine. Call it under the
  * engine's lock.

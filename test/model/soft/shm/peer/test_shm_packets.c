@@ -305,6 +305,84 @@ T(test_ack_leaves_with_the_answer_in_a_conversation)
 	answers(them.psn + i, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
 }
 
+/* Writes message number @i of the peer, for which the application posts a receive. */
+static void
+write_message(uint32_t i)
+{
+	static const uint8_t data[8] = "message";
+	struct bb_roce_pkt pkt = packet(BB_ROCE_SEND_ONLY, them.psn + i, sizeof(data));
+
+	post_receive(i);
+	pkt.flags = BB_ROCE_ACKREQ;
+	write_packet(&pkt, data, THEIRS);
+}
+
+/* Checks that the next poll finds the messages from @i to @end - 1, and nothing else. */
+static void
+poll_finds(uint32_t i, uint32_t end)
+{
+	const int n = (int)(end - i);
+	struct bb_wc wc[8];
+	int k;
+
+	assert_int_equal(bb_cq_poll(e.a.cq, wc, RTE_DIM(wc)), n);
+	for (k = 0; k < n; k++) {
+		assert_int_equal(wc[k].opcode, BB_WC_RECV);
+		assert_int_equal(wc[k].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[k].wr_id, i + (uint32_t)k);
+	}
+}
+
+/* Answers messages until the traffic is a conversation. Returns the number of messages. */
+static uint32_t
+converse(void)
+{
+	struct bb_roce_pkt pkt;
+	struct bb_wc wc;
+	uint32_t i;
+
+	for (i = 0; i < SOFT_WIRE_CONVERSATION; i++) {
+		write_message(i);
+		poll_finds(i, i + 1);
+		answers(them.psn + i, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
+		send_inline(ANSWER, 0);
+		pkt = packet(BB_ROCE_SEND_ONLY, us.psn + i, ANSWER);
+		pkt.flags = BB_ROCE_ACKREQ;
+		sends(&pkt, e.a.buf);
+		ack(us.psn + i, i + 1);
+		env_poll(&e, &e.a, &wc, 1);
+	}
+	return i;
+}
+
+/*
+ * In a conversation a turn ends after the first message. If more messages come without an answer,
+ * one turn receives them all.
+ */
+T(test_turn_ends_after_a_message_of_a_conversation)
+{
+	uint32_t i = converse(), k;
+
+	for (k = 0; k < 5; k++)
+		write_message(i + k);
+	poll_finds(i, i + 1);
+	poll_finds(i + 1, i + 5);
+}
+
+/* All messages that have arrived are received before the QP moves to ERR. */
+T(test_messages_of_a_conversation_are_received_before_an_error)
+{
+	const uint32_t i = converse();
+	struct bb_qp_attr attr;
+
+	write_message(i);
+	write_message(i + 1);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	OK(bb_qp_modify(e.a.qp, &attr, BB_QP_STATE));
+	poll_finds(i, i + 2);
+}
+
 /* With fault injection a received packet is serialized again; no fault hits it afterwards. */
 static int
 begin_faulty(void **st)
