@@ -15,6 +15,8 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
+#include "need.h"
+
 #define PAGE  4096u
 #define BF    0x800u /* first doorbell register */
 #define ARM   0x20u  /* register that arms CQs */
@@ -26,25 +28,6 @@ static struct ibv_port_attr port;
 static union ibv_gid gid;
 static uint8_t gid_index;
 static uint64_t seed = 1;
-
-static void *
-need(void *p, const char *what)
-{
-	if (p == NULL) {
-		perror(what);
-		exit(1);
-	}
-	return p;
-}
-
-static void
-must(int ret, const char *what)
-{
-	if (ret != 0) {
-		fprintf(stderr, "%s: %s\n", what, strerror(ret));
-		exit(1);
-	}
-}
 
 static uint64_t
 draw(void)

@@ -22,6 +22,8 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
+#include "need.h"
+
 #define PAGE  4096u
 #define PAGES 32u
 #define HALF  (PAGES / 2 * PAGE)
@@ -56,25 +58,6 @@ struct side {
 
 static struct side requester, target;
 static uint32_t rounds;
-
-static void *
-need(void *p, const char *what)
-{
-	if (p == NULL) {
-		perror(what);
-		exit(1);
-	}
-	return p;
-}
-
-static void
-must(int ret, const char *what)
-{
-	if (ret != 0) {
-		fprintf(stderr, "%s: %s\n", what, strerror(ret));
-		exit(1);
-	}
-}
 
 static void
 put32(uint8_t *p, uint32_t v)
