@@ -32,7 +32,7 @@ class Memory(VerbsTest):
 
     def test_unmapped_private_memory_without_userfaultfd(self):
         self.env['BB_VERBS_NO_SHARE'] = '1'
-        for name in 'unmapped_receive', 'stack_unmapped':
+        for name in 'local_unmapped', 'stack_unmapped':
             rc, out = self.case(name)
             self.assertEqual(rc, 0, out)
             self.assertRegex(out, 'MR 0x[0-9a-f]+: the program unmapped memory at')
