@@ -25,19 +25,27 @@ static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 static bool (*fill_memory)(const void *at);
 static bool caught; /* the handler of this file is installed; accessed with __atomic */
 /*
- * The program's action is actions[current], so that the handler never reads an action that another
- * thread changes.
+ * The program's action is actions[changes & 1]. So a change does not touch the action that a
+ * handler reads, and a handler that two changes overtake reads again.
  */
 static struct sigaction actions[2];
-static unsigned int current; /* accessed with __atomic */
+static unsigned int changes; /* accessed with __atomic */
 static bool locked;          /* a thread changes the action; accessed with __atomic */
 
 static void on_fault(int sig, siginfo_t *info, void *context);
 
-static const struct sigaction *
+static struct sigaction
 action(void)
 {
-	return &actions[__atomic_load_n(&current, __ATOMIC_ACQUIRE)];
+	struct sigaction copy;
+	unsigned int n;
+
+	do {
+		n = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
+		copy = actions[n & 1];
+		/* Release order: the copy ends before this. */
+	} while (__atomic_fetch_add(&changes, 0, __ATOMIC_RELEASE) != n);
+	return copy;
 }
 
 /* Takes the lock. Blocks signals, because a handler may call sigaction(). */
@@ -63,15 +71,15 @@ unlock_action(const sigset_t *before)
 static void
 set_action(const struct sigaction *to)
 {
-	const unsigned int next = 1 - __atomic_load_n(&current, __ATOMIC_RELAXED);
+	const unsigned int next = __atomic_load_n(&changes, __ATOMIC_RELAXED) + 1;
 	struct sigaction own = {
 		.sa_sigaction = on_fault,
 		.sa_mask = to->sa_mask,
 		.sa_flags = (to->sa_flags & SAME_FLAGS) | SA_SIGINFO,
 	};
 
-	actions[next] = *to;
-	__atomic_store_n(&current, next, __ATOMIC_RELEASE);
+	actions[next & 1] = *to;
+	__atomic_store_n(&changes, next, __ATOMIC_RELEASE);
 	(void)real_sigaction(SIGSEGV, &own, NULL);
 }
 
@@ -91,7 +99,7 @@ die(const siginfo_t *info)
 static void
 pass_on(int sig, siginfo_t *info, void *context)
 {
-	const struct sigaction to = *action();
+	const struct sigaction to = action();
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 	sigset_t before;
 
@@ -156,7 +164,7 @@ sigaction(int sig, const struct sigaction *to, struct sigaction *from)
 	if (to != NULL)
 		new = *to;
 	lock_action(&before);
-	old = *action();
+	old = action();
 	if (to != NULL)
 		set_action(&new);
 	unlock_action(&before);
