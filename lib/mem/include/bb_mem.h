@@ -126,7 +126,9 @@ int bb_mr_rereg(struct bb_mr *mr, uint32_t flags, struct bb_pd *pd, void *addr, 
 
 /**
  * Deregisters a region. The call returns after the last access through its keys has ended. A WQE
- * that uses the keys later fails. Do not call it from an EAL memory callback.
+ * that uses the keys later fails, unless a region that was registered since has the same keys: a
+ * kernel's driver may return them again (Linux 6.12 and 7.2 do if UMRs load its translations). Do
+ * not call it from an EAL memory callback.
  * @return 0; -EBUSY while a memory window is bound to the region, or another key refers to it.
  */
 int bb_mr_dereg(struct bb_mr *mr);

@@ -102,18 +102,28 @@ applies(const struct op *op, enum fault fault)
 /* Separate memory, so that the arena's keys do not cover its surroundings. */
 #define REGION 4096
 
+/*
+ * Returns a deregistered region of @mem. With @reuse another region of @mem may have its index by
+ * now, but not its key. Linux (6.12, 7.2) returns the same key if UMRs load its translations: then
+ * the other region is beside @mem, and the key must not reach @mem.
+ */
 static struct bb_mr *
-gone(struct fx *fx, struct bb_pd *pd, void *mem, bool reuse)
+gone(struct fx *fx, struct bb_pd *pd, uint8_t *mem, bool reuse)
 {
 	static struct bb_mr copy;
 	struct bb_mr *mr;
+	bool same;
 
 	OK(fx, bb_mr_reg(pd, mem, REGION, fx->access, &mr));
 	copy = *mr;
 	OK(fx, bb_mr_dereg(mr));
-	/* Keys are short: another region may get the same index, but not the same key. */
-	if (reuse)
-		fx_mr(fx, pd, mem, REGION, fx->access);
+	if (!reuse)
+		return &copy;
+	OK(fx, bb_mr_reg(pd, mem, REGION, fx->access, &mr));
+	same = mr->rkey == copy.rkey;
+	OK(fx, bb_mr_dereg(mr));
+	CHECK(fx, !same || !fx->b.attr.software, "two regions in turn have the same key");
+	fx_mr(fx, pd, same ? mem + REGION : mem, REGION, fx->access);
 	return &copy;
 }
 
@@ -134,7 +144,7 @@ break_local(struct fx *fx, struct xfer *x, enum fault fault)
 		sge->lkey = fx_mr(fx, fx_pd(fx, &fx->a), fx->a.mem, ARENA, fx->access)->lkey;
 		break;
 	case LKEY_GONE:
-		sge->lkey = gone(fx, fx->a.pd, (void *)(uintptr_t)sge->addr, false)->lkey;
+		sge->lkey = gone(fx, fx->a.pd, (uint8_t *)(uintptr_t)sge->addr, false)->lkey;
 		break;
 	case LKEY_READ_ONLY:
 		sge->lkey = fx_mr(fx, fx->a.pd, fx->a.mem, ARENA, 0)->lkey;
@@ -172,8 +182,8 @@ break_remote(struct fx *fx, struct xfer *x, enum fault fault)
 		break;
 	case RKEY_GONE:
 	case RKEY_REUSED:
-		t->rkey =
-			gone(fx, fx->b.pd, (void *)(uintptr_t)t->raddr, fault == RKEY_REUSED)->rkey;
+		t->rkey = gone(fx, fx->b.pd, (uint8_t *)(uintptr_t)t->raddr, fault == RKEY_REUSED)
+				  ->rkey;
 		break;
 	case RKEY_NO_RIGHT:
 		t->rkey = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, fx->access & ~x->op->right)->rkey;
