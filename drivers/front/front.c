@@ -7,51 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_common.h>
 
 #include "front_priv.h"
-
-#define LOG_NS 1000000000u /* FRONT_LOG_BURST lines at most in this time */
-
-RTE_LOG_REGISTER_SUFFIX(front_logtype, front, INFO);
-
-uint64_t
-front_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* All fronts of the process share the counters, and fronts may run in several threads. */
-bool
-front_may_log(uint32_t level)
-{
-	static uint64_t start;
-	static uint32_t lines, dropped;
-	uint64_t now, last = __atomic_load_n(&start, __ATOMIC_RELAXED);
-	uint32_t n;
-
-	if (level == RTE_LOG_DEBUG)
-		return true;
-	now = front_now();
-	if (now - last >= LOG_NS &&
-	    __atomic_compare_exchange_n(&start, &last, now, false, __ATOMIC_RELAXED,
-					__ATOMIC_RELAXED)) {
-		__atomic_store_n(&lines, 0, __ATOMIC_RELAXED);
-		n = __atomic_exchange_n(&dropped, 0, __ATOMIC_RELAXED);
-		if (n != 0)
-			rte_log(RTE_LOG_WARNING, (uint32_t)front_logtype,
-				"front: %u more log lines in this second were dropped\n", n);
-	}
-	if (__atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED) < FRONT_LOG_BURST)
-		return true;
-	__atomic_fetch_add(&dropped, 1, __ATOMIC_RELAXED);
-	return false;
-}
 
 /*
  * Options that the device needs if a kernel's driver uses it. uar_share=0: each UAR page has one
@@ -214,7 +173,8 @@ front_close(struct front *f)
 	if (f == NULL)
 		return;
 	front_reset(f);
-	front_ethernet_close(f);
+	if (f->eth != NULL)
+		f->eth_close(f->eth);
 	close_contexts(f);
 	front_shared_close(f);
 	free(f->opts);
@@ -295,10 +255,4 @@ front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid, con
 		return -EIO;
 	ret = soft_frames_address_set(ctx, index, gid, mac);
 	return ret != -EOPNOTSUPP ? ret : soft_roce_address_set(ctx, index, gid, mac);
-}
-
-struct mlx5_ctx *
-front_ctx(struct front *f)
-{
-	return f->users[0].ctx;
 }

@@ -23,27 +23,6 @@
 
 #define PAGE 4096u /* bytes of a page of the BAR */
 
-void
-front_refuse(struct front_cmd *cmd, enum bb_prm_status status, uint32_t syndrome)
-{
-	memset(cmd->out, 0, cmd->outlen);
-	bb_prm_set(cmd->out, BB_PRM_CMD_STATUS, status);
-	bb_prm_set(cmd->out, BB_PRM_CMD_SYNDROME, syndrome);
-	FRONT_LOG(ERR, "refused command 0x%x of uid %u: status 0x%x, syndrome 0x%x\n", cmd->op,
-		  cmd->user != NULL ? cmd->user->uid : UINT16_MAX, status, syndrome);
-}
-
-void
-front_refuse_errno(struct front_cmd *cmd, int err, uint32_t syndrome)
-{
-	front_refuse(cmd,
-		     err == -EBUSY    ? BB_PRM_STAT_RES_BUSY
-		     : err == -ENOMEM ? BB_PRM_STAT_NO_RES
-		     : err == -EIO    ? BB_PRM_STAT_INT_ERR
-				      : BB_PRM_STAT_BAD_PARAM,
-		     syndrome);
-}
-
 /* ---- Users of the device: DEVX contexts, each with a uid */
 
 static void

@@ -126,6 +126,8 @@ struct front {
 	int (*eth_poll)(struct front_eth *e);
 	/* Called after the device was opened again. Returns 0 or a negative errno. */
 	int (*eth_reopen)(struct front_eth *e);
+	/* Frees what front_ethernet() made, after all objects are destroyed. */
+	void (*eth_close)(struct front_eth *e);
 	bool (*eth_doorbell)(struct front_eth *e, uint32_t uar, const uint8_t *store, uint32_t len);
 };
 
@@ -140,6 +142,7 @@ struct front_cmd {
 	uint32_t outlen;
 };
 
+/* ---- front_log.c */
 extern int front_logtype;
 /*
  * Logs one line. A guest can cause most of these lines, so at most FRONT_LOG_BURST of them appear
@@ -208,9 +211,6 @@ bool front_user_may(const struct front *f, const struct front_user *u,
 /* Returns true, and counts, if the guest has stored to a register of a shared page. */
 bool front_shared_rung(struct front *f, const struct front_obj *uar);
 void front_shared_close(struct front *f);
-
-/* ---- eth/eth.c: frees what front_ethernet() made, after all objects are destroyed. */
-void front_ethernet_close(struct front *f);
 
 /* ---- front_event.c */
 int front_event_watch(struct front_obj *o);

@@ -53,3 +53,9 @@ front_user_may(const struct front *f, const struct front_user *u, const struct f
 {
 	return u == owner || u == &f->users[0] || owner == &f->shared;
 }
+
+struct mlx5_ctx *
+front_ctx(struct front *f)
+{
+	return f->users[0].ctx;
+}

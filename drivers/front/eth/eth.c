@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Opens the Ethernet port, dispatches its commands, and gives its queues access to the guest. */
+/* Opens, polls and closes the Ethernet port, and dispatches its commands and doorbells. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <rte_common.h>
 
@@ -12,8 +11,7 @@
 
 #define FRONT_SYNDROME 0xbbe00000u
 
-#define NUMBER     BB_PRM_F(0x008, 8, 24) /* number of an object in most commands */
-#define MAX_NUMBER 0xfffffeu
+#define NUMBER BB_PRM_F(0x008, 8, 24) /* number of an object in most commands */
 
 /*
  * Opens the device's port= again after the device was reopened. The device has the port= if
@@ -23,6 +21,16 @@ static int
 reopen(struct front_eth *e)
 {
 	return e->on_port ? eth_port_open(e) : 0;
+}
+
+/* Closes the port; nothing of it is used any more. */
+static void
+close_port(struct front_eth *e)
+{
+	if (!e->on_port)
+		eth_link_remove(e);
+	e->f->eth = NULL;
+	free(e);
 }
 
 int
@@ -46,68 +54,10 @@ front_ethernet(struct front *f)
 	f->eth_doorbell = eth_doorbell;
 	f->eth_poll = eth_poll;
 	f->eth_reopen = reopen;
+	f->eth_close = close_port;
 	if (!e->on_port)
 		eth_link_add(e);
 	return 0;
-}
-
-void
-front_ethernet_close(struct front *f)
-{
-	if (f->eth == NULL)
-		return;
-	if (!f->eth->on_port)
-		eth_link_remove(f->eth);
-	free(f->eth);
-	f->eth = NULL;
-}
-
-/* ---- Access to the guest */
-
-bool
-eth_read(struct front_eth *e, uint64_t pa, void *to, uint32_t len)
-{
-	const void *p = e->f->host.at(e->f->host.arg, pa, len, false);
-
-	if (p != NULL)
-		memcpy(to, p, len);
-	return p != NULL;
-}
-
-uint8_t *
-eth_memory(struct front_eth *e, uint32_t pdn, uint32_t key, uint64_t addr, uint32_t len, bool write)
-{
-	const struct front_obj *o = front_obj_find(e->f, FRONT_MKEY, key >> 8);
-
-	if (o == NULL || o->key.value != key || !o->key.physical || o->key.pdn != pdn ||
-	    (write && !o->key.writable))
-		return NULL;
-	return e->f->host.at(e->f->host.arg, addr, len, write);
-}
-
-bool
-eth_record(struct eth_queue *q, unsigned int word, uint16_t *counter)
-{
-	const struct front_host *host = &q->eth->f->host;
-	const uint32_t *p = host->at(host->arg, q->dbr + 4 * word, 4, false);
-	uint32_t v;
-
-	if (p == NULL)
-		return false;
-	v = __atomic_load_n(p, __ATOMIC_ACQUIRE);
-	*counter = (uint16_t)bb_prm_dword(&v, 0);
-	return true;
-}
-
-bool
-eth_cqe(struct eth_queue *q, uint8_t cqe[64])
-{
-	if (soft_cqe_host(q->cq->user->ctx, q->cq->id, cqe) == 0)
-		return true;
-	FRONT_LOG(ERR, "queue 0x%x: CQ 0x%x has overrun: the queue is in ERR\n", q->number,
-		  q->cq->id);
-	q->state = ETH_ERR;
-	return false;
 }
 
 bool
@@ -142,63 +92,6 @@ eth_poll(struct front_eth *e)
 	       eth_port_ready(e))
 		eth_sq_run(q, NULL, 0);
 	return any ? 0 : e->on_port ? FRONT_POLL_MS : -1;
-}
-
-/* ---- Objects */
-
-struct front_obj *
-eth_hold(struct front_obj *o)
-{
-	o->refs++;
-	return o;
-}
-
-void
-eth_release(struct front_obj *o)
-{
-	if (o != NULL)
-		o->refs--;
-}
-
-struct front_obj *
-eth_named(struct front_cmd *cmd, enum front_kind kind, uint32_t id)
-{
-	struct front_obj *o = front_obj_find(cmd->f, kind, id);
-
-	if (o != NULL && o->user == cmd->user)
-		return o;
-	FRONT_LOG(ERR, "command refused: the kernel has no object 0x%x of kind %d\n", id, kind);
-	FRONT_REFUSE(cmd, BAD_RES);
-	return NULL;
-}
-
-struct front_obj *
-eth_new(struct front_cmd *cmd, enum front_kind kind)
-{
-	uint32_t log_max =
-		kind == FRONT_FLOW_TABLE ? FRONT_LOG_MAX_TABLES : FRONT_LOG_MAX_ETH_QUEUES;
-	struct front_obj *o;
-
-	if (cmd->f->n_of_kind[kind] >= 1u << log_max) {
-		FRONT_REFUSE(cmd, LIM_ERR);
-		return NULL;
-	}
-	o = front_obj_new(cmd->f, kind, cmd->user);
-	if (o == NULL)
-		FRONT_REFUSE(cmd, NO_RES);
-	return o;
-}
-
-void
-eth_publish(struct front_cmd *cmd, struct front_obj *o)
-{
-	uint32_t *next = &cmd->f->eth->next_number, id;
-
-	do {
-		id = 1 + (*next)++ % MAX_NUMBER;
-	} while (front_obj_find(cmd->f, o->kind, id) != NULL);
-	front_obj_publish(cmd->f, o, id);
-	bb_prm_set(cmd->out, NUMBER, id);
 }
 
 static void

@@ -145,6 +145,8 @@ bool eth_doorbell(struct front_eth *e, uint32_t uar, const uint8_t *store, uint3
  * have events now. Otherwise returns FRONT_POLL_MS if the device has a port=, else -1.
  */
 int eth_poll(struct front_eth *e);
+
+/* ---- eth_guest.c */
 /* Copies @len bytes of the guest's memory at @pa. Returns false if the range is not RAM. */
 bool eth_read(struct front_eth *e, uint64_t pa, void *to, uint32_t len);
 /*
@@ -157,6 +159,7 @@ uint8_t *eth_memory(struct front_eth *e, uint32_t pdn, uint32_t key, uint64_t ad
 bool eth_record(struct eth_queue *q, unsigned int word, uint16_t *counter);
 /* Writes a CQE for @q. Moves @q to ERR if the CQ has overrun. */
 bool eth_cqe(struct eth_queue *q, uint8_t cqe[64]);
+/* ---- eth_obj.c */
 /* Adds a reference to @o and returns @o. */
 struct front_obj *eth_hold(struct front_obj *o);
 /* Drops a reference to @o. @o may be NULL. */

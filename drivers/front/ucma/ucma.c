@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The rdma_cm device node: its open files, its IDs, received MADs and timeouts. */
+/* The rdma_cm device node: its open files, the commands of IDs, received MADs and timeouts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,6 @@
 #include "ucma_priv.h"
 
 #define MAX_IDS 65535u
-/* Interval, in ns, of the check whether the peers of connections still exist. */
-#define CHECK_NS UINT64_C(500000000)
 /*
  * Maximum number of pending requests of one address. All processes of a peer's host have one
  * address, so an address may fill the largest backlog of a listener, as in Linux. But other
@@ -85,123 +83,7 @@ ucma_destroy(struct ucma *u)
 	free(u);
 }
 
-/* splitmix64, which has its full period for any seed. */
-uint64_t
-ucma_random(struct ucma *u)
-{
-	uint64_t z = u->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-/* ---- IDs */
-
-struct ucma_id *
-ucma_id_new(struct ucma *u, uint16_t ps, uint8_t qp_type)
-{
-	struct ucma_id *id;
-
-	if (u->nids == u->attr.max_ids)
-		return NULL;
-	id = calloc(1, sizeof(*id));
-	if (id == NULL)
-		return NULL;
-	do
-		u->last = u->last % u->attr.max_ids + 1;
-	while (u->ids[u->last] != NULL);
-	u->ids[u->last] = id;
-	TAILQ_INSERT_TAIL(&u->live, id, link);
-	u->nids++;
-	id->u = u;
-	id->number = u->last;
-	id->ps = ps;
-	id->qp_type = qp_type;
-	id->qp.rq_psn = (uint32_t)ucma_random(u) & 0xffffff;
-	return id;
-}
-
-struct ucma_id *
-ucma_id_at(const struct ucma *u, uint64_t number)
-{
-	return number <= u->attr.max_ids ? u->ids[number] : NULL;
-}
-
-int
-ucma_id_find(const struct ucma_file *f, uint32_t number, struct ucma_id **id)
-{
-	*id = ucma_id_at(f->u, number);
-	/* The program does not know the ID of a request before it has read the event. */
-	if (*id == NULL || (*id)->file == NULL)
-		return -ENOENT;
-	return (*id)->file == f ? 0 : -EINVAL;
-}
-
-void
-ucma_cm_set(struct ucma_id *id, uint32_t cm)
-{
-	struct ucma *u = id->u;
-
-	if (u->peers++ == 0)
-		u->check_at = u->now + CHECK_NS;
-	id->cm = cm;
-	id->has_cm = id->had_cm = true;
-	id->opening = 0;
-	(void)ucma_find_opening(id);
-}
-
-bool
-ucma_find_opening(struct ucma_id *id)
-{
-	const struct ucma_attr *attr = &id->u->attr;
-	uint64_t opening;
-	int ret = 0;
-
-	if (id->opening == 0)
-		ret = attr->ops->reach(attr->ctx, id->sgid_index, id->dgid, id->qp.remote_qpn,
-				       &opening);
-	if (id->opening == 0 && ret == 0)
-		id->opening = opening;
-	return ret != -EHOSTUNREACH;
-}
-
-void
-ucma_cm_release(struct ucma_id *id, bool peer_gone)
-{
-	struct ucma *u = id->u;
-
-	if (!id->has_cm)
-		return;
-	id->has_cm = false;
-	u->peers--;
-	/*
-	 * Fails with -ENOENT if the event that the caller handles has already ended the connection.
-	 */
-	(void)(peer_gone ? bb_ibcm_abandon : bb_ibcm_release)(u->cm, id->cm, u->now);
-}
-
-uint32_t
-ucma_id_free(struct ucma_id *id)
-{
-	const uint32_t reported = id->events_reported;
-	struct ucma *u = id->u;
-
-	if (id->state == UCMA_LISTEN)
-		(void)bb_ibcm_unlisten(u->cm, &id->service);
-	if (id->state == UCMA_ADDR_QUERY)
-		u->queries--;
-	ucma_cm_release(id, false);
-	ucma_events_drop(id);
-	ucma_mcs_free(id);
-	if (id->port != NULL)
-		u->attr.ops->port_give(u->attr.ctx, id->port);
-	u->ids[id->number] = NULL;
-	TAILQ_REMOVE(&u->live, id, link);
-	u->nids--;
-	free(id);
-	return reported;
-}
+/* ---- Figures */
 
 uint32_t
 ucma_ids(const struct ucma *u)
@@ -248,12 +130,6 @@ ucma_close(struct ucma_file *f, uint64_t now)
 		if (u->ids[i] != NULL && u->ids[i]->file == f)
 			(void)ucma_id_free(u->ids[i]);
 	free(f);
-}
-
-int
-ucma_reply(struct ucma *u, uint64_t to, const void *from, size_t len)
-{
-	return u->attr.ops->copy_out(u->attr.ctx, to, from, len);
 }
 
 /* ---- Commands */
@@ -398,7 +274,7 @@ ucma_tick(struct ucma *u, uint64_t now)
 		ucma_addr_tick(u);
 	}
 	if (u->peers != 0 && now >= u->check_at) {
-		u->check_at = now + CHECK_NS;
+		u->check_at = now + UCMA_CHECK_NS;
 		ucma_peers_check(u);
 	}
 }

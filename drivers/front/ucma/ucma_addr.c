@@ -53,6 +53,12 @@ set_port(union ucma_addr *a, uint16_t port)
 	a->in.sin_port = htons(port);
 }
 
+uint64_t
+ucma_service_id(const struct ucma_id *id, const union ucma_addr *a)
+{
+	return (uint64_t)id->ps << 16 | ucma_addr_port(a);
+}
+
 void
 ucma_addr_gid(const union ucma_addr *a, uint8_t gid[16])
 {

@@ -19,18 +19,6 @@
 #define MAX_RETRY        7u
 #define LID_PERMISSIVE   0xffffu /* LIDs of a path with a router, and of a RoCE path */
 
-bool
-ucma_is_ud(const struct ucma_id *id)
-{
-	return id->qp_type == IBV_QPT_UD;
-}
-
-uint64_t
-ucma_service_id(const struct ucma_id *id, const union ucma_addr *a)
-{
-	return (uint64_t)id->ps << 16 | ucma_addr_port(a);
-}
-
 uint8_t
 ucma_packet_life_time(const struct ucma_id *id)
 {

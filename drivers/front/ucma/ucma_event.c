@@ -8,12 +8,6 @@
 
 #include "ucma_priv.h"
 
-static void
-report(struct ucma_file *f)
-{
-	f->u->attr.ops->readable(f->u->attr.ctx, f->arg, !TAILQ_EMPTY(&f->events));
-}
-
 static struct ucma_event *
 add(struct ucma_file *f, struct ucma_id *id, struct ucma_id *made, enum ucma_event_type type,
     int status)
@@ -31,7 +25,7 @@ add(struct ucma_file *f, struct ucma_id *id, struct ucma_id *made, enum ucma_eve
 	ev->resp.status = (uint32_t)status;
 	TAILQ_INSERT_TAIL(&f->events, ev, next);
 	if (first)
-		report(f);
+		ucma_events_report(f);
 	return ev;
 }
 
@@ -52,46 +46,6 @@ ucma_event_request(struct ucma_id *listener, struct ucma_id *made)
 }
 
 void
-ucma_events_drop(struct ucma_id *id)
-{
-	struct ucma_file *f = id->file;
-	struct ucma_event *ev, *next;
-
-	if (f == NULL || TAILQ_EMPTY(&f->events))
-		return;
-	for (ev = TAILQ_FIRST(&f->events); ev != NULL; ev = next) {
-		next = TAILQ_NEXT(ev, next);
-		if (ev->id != id)
-			continue;
-		TAILQ_REMOVE(&f->events, ev, next);
-		/* The new ID has no events, because the program has not read its number. */
-		if (ev->made != NULL)
-			(void)ucma_id_free(ev->made);
-		free(ev);
-	}
-	if (TAILQ_EMPTY(&f->events))
-		report(f);
-}
-
-void
-ucma_events_drop_mc(struct ucma_mc *mc)
-{
-	struct ucma_file *f = mc->id->file;
-	const bool was_empty = TAILQ_EMPTY(&f->events);
-	struct ucma_event *ev, *next;
-
-	for (ev = TAILQ_FIRST(&f->events); ev != NULL; ev = next) {
-		next = TAILQ_NEXT(ev, next);
-		if (ev->mc != mc)
-			continue;
-		TAILQ_REMOVE(&f->events, ev, next);
-		free(ev);
-	}
-	if (!was_empty && TAILQ_EMPTY(&f->events))
-		report(f);
-}
-
-void
 ucma_events_move(struct ucma_id *id, struct ucma_file *to)
 {
 	struct ucma_file *f = id->file;
@@ -106,9 +60,9 @@ ucma_events_move(struct ucma_id *id, struct ucma_file *to)
 		TAILQ_INSERT_TAIL(&to->events, ev, next);
 	}
 	if (!was_empty && TAILQ_EMPTY(&f->events))
-		report(f);
+		ucma_events_report(f);
 	if (first && !TAILQ_EMPTY(&to->events))
-		report(to);
+		ucma_events_report(to);
 }
 
 void
@@ -145,6 +99,6 @@ ucma_get_event(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 	}
 	free(ev);
 	if (TAILQ_EMPTY(&f->events))
-		report(f);
+		ucma_events_report(f);
 	return 0;
 }

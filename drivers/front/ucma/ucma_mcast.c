@@ -42,25 +42,6 @@ mc_new(struct ucma_id *id, uint64_t uid)
 	return mc;
 }
 
-/* Frees a membership. Its events must be gone. */
-static void
-mc_free(struct ucma_mc *mc)
-{
-	struct ucma *u = mc->id->u;
-
-	LIST_REMOVE(mc, link);
-	u->mcs[mc->number] = NULL;
-	u->nmcs--;
-	free(mc);
-}
-
-void
-ucma_mcs_free(struct ucma_id *id)
-{
-	while (!LIST_EMPTY(&id->mcs))
-		mc_free(LIST_FIRST(&id->mcs));
-}
-
 /* As cma_iboe_set_mgid() of Linux does for RoCE v2: a loopback address has the GID zero. */
 static int
 group_gid(const union ucma_addr *a, uint8_t gid[16])
@@ -129,7 +110,7 @@ join(struct ucma_file *f, uint32_t number, const union ucma_addr *a, uint64_t ui
 	if (ret == 0)
 		ret = report_join(mc, gid);
 	if (ret != 0)
-		mc_free(mc);
+		ucma_mc_free(mc);
 	return ret;
 }
 
@@ -171,6 +152,6 @@ ucma_leave_mcast(struct ucma_file *f, const union ucma_cmd *c, uint32_t out)
 		return -EINVAL;
 	ucma_events_drop_mc(mc);
 	resp.events_reported = mc->events_reported;
-	mc_free(mc);
+	ucma_mc_free(mc);
 	return ucma_reply(f->u, c->destroy_id.response, &resp, sizeof(resp));
 }

@@ -23,6 +23,8 @@
  * Interval, in ns, at which the node asks again for the destination of an ID in state ADDR_QUERY.
  */
 #define UCMA_QUERY_NS UINT64_C(10000000)
+/* Interval, in ns, of ucma_peers_check(). */
+#define UCMA_CHECK_NS UINT64_C(500000000)
 
 /* Events of struct rdma_ucm_event_resp (librdmacm: enum rdma_cm_event_type, rdma/rdma_cma.h). */
 enum ucma_event_type {
@@ -170,7 +172,7 @@ union ucma_cmd {
  */
 typedef int ucma_fn(struct ucma_file *f, const union ucma_cmd *c, uint32_t out);
 
-/* ---- ucma.c */
+/* ---- ucma_id.c */
 uint64_t ucma_random(struct ucma *u);
 /* Makes an ID. Returns NULL if there is no memory or no number left. */
 struct ucma_id *ucma_id_new(struct ucma *u, uint16_t ps, uint8_t qp_type);
@@ -192,15 +194,24 @@ void ucma_cm_set(struct ucma_id *id, uint32_t cm);
 bool ucma_find_opening(struct ucma_id *id);
 /* Ends the connection of an ID, without a message if the peer is gone. */
 void ucma_cm_release(struct ucma_id *id, bool peer_gone);
+/* Returns true if the ID is for datagrams: it uses SIDR. */
+bool ucma_is_ud(const struct ucma_id *id);
+/* Tells the program's file whether it has events. */
+void ucma_events_report(struct ucma_file *f);
+/* Removes the events of a membership. */
+void ucma_events_drop_mc(struct ucma_mc *mc);
+/* Frees a membership. Its events must be gone. */
+void ucma_mc_free(struct ucma_mc *mc);
 /* Writes a response to the program. */
 int ucma_reply(struct ucma *u, uint64_t to, const void *from, size_t len);
-ucma_fn ucma_create_id, ucma_destroy_id, ucma_migrate_id, ucma_set_option;
 
 /* ---- ucma_addr.c */
 /* Returns the length of an address of the family, 0 for a family other than IPv4 and IPv6. */
 uint32_t ucma_addr_len(const struct sockaddr *sa);
 /* Returns the port in host order. */
 uint16_t ucma_addr_port(const union ucma_addr *a);
+/* Returns the service ID of an address in the port space of @id. */
+uint64_t ucma_service_id(const struct ucma_id *id, const union ucma_addr *a);
 void ucma_addr_gid(const union ucma_addr *a, uint8_t gid[16]);
 /* Sets @a to the address of a GID: IPv4 if it is ::ffff:a.b.c.d. */
 void ucma_addr_from_gid(union ucma_addr *a, const uint8_t gid[16], uint16_t port);
@@ -232,10 +243,6 @@ ucma_fn ucma_bind_ip, ucma_bind, ucma_resolve_ip, ucma_resolve_addr, ucma_resolv
 struct ucma_event *ucma_event_add(struct ucma_id *id, enum ucma_event_type type, int status);
 /* Queues the event of a request for a listener. Returns NULL if there is no memory. */
 struct ucma_event *ucma_event_request(struct ucma_id *listener, struct ucma_id *made);
-/* Removes the events of an ID. Destroys the new IDs of those that are requests. */
-void ucma_events_drop(struct ucma_id *id);
-/* Removes the events of a membership. */
-void ucma_events_drop_mc(struct ucma_mc *mc);
 /* Moves the events of an ID to the end of the queue of another file. */
 void ucma_events_move(struct ucma_id *id, struct ucma_file *to);
 /* Fills in the address vector of the path of an ID. */
@@ -243,9 +250,6 @@ void ucma_ah_attr(const struct ucma_id *id, struct ib_uverbs_ah_attr *ah);
 ucma_fn ucma_get_event;
 
 /* ---- ucma_conn.c */
-uint64_t ucma_service_id(const struct ucma_id *id, const union ucma_addr *a);
-/* Returns true if the ID is for datagrams: it uses SIDR. */
-bool ucma_is_ud(const struct ucma_id *id);
 /* Returns the code of the ACK timeout of a path (Linux: cm_ack_timeout() of core/cm.c). */
 uint8_t ucma_ack_timeout(uint8_t ack_delay, uint8_t packet_life_time);
 uint8_t ucma_packet_life_time(const struct ucma_id *id);
@@ -260,11 +264,12 @@ void ucma_cm_reused(void *ctx, uint32_t cm, uint64_t cookie);
 void ucma_peers_check(struct ucma *u);
 
 /* ---- ucma_mcast.c */
-/* Ends the memberships of an ID whose events were removed. */
-void ucma_mcs_free(struct ucma_id *id);
 ucma_fn ucma_join_ip_mcast, ucma_join_mcast, ucma_leave_mcast;
 
 /* ---- ucma_query.c */
 ucma_fn ucma_query_route, ucma_query, ucma_init_qp_attr;
+
+/* ---- ucma.c */
+ucma_fn ucma_create_id, ucma_destroy_id, ucma_migrate_id, ucma_set_option;
 
 #endif

@@ -107,18 +107,13 @@ struct uverbs_file {
 	uint32_t n_subs;
 };
 
-/* ---- uverbs.c. All of the following are called with uverbs_file.lock held. */
+/* ---- uverbs_file.c. All of the following are called with uverbs_file.lock held. */
 /* Stores an object and returns its handle, 0 if there is no memory. */
 uint32_t uverbs_keep(struct uverbs_file *f, enum uverbs_kind kind, void *p);
 /* Returns the object, NULL if the handle is free or of another kind. */
 void *uverbs_find(const struct uverbs_file *f, enum uverbs_kind kind, uint64_t handle);
 /* Frees a handle, but not its object. */
 void uverbs_forget(struct uverbs_file *f, uint64_t handle);
-/* Destroys an object of @kind. Returns 0 or an errno. */
-int uverbs_end(struct uverbs_file *f, enum uverbs_kind kind, void *p);
-/* Destroys the object of @handle. Returns 0 or an errno. */
-int uverbs_destroy(struct uverbs_file *f, enum uverbs_kind kind, uint64_t handle);
-
 /* ---- uverbs_event.c */
 /*
  * Bit of the cookie of events for ibv_get_async_event(); the other bits are the handle of the
@@ -141,6 +136,19 @@ void uverbs_unsubscribe(struct uverbs_file *f, const void *obj);
 /* Starts and ends the delivery of events. */
 void uverbs_events_start(struct uverbs_file *f);
 void uverbs_events_stop(struct uverbs_file *f);
+
+/* ---- uverbs_destroy.c */
+/* Destroys an object of @kind. Returns 0 or an errno. */
+int uverbs_end(struct uverbs_file *f, enum uverbs_kind kind, void *p);
+/* Destroys the object of @handle. Returns 0 or an errno. */
+int uverbs_destroy(struct uverbs_file *f, enum uverbs_kind kind, uint64_t handle);
+/*
+ * Frees a UAR. Returns 0 or an errno. Linux frees a UAR that CQs and QPs use, and libmlx5 does so
+ * if a program closes a device with CQs. Such a UAR is freed with the file.
+ */
+int uverbs_uar_destroy(struct uverbs_file *f, uint64_t handle);
+/* Destroys all objects. Returns false if some are left. */
+bool uverbs_destroy_all(struct uverbs_file *f);
 
 /* ---- uverbs_query.c: return 0 or an errno */
 /* Fills in the provider's part of the response for a context. */

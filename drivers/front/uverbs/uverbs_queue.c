@@ -72,24 +72,6 @@ uverbs_queue_begin(struct uverbs_file *f, uint64_t ring, uint64_t bytes, uint64_
 	return q;
 }
 
-int
-uverbs_uar_destroy(struct uverbs_file *f, uint64_t handle)
-{
-	const struct mlx5_uar *uar = uverbs_find(f, UV_UAR, handle);
-	const struct uverbs_handle *h;
-	uint32_t i;
-
-	for (i = 1; uar != NULL && i < f->n_handles; i++) {
-		h = &f->handles[i];
-		if ((h->kind == UV_CQ || h->kind == UV_QP) &&
-		    ((const struct uverbs_queue *)h->p)->uar == uar->page_id) {
-			f->handles[handle].kind = UV_ORPHAN_UAR;
-			return 0;
-		}
-	}
-	return uverbs_destroy(f, UV_UAR, handle);
-}
-
 uint32_t
 uverbs_queue_born(struct uverbs_file *f, enum uverbs_kind kind, struct uverbs_queue *q,
 		  const uint16_t *types, unsigned int n)

@@ -43,11 +43,6 @@ struct uverbs_queue *uverbs_queue_begin(struct uverbs_file *f, uint64_t ring, ui
 int uverbs_queue_errno(int ret, const void *out);
 /* Destroys a queue. Returns 0, or an errno if other objects still refer to the queue. */
 int uverbs_queue_end(struct uverbs_file *f, struct uverbs_queue *q);
-/*
- * Frees a UAR. Returns 0 or an errno. Linux frees a UAR that CQs and QPs use, and libmlx5 does so
- * if a program closes a device with CQs. Such a UAR is freed with the file.
- */
-int uverbs_uar_destroy(struct uverbs_file *f, uint64_t handle);
 /* Subscribes to events of @types and stores the queue. Returns its handle, 0 on failure. */
 uint32_t uverbs_queue_born(struct uverbs_file *f, enum uverbs_kind kind, struct uverbs_queue *q,
 			   const uint16_t *types, unsigned int n);
