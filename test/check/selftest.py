@@ -25,6 +25,7 @@ import prose  # noqa: E402
 import rooms  # noqa: E402
 import snippets  # noqa: E402
 import structs  # noqa: E402
+import syndromes  # noqa: E402
 import tally  # noqa: E402
 import telemetry  # noqa: E402
 import texts  # noqa: E402
@@ -366,6 +367,14 @@ class Length(Fixture):
         self.assertEqual(self.errors(601, 'lib/a.c: a table\n'), [])
         self.assertTrue(self.errors(600, 'lib/a.c: a table\n'))
         self.assertTrue(self.errors(600, 'lib/b.c: a table\n'))
+
+
+class Syndromes(Fixture):
+    def test_bases(self):
+        for base in ('0xbb020000u', '0xbb010000u', '0xbb020001u', '0xbb02u'):
+            write(self.top, {'drivers/a.c': '#define SOFT_SYNDROME 0xbb010000u\n',
+                             'drivers/b.c': '#define FRONT_SYNDROME %s\n' % base})
+            self.assertEqual(not syndromes.check(self.top)[0], base == '0xbb020000u', base)
 
 
 class Threads(unittest.TestCase):

@@ -7,7 +7,7 @@
 #include "soft_ctl.h"
 #include "soft_pf.h"
 
-#define SOFT_SYNDROME 0xbb0b0000u
+#define SOFT_SYNDROME 0xbb0d0000u
 
 #define KLM 16u /* bytes of an entry */
 
