@@ -47,7 +47,7 @@ push(struct uverbs_events *ev, const struct mlx5_cmd_event *event, uint64_t cook
 	struct mlx5_cmd_event *to;
 
 	if (ev->n == UVERBS_MAX_EVENTS) {
-		ev->overflow = true;
+		ev->lost = true;
 		return;
 	}
 	to = &ev->event[(ev->first + ev->n) % UVERBS_MAX_EVENTS];
@@ -421,8 +421,23 @@ read_channel(struct uverbs_events *ev, void *buf, size_t len)
 	return sizeof(cookie);
 }
 
+/* Returns true, once, if events were lost since the last call. */
+static bool
+lost_events(struct uverbs_events *ev)
+{
+	bool lost;
+
+	pthread_mutex_lock(&ev->file->event_lock);
+	lost = ev->lost;
+	ev->lost = false;
+	pthread_mutex_unlock(&ev->file->event_lock);
+	return lost;
+}
+
 /*
- * Takes an event that is not a completion event. Returns the number of bytes or a negative errno.
+ * Takes an event that is not a completion event. Returns the number of bytes or a negative errno:
+ * -EOVERFLOW if DEVX events were lost, as Linux does when it has no memory for an event. Linux has
+ * no errno for lost events of UV_ASYNC.
  */
 static ssize_t
 read_event(struct uverbs_events *ev, void *buf, size_t len)
@@ -431,7 +446,9 @@ read_event(struct uverbs_events *ev, void *buf, size_t len)
 	uint8_t eqe[sizeof(uint64_t) + EQE_BYTES] = {0};
 	struct mlx5_cmd_event event;
 
-	if (len < (ev->kind == UV_ASYNC ? sizeof(async) : sizeof(uint64_t)))
+	if (ev->kind == UV_DEVX && lost_events(ev))
+		return -EOVERFLOW;
+	if (len < (ev->kind == UV_ASYNC ? sizeof(async) : sizeof(eqe)))
 		return -EINVAL;
 	do {
 		if (!pop(ev, &event))
@@ -443,10 +460,8 @@ read_event(struct uverbs_events *ev, void *buf, size_t len)
 	}
 	memcpy(eqe, &event.cookie, sizeof(event.cookie));
 	eqe[sizeof(uint64_t) + EQE_TYPE] = (uint8_t)event.type;
-	if (len > sizeof(eqe))
-		len = sizeof(eqe);
-	memcpy(buf, eqe, len);
-	return (ssize_t)len;
+	memcpy(buf, eqe, sizeof(eqe));
+	return sizeof(eqe);
 }
 
 static void

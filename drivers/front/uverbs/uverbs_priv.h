@@ -71,7 +71,7 @@ struct uverbs_events {
 	 */
 	struct mlx5_cmd_event *event;
 	unsigned int first, n;
-	bool overflow; /* an event was lost */
+	bool lost; /* events were lost; for UV_DEVX, since the last read that has said so */
 };
 
 /* A subscription to DEVX events. The device gets its index in uverbs_file.subs as the cookie. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* DEVX at the device node: commands to queues of verbs, and events without data. */
+/* DEVX at the device node: commands to queues of verbs, and events. */
 #include "bb_prm.h"
 #include "soft_ctl.h"
 #include "uverbs_program.h"
 #include "uverbs_queue.h"
+
+#define NO_DATA MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA
 
 struct world {
 	struct node n;
@@ -80,19 +82,18 @@ TEST(test_command_changes_queue_of_verbs)
 	world_close(&w);
 }
 
-/* ---- Events without data */
+/* ---- Events */
 
+/* @flags: 0 for events with data. */
 static struct uverbs_events *
-event_file(struct node *n)
+event_file(struct node *n, uint64_t flags)
 {
 	union method m = {.room = {0}};
 
 	method(&m, MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC, 2);
 	m.h.attrs[0].attr_id = MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE;
-	m.h.attrs[1] =
-		(struct ib_uverbs_attr){.attr_id = MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS,
-					.len = 8,
-					.data = MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA};
+	m.h.attrs[1] = (struct ib_uverbs_attr){
+		.attr_id = MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, .len = 8, .data = flags};
 	assert_int_equal(uverbs_ioctl(n->file, &m.h), 0);
 	assert_int_equal(fcntl(n->events_fd, F_SETFL, O_NONBLOCK), 0);
 	return n->events;
@@ -159,7 +160,7 @@ TEST(test_events_without_data_are_pending_once)
 
 	world_open(&w);
 	cq = w.dev->cqs[w.q->num];
-	ev = event_file(&w.n);
+	ev = event_file(&w.n, NO_DATA);
 	assert_int_equal(subscribe(&w, ev, both, 0, 7), EINVAL);
 	assert_int_equal(subscribe(&w, ev, bad, 2, 9), EINVAL);
 	assert_int_equal(subscribe(&w, ev, both, 2, 7), 0);
@@ -202,7 +203,7 @@ TEST(test_events_of_the_device_without_data)
 	struct uverbs_events *ev;
 
 	world_open(&w);
-	ev = event_file(&w.n);
+	ev = event_file(&w.n, NO_DATA);
 	assert_int_equal(subscribe_to(&w, ev, NULL, bad, 2, 7), EINVAL);
 	assert_int_equal(subscribe_to(&w, ev, NULL, bad + 1, 1, 7), EINVAL);
 	assert_int_equal(subscribe_to(&w, ev, NULL, port, 1, 7), 0);
@@ -229,7 +230,7 @@ TEST(test_failed_subscription_delivers_nothing)
 	const struct mlx5_cmd_if *cmd;
 
 	world_open(&w);
-	ev = event_file(&w.n);
+	ev = event_file(&w.n, NO_DATA);
 	cmd = w.n.file->soft->cmd;
 	refusing = *cmd;
 	refusing.channel_subscribe = refuse;
@@ -243,6 +244,69 @@ TEST(test_failed_subscription_delivers_nothing)
 	soft_event_raise(w.dev, w.q->obj, BB_PRM_EVENT_CQ_ERROR);
 	expect(&w.n, ev, 8);
 	expect_none(&w.n, ev);
+	world_close(&w);
+}
+
+/* ---- Events with data */
+
+/* The kernel's struct mlx5_ib_uapi_devx_async_event_hdr and an EQE. */
+#define EVENT (8 + 64)
+
+static void
+expect_data(struct uverbs_events *ev, uint64_t want)
+{
+	uint8_t event[EVENT + 1];
+	uint64_t cookie;
+
+	assert_int_equal(uverbs_events_read(ev, event, sizeof(event)), EVENT);
+	memcpy(&cookie, event, sizeof(cookie));
+	assert_int_equal(cookie, want);
+	assert_int_equal(event[8 + 1], BB_PRM_EVENT_CQ_ERROR);
+}
+
+/* As in devx_async_event_read() of Linux, a read of too few bytes takes no event. */
+TEST(test_event_with_data_is_read_whole)
+{
+	static const uint16_t types[] = {BB_PRM_EVENT_CQ_ERROR};
+	static struct world w;
+	struct uverbs_events *ev;
+	uint8_t event[EVENT];
+
+	world_open(&w);
+	ev = event_file(&w.n, 0);
+	assert_int_equal(subscribe(&w, ev, types, 1, 7), 0);
+	assert_int_equal(uverbs_events_read(ev, event, EVENT), -EAGAIN);
+	soft_event_raise(w.dev, w.q->obj, BB_PRM_EVENT_CQ_ERROR);
+	assert_int_equal(uverbs_events_read(ev, event, EVENT - 1), -EINVAL);
+	assert_true(readable(&w.n));
+	expect_data(ev, 7);
+	assert_false(readable(&w.n));
+	assert_int_equal(uverbs_events_read(ev, event, EVENT), -EAGAIN);
+	world_close(&w);
+}
+
+/* A read reports lost events before those that were kept, once. */
+TEST(test_lost_events_are_reported)
+{
+	static const uint16_t types[] = {BB_PRM_EVENT_CQ_ERROR};
+	static struct world w;
+	struct uverbs_events *ev;
+	uint8_t event[EVENT];
+	int i;
+
+	world_open(&w);
+	ev = event_file(&w.n, 0);
+	assert_int_equal(subscribe(&w, ev, types, 1, 7), 0);
+	for (i = 0; i < UVERBS_MAX_EVENTS; i++)
+		soft_event_raise(w.dev, w.q->obj, BB_PRM_EVENT_CQ_ERROR);
+	expect_data(ev, 7);
+	soft_event_raise(w.dev, w.q->obj, BB_PRM_EVENT_CQ_ERROR);
+	for (int lost = 0; lost < 2; lost++)
+		soft_event_raise(w.dev, w.q->obj, BB_PRM_EVENT_CQ_ERROR);
+	assert_int_equal(uverbs_events_read(ev, event, EVENT), -EOVERFLOW);
+	for (i = 0; i < UVERBS_MAX_EVENTS; i++)
+		expect_data(ev, 7);
+	assert_int_equal(uverbs_events_read(ev, event, EVENT), -EAGAIN);
 	world_close(&w);
 }
 
