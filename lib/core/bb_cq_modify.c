@@ -24,21 +24,27 @@ bb_cq_arm_slow(struct bb_cq *cq, bool solicited_only)
 	return -EINVAL;
 }
 
+/* Returns the SRQ from which a QP takes receives that complete in the CQ, or NULL. */
+static const struct bb_srq *
+srq_of(const struct bb_cq *cq, const struct bb_qp *qp)
+{
+	return qp != NULL && qp->ctrl->recv_cq == cq ? qp->ctrl->init.srq : NULL;
+}
+
 /*
  * Returns an upper bound of the CQEs that may still arrive or are unpolled: one for each posted WQE
  * that is not known to be complete. The caller owns all queues of the CQ, so no other thread posts
- * to them during the count.
+ * to them during the count. Call with dev->lock held.
  */
 static uint64_t
 outstanding(const struct bb_cq *cq)
 {
-	const struct bb_srq *last = NULL;
+	const struct bb_srq *srq;
 	uint64_t n = 0;
 	uint32_t i;
 
 	for (i = 0; i <= cq->qps_mask; i++) {
 		const struct bb_qp *qp = cq->qps[i];
-		const struct bb_srq *srq;
 
 		if (qp == NULL)
 			continue;
@@ -47,14 +53,16 @@ outstanding(const struct bb_cq *cq)
 		if (qp->ctrl->recv_cq != cq)
 			continue;
 		n += qp->rq.pi - qp->rq.ci;
-		/*
-		 * The loop compares the SRQ of a QP only with the SRQ of the previous QP. So it may
-		 * count an SRQ more than once. An overestimate is safe.
-		 */
-		srq = qp->ctrl->init.srq;
-		if (srq != NULL && srq != last)
-			n += srq->ring.pi - srq->ring.ci;
-		last = srq;
+		srq = srq_of(cq, qp);
+		if (srq == NULL || srq->ctrl->counted)
+			continue;
+		n += srq->ring.pi - srq->ring.ci;
+		srq->ctrl->counted = true;
+	}
+	for (i = 0; i <= cq->qps_mask; i++) {
+		srq = srq_of(cq, cq->qps[i]);
+		if (srq != NULL)
+			srq->ctrl->counted = false;
 	}
 	return n;
 }

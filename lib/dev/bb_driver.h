@@ -117,6 +117,7 @@ struct bb_srq_ctrl {
 				  * resolved */
 	uint32_t qps;
 	uint64_t completed; /* receives returned to the SRQ, including purged ones */
+	bool counted;       /* false, except inside bb_cq_resize(), under bb_dev.lock */
 	LIST_HEAD(, bb_srq_cq) cqs;
 };
 

@@ -110,6 +110,41 @@ ENV_TEST_OPEN(test_resize_to_an_impossible_depth_is_refused)
 	env_poll(e, &e->a, wc, 63);
 }
 
+/* The receives of each SRQ count once, however the QPs of the CQ share the SRQs. */
+ENV_TEST_OPEN(test_resize_counts_receives_of_an_srq_once)
+{
+	struct bb_srq_attr attr;
+	struct bb_srq *srq[2];
+	struct bb_qp *qp[8];
+	struct bb_sge sge;
+	uint32_t i, k;
+
+	bb_srq_attr_init(&attr);
+	attr.depth = 64;
+	for (i = 0; i < RTE_DIM(srq); i++) {
+		OK(bb_srq_create(e->a.pd, &attr, &srq[i]));
+		sge = sge_of(&e->a, 0, 64);
+		for (k = 0; k < 64; k++)
+			OK(bb_post_srq_recv(srq[i], k, &sge, 1));
+		bb_srq_ring(srq[i]);
+	}
+	e->init.sq_depth = 1;
+	e->init.rq_depth = 0;
+	e->init.send_cq = e->init.recv_cq = e->a.cq;
+	for (i = 0; i < RTE_DIM(qp); i++) {
+		e->init.srq = srq[i % RTE_DIM(srq)];
+		OK(bb_qp_create(e->a.pd, &e->init, &qp[i]));
+	}
+	for (i = 0; i < 2; i++) {
+		OK(bb_cq_resize(e->a.cq, 256));
+		OK(bb_cq_resize(e->a.cq, 512));
+	}
+	for (i = 0; i < RTE_DIM(qp); i++)
+		OK(bb_qp_destroy(qp[i]));
+	for (i = 0; i < RTE_DIM(srq); i++)
+		OK(bb_srq_destroy(srq[i]));
+}
+
 /* Moderation after a resize keeps the current ring, although MODIFY_CQ always carries a ring. */
 ENV_TEST_OPEN(test_moderation_after_a_resize_keeps_the_ring)
 {
