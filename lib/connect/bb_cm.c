@@ -38,12 +38,14 @@ check_attr(const struct bb_cm_attr *attr)
 	if (ret != 0)
 		return ret;
 	if (attr->max_conns == 0 || attr->max_conns > MAX_CONNS || attr->max_half_open == 0 ||
-	    attr->max_half_open > MAX_CONNS || attr->half_open_ms == 0 || attr->poll_us > 1000000) {
+	    attr->max_half_open > MAX_CONNS || attr->half_open_ms == 0 || attr->poll_us > 1000000 ||
+	    attr->transport > BB_CM_RDMA) {
 		BB_LOG(ERR,
 		       "connect: invalid CM attributes: max_conns %u and max_half_open %u (1 to "
-		       "%u), half_open_ms %u (at least 1), poll_us %u (at most 1000000)",
+		       "%u), half_open_ms %u (at least 1), poll_us %u (at most 1000000), transport "
+		       "%u (at most %u)",
 		       attr->max_conns, attr->max_half_open, MAX_CONNS, attr->half_open_ms,
-		       attr->poll_us);
+		       attr->poll_us, attr->transport, BB_CM_RDMA);
 		return -EINVAL;
 	}
 	return 0;
