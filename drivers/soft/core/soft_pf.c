@@ -67,8 +67,16 @@ void
 soft_pf_forget(struct soft_qp *qp)
 {
 	struct soft_pf_queue *q = qp->dev->faults;
+	uint32_t i, left = 0;
 
 	rte_ticketlock_lock(&q->lock);
+	for (i = 0; i < q->n; i++) {
+		const struct soft_page_fault *fault = &q->at[(q->head + i) % QUEUE];
+
+		if (fault->token != qp->qpn)
+			q->at[(q->head + left++) % QUEUE] = *fault;
+	}
+	q->n = left;
 	set(q, &qp->fault[0], SOFT_PF_NONE);
 	set(q, &qp->fault[1], SOFT_PF_NONE);
 	rte_ticketlock_unlock(&q->lock);

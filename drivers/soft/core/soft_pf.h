@@ -49,7 +49,10 @@ struct soft_pf_queue *soft_pf_queue_make(void);
  * present: the request then fails.
  */
 bool soft_pf_wait(struct soft_qp *qp, struct soft_page_fault *fault);
-/* Forgets the page faults of a QP that loses its requests. An answer has then no effect. */
+/*
+ * Forgets the page faults of a QP that loses its requests. Those that the kernel has not fetched
+ * are not reported, and an answer to the others has no effect.
+ */
 void soft_pf_forget(struct soft_qp *qp);
 /*
  * Applies the kernel's answer to the page fault of @type. Returns false if the QP has no such page

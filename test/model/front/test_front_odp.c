@@ -246,6 +246,25 @@ T(test_queues_reset_while_they_wait_give_their_page_faults_back)
 	assert_int_equal(odp_resume(f, 0, 6, qpn, qpn, false), BB_PRM_STAT_BAD_RES);
 }
 
+/* The kernel gets no report of a page fault whose QP has lost the request meanwhile. */
+T(test_page_fault_that_is_not_fetched_ends_with_its_queue)
+{
+	uint32_t key = odp_key(f, 0), qpn = f->u.qp.qpn, seen = f->g.events;
+	int i;
+
+	odp_write(f, key, VA, 8);
+	assert_int_equal(run_on(&f->g, BB_PRM_OP_2RST_QP, 0, qpn), BB_PRM_STAT_OK);
+	g_poll(&f->g);
+	f->u.qp.pi = 0;
+	bb_put32(g_ram(&f->g, f->u.qp.dbr) + 4, 0);
+	g_qp_up(&f->g, &f->u.qp, f->u.uid, f->u.pd, f->u.cq.cqn, qpn);
+	odp_write(f, key, VA, 8);
+	assert_int_equal(run_on(&f->g, BB_PRM_OP_DESTROY_QP, f->u.uid, qpn), BB_PRM_STAT_OK);
+	for (i = 0; i < 20; i++)
+		g_poll(&f->g);
+	assert_int_equal(f->g.events, seen);
+}
+
 T(test_reset_forgets_page_faults)
 {
 	uint32_t key = odp_key(f, 0), seen = f->g.events, token = f->u.qp.qpn;
