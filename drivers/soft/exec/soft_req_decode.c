@@ -94,10 +94,11 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 		const struct soft_frag *p = &r->own[i];
 
 		if ((pointers >> i & 1) == 0) {
-			if (!soft_frags_add(&e->local, p->p, p->len))
-				return soft_req_refuse(r, BB_SYN_LOCAL_PROT,
-						       "out of memory for the request's SGEs");
-			continue;
+			if (soft_frags_add(&e->local, p->p, p->len))
+				continue;
+			e->key_fault = SOFT_KEY_RANGE; /* not a missing page */
+			return soft_req_refuse(r, BB_SYN_LOCAL_PROT,
+					       "out of memory for the request's SGEs");
 		}
 		if (!soft_mem_map(e, qp->dev, qp->pdn, qp->qpn, bb_get32(p->p + 4),
 				  bb_get64(p->p + 8), p->len, right, &e->local, &r->why))
