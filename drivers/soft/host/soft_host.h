@@ -27,7 +27,8 @@
 
 /*
  * Memory of a guest. Contexts with the same host may use one another's objects, as enum soft_role
- * says. The device calls the functions from the control path, under soft_dev.lock.
+ * says. The device calls the functions from several threads: under soft_dev.lock from its control
+ * path, and without it when it executes a request that names guest addresses.
  */
 struct soft_host {
 	void *arg; /* first argument of each function */

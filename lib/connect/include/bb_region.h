@@ -46,8 +46,8 @@ int bb_region_of(const struct bb_mr *mr, const char *name, uint64_t off, uint64_
  * Encodes regions, BB_REGION_PACKED bytes each: name, address, length, rkey, access rights; big
  * endian. The TCP messages of bb_connect.h use this format. With librdmacm the application can put
  * the bytes into private data: a connection request has room for one region, a reply for four.
- * @return number of bytes written; -ENOSPC if @p len is too small; -EINVAL for a region that
- * bb_region_unpack() would refuse.
+ * @return number of bytes written; -ENOSPC if @p len is too small or @p n exceeds
+ * BB_REGION_MAX; -EINVAL for a region that bb_region_unpack() would refuse.
  */
 int bb_region_pack(const struct bb_region *regions, uint32_t n, void *buf, size_t len);
 
@@ -56,7 +56,7 @@ int bb_region_pack(const struct bb_region *regions, uint32_t n, void *buf, size_
  * @param max number of entries of @p regions.
  * @return number of regions; -EINVAL if the length is not a multiple of BB_REGION_PACKED, a name is
  * empty, not terminated or repeated, or a region is empty or wraps; -ENOSPC if there are more than
- * @p max. Writes nothing on an error.
+ * @p max or BB_REGION_MAX. Writes nothing on an error.
  */
 int bb_region_unpack(const void *buf, size_t len, struct bb_region *regions, uint32_t max);
 

@@ -89,8 +89,8 @@ uint32_t bb_replay_post(struct bb_replay *replay, const struct bb_send_wr *wr, u
 bool bb_replay_completion(struct bb_replay *replay, struct bb_wc *wc);
 
 /**
- * Callback that reports a request that the replay does not post again. end->wr_id is the wr_id that
- * the application gave to bb_replay_post().
+ * Callback that reports a request that the replay does not post again. end->wc.wr_id is the wr_id
+ * that the application gave to bb_replay_post().
  */
 typedef void (*bb_replay_fn)(const struct bb_wr_end *end, void *arg);
 
