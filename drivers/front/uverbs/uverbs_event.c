@@ -293,6 +293,39 @@ sub_entry(struct uverbs_file *f)
 }
 
 /*
+ * Returns the entry of a closed descriptor for the same object and types, UINT32_MAX if there is
+ * none. The device goes on to raise these events, because it has no call that ends a subscription.
+ * Call with event_lock held.
+ */
+static uint32_t
+closed_entry(const struct uverbs_file *f, const struct mlx5_obj *obj, uint64_t types)
+{
+	const struct uverbs_sub *sub;
+	uint32_t i;
+
+	for (i = 0; i < f->n_subs; i++) {
+		sub = &f->subs[i];
+		if (sub->used && sub->to == NULL && sub->obj == obj && sub->types == types)
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+/* Returns the mask of event types, 0 if the device does not have one of them. */
+static uint64_t
+mask_of(const uint16_t *types, unsigned int n)
+{
+	uint64_t mask = 0;
+
+	while (n-- > 0) {
+		if (types[n] > 63)
+			return 0;
+		mask |= UINT64_C(1) << types[n];
+	}
+	return mask;
+}
+
+/*
  * Subscribes @ev to events by an entry of the file's table. Sets *@entry to its index. Returns 0 or
  * an errno.
  */
@@ -300,17 +333,25 @@ static int
 subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_obj *obj,
 	  const uint16_t *types, unsigned int n, uint64_t cookie, uint32_t *entry)
 {
+	const uint64_t mask = mask_of(types, n);
+	bool raised;
 	uint32_t at;
 	int ret;
 
 	pthread_mutex_lock(&f->event_lock);
-	at = *entry = sub_entry(f);
+	at = closed_entry(f, obj, mask);
+	raised = at != UINT32_MAX;
+	if (!raised)
+		at = sub_entry(f);
+	*entry = at;
 	if (at != UINT32_MAX)
-		f->subs[at] =
-			(struct uverbs_sub){.to = ev, .obj = obj, .cookie = cookie, .used = true};
+		f->subs[at] = (struct uverbs_sub){
+			.to = ev, .obj = obj, .cookie = cookie, .types = mask, .used = true};
 	pthread_mutex_unlock(&f->event_lock);
 	if (at == UINT32_MAX)
 		return ENOMEM;
+	if (raised)
+		return 0;
 	ret = f->soft->cmd->event_subscribe(f->soft, obj, types, n, at);
 	if (ret != 0) {
 		pthread_mutex_lock(&f->event_lock);

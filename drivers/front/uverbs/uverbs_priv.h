@@ -80,6 +80,7 @@ struct uverbs_sub {
 	struct uverbs_events *to;
 	const void *obj; /* object of the events, NULL for events of the device */
 	uint64_t cookie; /* cookie that the program has given */
+	uint64_t types;  /* mask of the types of events */
 	uint64_t waits;  /* valid for UV_CHANNEL: mask of the types of pending events */
 	bool used;
 };

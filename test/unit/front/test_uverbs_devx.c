@@ -213,6 +213,35 @@ TEST(test_events_of_the_device_without_data)
 	world_close(&w);
 }
 
+/* The device goes on to raise the events of a closed file, so the next file takes them over. */
+TEST(test_closed_files_leave_no_subscriptions_behind)
+{
+	static const uint16_t port[] = {BB_PRM_EVENT_PORT_CHANGE};
+	static const uint16_t error[] = {BB_PRM_EVENT_CQ_ERROR};
+	static const uint16_t unknown[] = {BB_PRM_EVENT_PORT_CHANGE + 64};
+	static struct world w;
+	struct uverbs_events *ev;
+	int i;
+
+	world_open(&w);
+	for (i = 0;; i++) {
+		ev = event_file(&w.n, NO_DATA);
+		assert_int_equal(subscribe_to(&w, ev, NULL, unknown, 1, 7), EINVAL);
+		assert_int_equal(subscribe_to(&w, ev, NULL, port, 1, 7), 0);
+		assert_int_equal(subscribe(&w, ev, error, 1, 8), 0);
+		soft_event_raise(w.dev, NULL, BB_PRM_EVENT_PORT_CHANGE);
+		expect(&w.n, ev, 7);
+		soft_event_raise(w.dev, w.q->obj, BB_PRM_EVENT_CQ_ERROR);
+		if (i == 100)
+			break;
+		events_close(&w.n, w.n.n - 1);
+	}
+	assert_int_equal(w.n.file->n_subs, 64);
+	expect(&w.n, ev, 8);
+	expect_none(&w.n, ev);
+	world_close(&w);
+}
+
 static int
 refuse(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cookie)
 {
