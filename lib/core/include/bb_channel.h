@@ -65,8 +65,9 @@ int bb_channel_get(struct bb_channel *ch, struct bb_cq **cq);
  * software device with progress=inline, for the queues that the calling thread owns. The thread
  * rules are those of bb_channel_get().
  * @param timeout_ms milliseconds; 0: do not wait; negative: no limit.
- * @return 0; -EAGAIN if no event arrived within the timeout; -EINTR if a signal arrived; -EIO if
- * the device failed.
+ * @return 0; -EAGAIN if no event arrived within the timeout; -EINTR if a signal arrived while the
+ * call slept; -EIO if the device failed. The call does not notice a signal that arrives before it
+ * sleeps, so a program that waits for signals must give a timeout.
  */
 int bb_channel_wait(struct bb_channel *ch, int timeout_ms, struct bb_cq **cq);
 

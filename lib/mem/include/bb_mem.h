@@ -79,10 +79,10 @@ struct bb_mr {
  * bb_mr_dereg(). A peer that accesses unmapped memory gets an error. With ON_DEMAND, @p addr NULL
  * and @p len SIZE_MAX register the whole address space (@ref bb_dev_attr odp_implicit).
  * @return 0; -EINVAL if the range is empty, overflows or is longer than max_mr_size, if a right is
- *   unknown or needs LOCAL_WRITE, or if ZERO_BASED memory does not start on a page. -EFAULT if the
- *   memory is not mapped, or not writable although a right needs it; -ENOTSUP if the device does
- *   not support ON_DEMAND; -ENOMEM, also when all max_mr keys are in use or the limit of locked
- *   memory is reached.
+ *   unknown, needs LOCAL_WRITE, or is REMOTE_ATOMIC on a device without atomics, or if ZERO_BASED
+ *   memory does not start on a page. -EFAULT if the memory is not mapped, or not writable although
+ *   a right needs it; -ENOTSUP if the device does not support ON_DEMAND with these rights;
+ *   -ENOMEM, also when all max_mr keys are in use or the limit of locked memory is reached.
  */
 int bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **mr);
 
