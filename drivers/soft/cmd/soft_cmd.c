@@ -34,6 +34,17 @@
  */
 #define SOFT_SZ_QUERY_QP_OUT 0x110
 
+/*
+ * Executes QUERY_LAG as a card whose ports are not bonded: all fields of the output are 0. UCX
+ * sends this command to every card, and from version 1.15 on logs an error if it fails
+ * (uct_ib_mlx5_devx_query_lag()), so cards without bonding execute it, too (assumption [A]).
+ */
+static int
+query_lag(struct soft_cmd *cmd)
+{
+	return soft_cmd_only(cmd, NULL, 0);
+}
+
 /* Entry of the table of commands. flags_: bits SOFT_CMD_*, or 0. */
 #define CMD(op_, inlen_, outlen_, exec_, flags_)                                                   \
 	{                                                                                          \
@@ -42,6 +53,7 @@
 static const struct soft_cmd_desc commands[] = {
 	CMD(QUERY_HCA_CAP, BB_PRM_SZ_QUERY_HCA_CAP_IN, BB_PRM_SZ_QUERY_HCA_CAP_OUT,
 	    soft_cmd_query_hca_cap, 0),
+	CMD(QUERY_LAG, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, query_lag, 0),
 	CMD(CREATE_MKEY, BB_PRM_SZ_CREATE_MKEY_IN, BB_PRM_SZ_SHORT, soft_cmd_create_mkey,
 	    SOFT_CMD_ENTRIES | SOFT_CMD_PAGES),
 	CMD(DESTROY_MKEY, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, soft_cmd_destroy_mkey, 0),

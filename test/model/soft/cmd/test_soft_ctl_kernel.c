@@ -29,7 +29,7 @@ T(test_each_method_passes_its_opcodes)
 	static const uint16_t never_query[] = {BB_PRM_OP_2RST_QP, BB_PRM_OP_QUERY_HCA_CAP,
 					       BB_PRM_OP_DESTROY_QP};
 	/* Passed to the firmware, which does not know them. */
-	static const uint16_t unknown_general[] = {0x754, 0x760, 0x762, 0x842, 0x80d, 0xb00, 0xcff};
+	static const uint16_t unknown_general[] = {0x754, 0x760, 0x762, 0x80d, 0xb00, 0xcff};
 	static const uint16_t unknown_create[] = {0x800, 0x816};
 	struct mlx5_obj *obj = NULL;
 	size_t i;
@@ -70,6 +70,20 @@ T(test_each_method_passes_its_opcodes)
 	}
 	assert_null(obj);
 	assert_int_equal(env->dev->qps[env->qpn]->state, BB_PRM_QP_INIT);
+}
+
+T(test_query_lag_of_ports_that_are_not_bonded)
+{
+	static const uint8_t zeros[BB_PRM_SZ_SHORT];
+	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_SHORT];
+
+	env_op(in, BB_PRM_OP_QUERY_LAG);
+	memset(out, 0xee, sizeof(out));
+	OK(soft_cmd_if.general(env->ctx, in, sizeof(in), out, sizeof(out)));
+	assert_memory_equal(out, zeros, sizeof(out));
+	in[9] = 1;
+	env_refused(env, "general", soft_cmd_if.general(env->ctx, in, sizeof(in), out, sizeof(out)),
+		    out, BB_PRM_STAT_BAD_PARAM, "reserved");
 }
 
 /* The mailbox must name the object of the handle; otherwise the command has no effect. */
