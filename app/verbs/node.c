@@ -176,6 +176,7 @@ open_base(void)
 	}
 	if (ret == 0) {
 		__atomic_store_n(&pages_fd, soft_node_fd(base), __ATOMIC_RELAXED);
+		share_device(base);
 		soft_share_by(base, share_memory);
 		doorbell_file(soft_node_fd(base));
 		soft_sleep_by(base, &doorbell_ops);

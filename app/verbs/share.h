@@ -94,6 +94,8 @@ int share_uffd(enum share_guard *guard);
 int share_protect(int uffd, void *at, size_t len);
 /* Ends the protection, also if another process has the descriptor, and lets the writers go on. */
 void share_unprotect(int uffd, void *at, size_t len);
+/* Sets the device, whose registered memory the new pages of share_swap() avoid. */
+void share_device(struct mlx5_ctx *ctx);
 /*
  * Replaces the pages [at, at + len) by pages with the same content: of the file @fd from @off on,
  * or private pages if @fd is -1. Returns 0 or an errno; a part of the pages may then be replaced.

@@ -23,6 +23,7 @@
 #include "libc.h"
 #include "preload.h"
 #include "share.h"
+#include "soft_gaps.h"
 
 /*
  * Maximum number of bytes that are replaced in one step. A thread that writes to them waits while
@@ -115,11 +116,19 @@ share_unprotect(int uffd, void *at, size_t len)
 	(void)libc_ioctl(uffd, UFFDIO_WAKE, &range);
 }
 
+static struct mlx5_ctx *device;
+
+void
+share_device(struct mlx5_ctx *ctx)
+{
+	device = ctx;
+}
+
 static void *
 new_pages(size_t len, int fd, uint64_t off)
 {
 	const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-	void *to = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, (off_t)off);
+	void *to = soft_map_aside(device, len, PROT_READ | PROT_WRITE, flags, fd, off);
 
 	if (to == MAP_FAILED)
 		return NULL;

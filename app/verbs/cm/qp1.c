@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "bb_barrier.h"
 #include "bb_cqe.h"
@@ -56,6 +54,12 @@ struct held {
 	struct bb_ibcm_net net;
 	uint8_t mad[BB_IBCM_MAD];
 };
+
+/*
+ * The rings of the only QP1. They are no mapping of their own, because the kernel could choose a
+ * place where the program has unmapped registered memory.
+ */
+static struct rings rings __attribute__((aligned(4096)));
 
 struct qp1 {
 	struct mlx5_ctx *ctx;
@@ -210,7 +214,6 @@ destroy(struct qp1 *q)
 		(void)cmd->pd_free(q->ctx, q->pd);
 	if (q->umem != NULL)
 		(void)cmd->umem_dereg(q->ctx, q->umem);
-	munmap(q->m, sizeof(*q->m));
 	free(q);
 }
 
@@ -225,12 +228,8 @@ qp1_open(struct mlx5_ctx *ctx, struct qp1 **out)
 	if (q == NULL)
 		return -ENOMEM;
 	q->ctx = ctx;
-	q->m = mmap(NULL, sizeof(*q->m), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		    0);
-	if (q->m == MAP_FAILED) {
-		free(q);
-		return -ENOMEM;
-	}
+	q->m = &rings;
+	memset(q->m->rec, 0, sizeof(q->m->rec));
 	attr = mlx5_mr_mem(q->m, sizeof(*q->m), MLX5_ACCESS_LOCAL_WRITE);
 	ret = ctx->cmd->umem_reg(ctx, q->m, sizeof(*q->m), MLX5_ACCESS_LOCAL_WRITE, UINT64_MAX,
 				 &q->umem);

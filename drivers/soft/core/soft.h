@@ -392,7 +392,7 @@ struct soft_dev {
 	const struct soft_share_ops *share; /* publishes keys to processes, NULL if not shared */
 	/*
 	 * function given to soft_share_by(): finds the file that holds a range of memory; NULL if
-	 * none
+	 * none; __atomic
 	 */
 	bool (*memory)(const uint8_t *addr, uint64_t len, struct soft_memory *m);
 	/*

@@ -66,7 +66,7 @@ struct soft_random {
 struct soft_draw {
 	uint32_t *order; /* array of "max" numbers; 0 at index i means the number first + i */
 	uint32_t first;
-	uint32_t n, max;     /* count of numbers in the ring; largest count */
+	uint32_t n, max;     /* count of numbers in the ring, __atomic; largest count */
 	uint32_t head, free; /* ring index of the number freed longest ago; count of free numbers */
 };
 

@@ -153,7 +153,7 @@ grow(struct soft_draw *d)
 		d->order[i] = d->first + d->n + i;
 	memcpy(&d->order[added], freed, d->free * sizeof(*freed));
 	free(freed);
-	d->n = n;
+	__atomic_store_n(&d->n, n, __ATOMIC_RELAXED);
 	d->head = 0;
 	d->free += added;
 }

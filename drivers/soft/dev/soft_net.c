@@ -155,6 +155,7 @@ int
 soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const uint8_t dgid[16])
 {
 	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	int ret;
 
 	(void)port;
 	(void)sgid_index;
@@ -162,7 +163,12 @@ soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const ui
 		return 0;
 	if (dev->netif != NULL)
 		return soft_netif_ready(dev, dgid);
-	return dev->shm != NULL ? soft_shm_reach(dev, dgid, SOFT_SHM_ANY, false) : 0;
+	if (dev->shm == NULL)
+		return 0;
+	pthread_mutex_lock(&dev->lock);
+	ret = soft_shm_reach(dev, dgid, SOFT_SHM_ANY, false);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
 }
 
 void
@@ -176,6 +182,7 @@ soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint32_t qpn, uin
 {
 	const uint32_t slot = soft_shm_slot_of(qpn);
 	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	int ret;
 
 	*opening = 0;
 	if (dev->shm == NULL)
@@ -187,7 +194,10 @@ soft_peer_opening(struct mlx5_ctx *ctx, const uint8_t gid[16], uint32_t qpn, uin
 	if (soft_dev_has_gid(dev, gid) &&
 	    (dev->shm->slot == SOFT_SHM_ALL || slot == SOFT_SHM_ANY || slot == dev->shm->slot))
 		return 0;
-	return soft_shm_opening(dev, gid, slot, opening);
+	pthread_mutex_lock(&dev->lock);
+	ret = soft_shm_opening(dev, gid, slot, opening);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
 }
 
 /*

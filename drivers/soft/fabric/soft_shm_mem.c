@@ -13,6 +13,7 @@
 
 #include <linux/membarrier.h>
 
+#include "soft_own.h"
 #include "soft_shm_mem.h"
 
 static_assert(sizeof(struct soft_shm_key) == SOFT_SHM_LINE, "an entry has a line");
@@ -52,7 +53,7 @@ soft_shm_fence(void)
 }
 
 int
-soft_shm_create(const char *name, size_t len, int *out, void **map)
+soft_shm_create(struct soft_dev *dev, const char *name, size_t len, int *out, void **map)
 {
 	int fd, ret;
 	void *mem;
@@ -64,7 +65,7 @@ soft_shm_create(const char *name, size_t len, int *out, void **map)
 		ret = -errno;
 		goto close_fd;
 	}
-	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	mem = soft_own_map(dev, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mem == MAP_FAILED) {
 		ret = -errno;
 		goto close_fd;
@@ -86,9 +87,10 @@ close_fd:
 }
 
 const void *
-soft_shm_reserve(size_t len)
+soft_shm_reserve(struct soft_dev *dev, size_t len)
 {
-	void *mem = mmap(NULL, len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *mem = soft_own_map(dev, len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				 -1, 0);
 
 	return mem == MAP_FAILED ? NULL : mem;
 }
@@ -123,7 +125,7 @@ soft_shm_map(int fd, size_t len, const void *at)
 }
 
 int
-soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map)
+soft_shm_map_segment(struct soft_dev *dev, int fd, uint64_t off, uint64_t len, void **map)
 {
 	struct stat st;
 	void *mem;
@@ -134,7 +136,7 @@ soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map)
 	    off > (uint64_t)st.st_size - len)
 		return -EINVAL;
 	/* MAP_NORESERVE: the process that created the file has already reserved the memory. */
-	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)off);
+	mem = soft_own_map(dev, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, off);
 	if (mem == MAP_FAILED)
 		return -errno;
 	*map = mem;

@@ -126,15 +126,19 @@ struct soft_shm_cached_key {
 	const uint32_t *now;
 };
 
-/* Creates memory of @len bytes that only this mapping can write. Returns 0 or a negative errno. */
-int soft_shm_create(const char *name, size_t len, int *fd, void **map);
+/*
+ * The functions with a device map memory as soft_own_map() does.
+ *
+ * Creates memory of @len bytes that only this mapping can write. Returns 0 or a negative errno.
+ */
+int soft_shm_create(struct soft_dev *dev, const char *name, size_t len, int *fd, void **map);
 
 /*
  * Reserves address space for memory that engines read without a lock while peers connect and
  * disconnect. While nothing is mapped there, reads return zeros, which mean "no entry". The space
  * stays reserved while the device is open. Returns NULL if out of memory.
  */
-const void *soft_shm_reserve(size_t len);
+const void *soft_shm_reserve(struct soft_dev *dev, size_t len);
 /*
  * Maps a peer's memory read-only at @at. The peer created the memory by soft_shm_create(). Returns
  * 0, or a negative errno if the seals or the size are wrong.
@@ -146,7 +150,7 @@ int soft_shm_unmap(size_t len, const void *at);
  * Maps [off, off + len) of a file of application memory for reading and writing. Returns 0, or a
  * negative errno if the range is outside the file or the mapping fails.
  */
-int soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map);
+int soft_shm_map_segment(struct soft_dev *dev, int fd, uint64_t off, uint64_t len, void **map);
 
 /*
  * Two stores race. An engine sets its epoch, and then reads a peer's entry. The peer withdraws the

@@ -22,6 +22,7 @@
 
 #include "soft_ctl.h"
 #include "soft_kernel.h"
+#include "soft_own.h"
 
 #define DMA_BUF_FS_MAGIC 0x444d4142 /* linux/magic.h: DMA_BUF_MAGIC */
 
@@ -93,8 +94,8 @@ soft_dmabuf_map(const struct soft_dev *dev, const char *what, int fd, uint64_t o
 			 dev->name, what, len, offset, size);
 		return -EINVAL;
 	}
-	p = mmap(NULL, skip + len, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
-		 (off_t)(offset - skip));
+	p = soft_own_map(dev, skip + len, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+			 fd, offset - skip);
 	if (p == MAP_FAILED) {
 		int err = errno;
 

@@ -205,7 +205,9 @@ mr_memory(const struct soft_ctx *ctx, struct soft_mr *m)
 		m->dm = (struct soft_dm *)attr->dm;
 		attr->iova = 0;
 	} else {
+		pthread_mutex_lock(&ctx->dev->lock);
 		ret = soft_dmabuf_mr(ctx->dev, attr, &m->map);
+		pthread_mutex_unlock(&ctx->dev->lock);
 		base = m->map.base;
 	}
 	attr->addr = base;

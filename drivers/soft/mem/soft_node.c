@@ -17,6 +17,7 @@
 #include "soft_ctl.h"
 #include "soft_hooks.h"
 #include "soft_kernel.h"
+#include "soft_own.h"
 
 /*
  * libmlx5 maps page i of device memory at the file offset n * page size. Bits 0 to 7 of n are bits
@@ -72,8 +73,8 @@ soft_node_uar(struct soft_dev *dev, struct soft_uar_page *page)
 	} else if (fd < 0) {
 		base = aligned_alloc(SOFT_UAR_PAGE, SOFT_UAR_PAGE);
 	} else {
-		base = mmap(NULL, SOFT_UAR_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			    (off_t)(UAR_OFFSET + (uint64_t)page->id * SOFT_UAR_PAGE));
+		base = soft_own_map(dev, SOFT_UAR_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				    UAR_OFFSET + (uint64_t)page->id * SOFT_UAR_PAGE);
 		if (base == MAP_FAILED)
 			base = NULL;
 	}

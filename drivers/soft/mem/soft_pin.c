@@ -16,6 +16,8 @@
 #include <rte_common.h>
 
 #include "soft_ctl.h"
+#include "soft_gaps.h"
+#include "soft_own.h"
 
 #define PAGE UINT64_C(4096) /* alignment of offsets for mmap(), at least */
 /* A process has 65,530 mappings at most (vm.max_map_count), of which the program needs some, too.
@@ -23,16 +25,8 @@
 #define MAX_PINS 4096u
 /* Number of bytes that soft_fill() maps at once if nothing else is mapped there. */
 #define FILL_BYTES (UINT64_C(64) << 10)
-/* Flag of Linux 4.17. An older kernel takes the address as a hint. */
-#define FIXED_NOREPLACE 0x100000
 
 static uint32_t n_pins; /* mappings of all devices; __atomic */
-
-static uint64_t
-length_of(const struct soft_mkey *m)
-{
-	return m->detour != SOFT_DETOUR_NONE ? m->detour_len : m->len;
-}
 
 static void
 unmap(struct soft_map *map)
@@ -48,15 +42,15 @@ unmap(struct soft_map *map)
 
 /* Maps @len bytes of the file of @pin. Does nothing if that is not possible. */
 static void
-map_again(struct soft_pin *pin, uint64_t len)
+map_again(struct soft_dev *dev, struct soft_pin *pin, uint64_t len)
 {
 	const uint64_t skip = pin->file.off % PAGE;
 	uint8_t *to;
 
 	if (__atomic_fetch_add(&n_pins, 1, __ATOMIC_RELAXED) >= MAX_PINS)
 		goto refuse;
-	to = mmap(NULL, skip + len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, pin->file.fd,
-		  (off_t)(pin->file.off - skip));
+	to = soft_own_map(dev, skip + len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+			  pin->file.fd, pin->file.off - skip);
 	if (to == MAP_FAILED)
 		goto refuse;
 	/* A child that is made without fork() must not write into the memory of its parent. */
@@ -72,7 +66,7 @@ void
 soft_mkey_pin(struct soft_dev *dev, struct soft_mkey *m)
 {
 	struct soft_pin *pin = &m->pin;
-	const uint64_t len = length_of(m);
+	const uint64_t len = soft_mkey_length(m);
 
 	if (dev->memory == NULL || m->detour == SOFT_DETOUR_PAGED || len == 0 ||
 	    !(m->rr || m->rw || m->atomic))
@@ -82,7 +76,7 @@ soft_mkey_pin(struct soft_dev *dev, struct soft_mkey *m)
 	pin->found = dev->memory(m->base, len, &pin->file);
 	if (!pin->found || pin->file.len != len)
 		return;
-	map_again(pin, len);
+	map_again(dev, pin, len);
 	if (pin->map.start != NULL)
 		__atomic_store_n(&m->base, pin->map.base, __ATOMIC_RELAXED);
 }
@@ -111,38 +105,23 @@ soft_mkey_unpin(struct soft_mkey *m)
 static struct soft_mkey *
 find_covering(const struct soft_dev *dev, uintptr_t at, uint64_t *left)
 {
+	const uint32_t end = soft_mkey_end(dev);
 	struct soft_mkey *m;
 	uintptr_t base;
 	uint32_t id;
 
-	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++) {
+	for (id = 0; id < end; id++) {
 		m = __atomic_load_n(&dev->mkeys[id], __ATOMIC_ACQUIRE);
 		if (m == NULL || m->ind != NULL)
 			continue;
 		base = (uintptr_t)__atomic_load_n(&m->base, __ATOMIC_RELAXED);
 		/* A key over the whole address space names no region. */
-		if (base == 0 || at < base || at - base >= length_of(m))
+		if (base == 0 || at < base || at - base >= soft_mkey_length(m))
 			continue;
-		*left = length_of(m) - (at - base);
+		*left = soft_mkey_length(m) - (at - base);
 		return m;
 	}
 	return NULL;
-}
-
-/* Maps pages of zeros, unless something is mapped there. Returns 0 or an errno. */
-static int
-map_zeros(uintptr_t at, uint64_t len)
-{
-	/* A system call, because a program may replace mmap() of libc. */
-	const long to = syscall(SYS_mmap, at, len, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | FIXED_NOREPLACE, -1, 0);
-
-	if (to == -1)
-		return errno;
-	if ((uintptr_t)to == at)
-		return 0;
-	(void)syscall(SYS_munmap, to, len);
-	return ENOSYS;
 }
 
 /*
@@ -165,9 +144,9 @@ soft_fill(struct mlx5_ctx *ctx, const void *at)
 	len = ((uintptr_t)at - start + RTE_MIN(left, FILL_BYTES) + page - 1) &
 	      ~(uint64_t)(page - 1);
 	if (len > page)
-		ret = map_zeros(start, len);
+		ret = soft_own_zeros(start, len);
 	if (ret == EEXIST)
-		ret = map_zeros(start, page);
+		ret = soft_own_zeros(start, page);
 	/* EEXIST: another thread has mapped the page since the fault. */
 	if (ret != 0 && ret != EEXIST)
 		return false;
@@ -176,6 +155,12 @@ soft_fill(struct mlx5_ctx *ctx, const void *at)
 }
 
 /* ---- Publication to peers, and fork() */
+
+void *
+soft_map_aside(struct mlx5_ctx *ctx, size_t len, int prot, int flags, int fd, uint64_t off)
+{
+	return soft_own_map(soft_ctx(ctx)->dev, len, prot, flags, fd, off);
+}
 
 void
 soft_mkey_share(struct soft_dev *dev, const struct soft_mkey *m)
@@ -190,7 +175,7 @@ soft_share_by(struct mlx5_ctx *ctx, soft_memory_fn *fn)
 	struct soft_dev *dev = soft_ctx(ctx)->dev;
 
 	pthread_mutex_lock(&dev->lock);
-	dev->memory = fn;
+	__atomic_store_n(&dev->memory, fn, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&dev->lock);
 }
 
@@ -207,7 +192,7 @@ to_program(struct soft_dev *dev, struct soft_mkey *m)
 
 	if (pin->map.start == NULL)
 		return false;
-	if (!dev->memory(pin->program, length_of(m), &now) || now.fd != pin->file.fd ||
+	if (!dev->memory(pin->program, soft_mkey_length(m), &now) || now.fd != pin->file.fd ||
 	    now.off != pin->file.off || now.len != pin->file.len) {
 		pin->found = false; /* the file may be closed from now on */
 		return false;
@@ -222,10 +207,11 @@ soft_share_pause(struct mlx5_ctx *ctx)
 	struct soft_dev *dev = soft_ctx(ctx)->dev;
 	bool wait = false, moved = false;
 	struct soft_mkey *m;
-	uint32_t id;
+	uint32_t id, end;
 
 	pthread_mutex_lock(&dev->lock);
-	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++) {
+	end = soft_mkey_end(dev);
+	for (id = 0; id < end; id++) {
 		m = dev->mkeys[id];
 		if (m == NULL)
 			continue;
@@ -236,7 +222,7 @@ soft_share_pause(struct mlx5_ctx *ctx)
 		dev->share->wait(dev);
 	if (moved)
 		soft_quiesce();
-	for (id = 0; moved && id < 1u << SOFT_LOG_MAX_MKEY; id++) {
+	for (id = 0; moved && id < end; id++) {
 		m = dev->mkeys[id];
 		if (m != NULL && m->pin.map.start != NULL && m->base == m->pin.program)
 			unmap(&m->pin.map);
@@ -247,10 +233,11 @@ void
 soft_share_resume(struct mlx5_ctx *ctx)
 {
 	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	const uint32_t end = soft_mkey_end(dev);
 	struct soft_mkey *m;
 	uint32_t id;
 
-	for (id = 0; id < 1u << SOFT_LOG_MAX_MKEY; id++) {
+	for (id = 0; id < end; id++) {
 		m = dev->mkeys[id];
 		if (m == NULL)
 			continue;

@@ -150,7 +150,9 @@ soft_umem_reg_dmabuf(struct mlx5_ctx *ctx_, int fd, uint64_t offset, size_t len,
 	u = umem_new(dev, len, access);
 	if (u == NULL)
 		return -ENOMEM;
+	pthread_mutex_lock(&dev->lock);
 	ret = soft_dmabuf_map(dev, "umem", fd, offset, len, u->writable, &u->map);
+	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
 		goto free_umem;
 	u->base = u->map.base;

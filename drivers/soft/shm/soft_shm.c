@@ -225,7 +225,7 @@ soft_shm_start(struct soft_dev *dev)
 			 strerror(-ret));
 		goto fail;
 	}
-	ret = soft_shm_create("bluebell-dir", sizeof(*shm->dir), &shm->dir_fd, &mem);
+	ret = soft_shm_create(dev, "bluebell-dir", sizeof(*shm->dir), &shm->dir_fd, &mem);
 	if (ret != 0) {
 		SOFT_LOG(ERR,
 			 "%s: shm=%s: cannot create shared memory: %s: memfd_create() with "

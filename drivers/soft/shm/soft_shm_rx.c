@@ -45,8 +45,8 @@ free_slot(struct soft_shm *shm, bool group)
 	rx = calloc(1, sizeof(*rx));
 	if (rx == NULL)
 		return -1;
-	rx->dir = soft_shm_reserve(sizeof(*rx->dir));
-	rx->ring.data = soft_shm_reserve(SOFT_RING_SIZE);
+	rx->dir = soft_shm_reserve(shm->dev, sizeof(*rx->dir));
+	rx->ring.data = soft_shm_reserve(shm->dev, SOFT_RING_SIZE);
 	if (rx->dir == NULL || rx->ring.data == NULL) {
 		if (rx->dir != NULL)
 			munmap((void *)(uintptr_t)rx->dir, sizeof(*rx->dir));

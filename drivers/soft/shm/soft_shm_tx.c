@@ -51,7 +51,7 @@ soft_shm_tx_create(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, b
 	tx = calloc(1, sizeof(*tx));
 	if (tx == NULL)
 		return NULL;
-	tx->dir = soft_shm_reserve(sizeof(*tx->dir));
+	tx->dir = soft_shm_reserve(shm->dev, sizeof(*tx->dir));
 	if (tx->dir == NULL) {
 		free(tx);
 		return NULL;
@@ -177,7 +177,7 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 				 __ATOMIC_RELAXED);
 	if (ret != 0)
 		return ret;
-	ret = soft_shm_create("bluebell-ring", SOFT_RING_SIZE, &ring_fd, &ring);
+	ret = soft_shm_create(shm->dev, "bluebell-ring", SOFT_RING_SIZE, &ring_fd, &ring);
 	if (ret != 0)
 		goto close_sock;
 	ret = send_hello(shm, sock, ring_fd);

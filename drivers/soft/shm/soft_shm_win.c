@@ -38,7 +38,7 @@ soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx, const struct sof
 	w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return NULL;
-	ret = soft_shm_map_segment(fd, m->u.segment.off, m->u.segment.len, &base);
+	ret = soft_shm_map_segment(shm->dev, fd, m->u.segment.off, m->u.segment.len, &base);
 	if (ret != 0) {
 		/* Without a mapping, requests to this memory go as packets. */
 		SOFT_LOG(WARNING,

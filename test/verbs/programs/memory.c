@@ -564,6 +564,7 @@ main(int argc, char **argv)
 		     {"local_freed", local_freed},
 		     {"local_shrunk", local_shrunk},
 		     {"stack_unmapped", stack_unmapped},
+		     {"own_mappings", own_mappings},
 		     {"handled", handled},
 		     {"crashes", crashes},
 		     {"remapped", remapped},

@@ -80,12 +80,22 @@ enum ibv_wc_status post_empty(void);
 /* Returns the inode of bb_verbs' file at @addr, 0 if the memory is private. */
 unsigned long shared_file(const void *addr);
 bool is_shared(const void *addr);
+/* Returns true if a file in memory is mapped in [addr, addr + len). */
+bool has_file(const void *addr, size_t len);
 /* Maps private pages, filled with @byte. */
 uint8_t *pages(unsigned int n, int byte);
 struct ibv_mr *reg(void *addr, size_t len);
 
 /* Returns true if nothing is mapped at @p. */
 bool is_gone(const void *p);
+
+/* Registers a large block of malloc() by @reg_as. */
+struct ibv_mr *reg_block(struct ibv_mr *(*reg_as)(void *addr, size_t len));
+/*
+ * Frees the block, which free() unmaps by a call inside libc that no library sees. Returns an
+ * address inside.
+ */
+uint8_t *free_block(const struct ibv_mr *mr);
 
 /* Waits until a child has ended: with exit status 0, or by the signal @want. */
 void wait_for(pid_t pid, int want);
@@ -106,6 +116,7 @@ void local_moved(void);
 void local_freed(void);
 void local_shrunk(void);
 void stack_unmapped(void);
+void own_mappings(void);
 void handled(void);
 void crashes(void);
 

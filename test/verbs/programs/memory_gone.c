@@ -91,22 +91,34 @@ unmapped_rights(void)
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
-/* free() unmaps a large block by a call inside libc, which no library sees. */
-void
-freed(void)
+struct ibv_mr *
+reg_block(struct ibv_mr *(*reg_as)(void *addr, size_t len))
 {
 	const size_t len = (size_t)1 << 20;
 	uint8_t *p = malloc(len);
-	const uintptr_t inside = (uintptr_t)p + PAGE;
-	struct ibv_mr *mr;
 
 	CHECK(p != NULL);
 	memset(p, 1, len);
-	mr = reg(p, len);
-	check_direct(mr, p, 7);
-	free(p);
+	return reg_as(p, len);
+}
+
+uint8_t *
+free_block(const struct ibv_mr *mr)
+{
+	const uintptr_t inside = (uintptr_t)mr->addr + PAGE;
+
+	free(mr->addr);
 	CHECK(is_gone((uint8_t *)inside));
-	check_gone(mr, (uint8_t *)inside);
+	return (uint8_t *)inside;
+}
+
+void
+freed(void)
+{
+	struct ibv_mr *mr = reg_block(reg);
+
+	check_direct(mr, mr->addr, 7);
+	check_gone(mr, free_block(mr));
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 

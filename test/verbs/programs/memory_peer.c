@@ -190,6 +190,23 @@ find_file(const void *addr, unsigned long ino)
 	return found;
 }
 
+bool
+has_file(const void *addr, size_t len)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long from, end;
+	bool found = false;
+	char line[512];
+
+	CHECK(f != NULL);
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strstr(line, "/memfd:") != NULL && sscanf(line, "%lx-%lx", &from, &end) == 2 &&
+		    from < (uintptr_t)addr + len && end > (uintptr_t)addr)
+			found = true;
+	fclose(f);
+	return found;
+}
+
 unsigned long
 shared_file(const void *addr)
 {

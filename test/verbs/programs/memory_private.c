@@ -36,20 +36,6 @@ receive(struct ibv_mr *mr, uint8_t *p)
 	CHECK(wait_message() == LONG);
 }
 
-/*
- * Exchanges packets, so that the device maps the peer's memory before the program unmaps a region:
- * the kernel may map it where the region was.
- */
-static void
-connect_peer(void)
-{
-	uint8_t *p = pages(1, 0);
-	struct ibv_mr *mr = reg_local(p, PAGE);
-
-	receive(mr, p);
-	CHECK(p[LONG - 1] == 7 && ibv_dereg_mr(mr) == 0);
-}
-
 /* A message arrives in memory that the program has unmapped. */
 static void
 receive_gone(struct ibv_mr *mr, uint8_t *p)
@@ -73,7 +59,6 @@ local_unmapped(void)
 	uint8_t *p = pages(2, 1);
 	struct ibv_mr *mr = reg_local(p, 2 * PAGE);
 
-	connect_peer();
 	CHECK(munmap(p, 2 * PAGE) == 0);
 	check_lost(mr, p);
 }
@@ -85,7 +70,6 @@ local_moved(void)
 	uint8_t *p = pages(2, 1), *to = pages(2, 3);
 	struct ibv_mr *mr = reg_local(p, 2 * PAGE);
 
-	connect_peer();
 	CHECK(mremap(p, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to);
 	check_lost(mr, p);
 	CHECK(to[0] == 1 && to[LONG] == 1 && to[2 * PAGE - 1] == 1);
@@ -94,17 +78,20 @@ local_moved(void)
 void
 local_freed(void)
 {
-	const size_t len = (size_t)1 << 20;
-	uint8_t *p = malloc(len);
-	const uintptr_t inside = (uintptr_t)p + PAGE;
-	struct ibv_mr *mr;
+	struct ibv_mr *mr = reg_block(reg_local);
 
-	CHECK(p != NULL);
-	memset(p, 1, len);
-	mr = reg_local(p, len);
-	connect_peer();
-	free(p);
-	check_lost(mr, (uint8_t *)inside);
+	check_lost(mr, free_block(mr));
+}
+
+/* Exchanges packets, so that the device has allocated what it needs for the peer. */
+static void
+connect_peer(void)
+{
+	uint8_t *p = pages(1, 0);
+	struct ibv_mr *mr = reg_local(p, PAGE);
+
+	receive(mr, p);
+	CHECK(p[LONG - 1] == 7 && ibv_dereg_mr(mr) == 0);
 }
 
 /* The heap shrinks, and grows again after the device has accessed the memory. */
@@ -116,6 +103,7 @@ local_shrunk(void)
 	unsigned int i;
 	uint8_t *p, *q;
 
+	/* malloc() also serves the device, and may enlarge the heap again at once. */
 	connect_peer();
 	/* malloc() may have enlarged the heap during the registration. */
 	do {
@@ -155,7 +143,6 @@ stack_unmapped(void)
 	pthread_t thread;
 	uint64_t v = 7;
 
-	connect_peer();
 	CHECK(pthread_attr_init(&attr) == 0 && pthread_attr_setstack(&attr, stack, STACK) == 0);
 	CHECK(pthread_create(&thread, &attr, register_stack, &mr) == 0);
 	CHECK(pthread_join(thread, NULL) == 0 && munmap(stack, STACK) == 0);
@@ -166,6 +153,44 @@ stack_unmapped(void)
 	CHECK(order(OP_READ, false, mr, p, &v) == IBV_WC_SUCCESS && v == 7);
 	CHECK(order(OP_READ, false, mr, p + PAGE, &v) == IBV_WC_SUCCESS && v == 0);
 	CHECK(ibv_dereg_mr(mr) == 0);
+}
+
+/*
+ * The device connects to the peer, and shares another region, after the program has unmapped a
+ * region, which leaves a hole large enough for each of its mappings. None of them lies there.
+ */
+void
+own_mappings(void)
+{
+	const size_t len = (size_t)1 << 30;
+	uint8_t *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+		*q = pages(2, 1), *hole;
+	struct ibv_mr *mr, *other;
+	unsigned int i;
+	pid_t pid;
+
+	CHECK(p != MAP_FAILED);
+	mr = reg_local(p, len);
+	CHECK(munmap(p, len) == 0);
+	/* Fills other holes, until the kernel would map in this one. */
+	do
+		hole = pages(1, 0);
+	while (hole < p || hole >= p + len);
+	CHECK(munmap(hole, PAGE) == 0);
+	other = reg(q, 2 * PAGE);
+	check_direct(other, q, 7);
+	CHECK(!has_file(p, len));
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	wait_for(pid, 0);
+	check_direct(other, q, 9);
+	CHECK(!has_file(p, len));
+	for (i = 1; i <= 64; i++)
+		receive(mr, p + len - i * PAGE);
+	check_direct(other, q, 11);
+	CHECK(ibv_dereg_mr(mr) == 0 && ibv_dereg_mr(other) == 0);
 }
 
 /* ---- The program's own handler of SIGSEGV */
@@ -228,7 +253,6 @@ handled(void)
 	CHECK(sigaction(SIGSEGV, &sa, &old) == 0 && old.sa_handler == SIG_DFL);
 	CHECK(sigaction(SIGSEGV, NULL, &old) == 0 && old.sa_sigaction == on_fault);
 	CHECK(old.sa_flags == sa.sa_flags);
-	connect_peer();
 	CHECK(munmap(p, 64 * PAGE) == 0);
 	receive_gone(mr, p);
 	CHECK(faults == 0);

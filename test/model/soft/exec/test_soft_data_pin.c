@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../soft_rig.h"
+#include "soft_gaps.h"
 #include "soft_hooks.h"
 
 #define PAGE  4096u
@@ -218,6 +219,165 @@ RIG_TEST(test_unmapped_private_memory_is_filled, NULL)
 	OK(soft_cmd_if.mr_dereg(p->d.ctx, mr));
 	assert_false(soft_fill(p->d.ctx, mem + START));
 	munmap(mem, BYTES);
+}
+
+/* ---- Mappings of the device's own */
+
+#define HOLE 64u /* pages of a region that the program unmaps */
+
+static bool
+overlaps(const uint8_t *hole, const void *p, size_t len)
+{
+	return (const uint8_t *)p < hole + HOLE * PAGE && (const uint8_t *)p + len > hole;
+}
+
+/* Returns true if nothing is mapped in pages [from, end) of the hole. */
+static bool
+gone(uint8_t *hole, unsigned int from, unsigned int end)
+{
+	unsigned char in_core;
+
+	for (; from < end; from++)
+		if (mincore(hole + from * PAGE, PAGE, &in_core) == 0)
+			return false;
+	return true;
+}
+
+/* Maps pages in other places, until the kernel would map the next page in the hole. */
+static void
+fill_other_places(uint8_t *hole)
+{
+	void *q;
+
+	do {
+		q = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_true(q != MAP_FAILED);
+	} while (!overlaps(hole, q, PAGE));
+	munmap(q, PAGE);
+}
+
+static void *
+own(struct rig_pair *p, size_t len)
+{
+	void *q = soft_map_aside(p->d.ctx, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
+
+	assert_true(q != MAP_FAILED);
+	return q;
+}
+
+/* No mapping of the device lies where a program has unmapped a region. */
+RIG_TEST(test_own_mappings_avoid_unmapped_regions, "mmap")
+{
+	struct mlx5_mr_attr attr;
+	struct mlx5_mr *mr, *odd;
+	struct mlx5_uar *uar;
+	struct region r;
+	unsigned int i;
+	uint8_t *hole =
+		mmap(NULL, HOLE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *q;
+
+	assert_true(hole != MAP_FAILED);
+	region_open(&r, p, RIG_ALL); /* calls soft_share_by() */
+	attr = mlx5_mr_mem(hole + START, HOLE * PAGE - 2 * START, MLX5_ACCESS_LOCAL_WRITE);
+	OK(soft_cmd_if.mr_reg(p->d.ctx, p->d.pd, &attr, &mr));
+	/* Another region is a part of the hole. */
+	attr = mlx5_mr_mem(hole + 8 * PAGE, PAGE, MLX5_ACCESS_LOCAL_WRITE);
+	OK(soft_cmd_if.mr_reg(p->d.ctx, p->d.pd, &attr, &odd));
+	munmap(hole, HOLE * PAGE);
+	fill_other_places(hole);
+	for (i = 1; i <= HOLE; i++)
+		assert_false(overlaps(hole, own(p, i * PAGE), i * PAGE));
+	fill_other_places(hole);
+	OK(soft_cmd_if.uar_alloc(p->d.ctx, MLX5_UAR_NC, &uar));
+	assert_false(overlaps(hole, uar->base_addr, PAGE));
+	OK(soft_cmd_if.uar_free(p->d.ctx, uar));
+	/* The device's own mapping of a region in a file. */
+	OK(soft_cmd_if.mr_dereg(p->d.ctx, r.m.mr));
+	attr = mlx5_mr_mem(start, PAGE, RIG_ALL);
+	fill_other_places(hole);
+	OK(soft_cmd_if.mr_reg(p->d.ctx, p->d.pd, &attr, &r.m.mr));
+	assert_true(gone(hole, 0, HOLE));
+	/* Mapped pages in the middle of the hole stay as they are. */
+	assert_true(soft_fill(p->d.ctx, hole + 40 * PAGE));
+	memset(hole + 40 * PAGE, 7, PAGE);
+	fill_other_places(hole);
+	for (i = 1; i <= 4 * HOLE; i++)
+		assert_false(overlaps(hole, own(p, PAGE), PAGE));
+	assert_int_equal(hole[40 * PAGE] + hole[41 * PAGE - 1], 14);
+	assert_true(gone(hole, 0, 40));
+	/* A mapping of a file has the content of the file. */
+	q = soft_map_aside(p->d.ctx, BYTES, PROT_READ, MAP_SHARED, file, 0);
+	assert_true(q != MAP_FAILED && !overlaps(hole, q, BYTES));
+	r.view[PAGE + 1] = 9;
+	assert_int_equal(((uint8_t *)q)[PAGE + 1], 9);
+	munmap(q, BYTES);
+	assert_true(soft_map_aside(p->d.ctx, PAGE, PROT_READ, MAP_SHARED, -1, 0) == MAP_FAILED);
+	assert_true(soft_map_aside(p->d.ctx, 0, PROT_READ, MAP_SHARED, file, 0) == MAP_FAILED);
+	OK(soft_cmd_if.mr_dereg(p->d.ctx, odd));
+	OK(soft_cmd_if.mr_dereg(p->d.ctx, mr));
+	munmap(start, BYTES);
+	region_close(&r, p);
+}
+
+#define REGIONS (3 * HOLE)
+
+/* More regions than the device can avoid one by one. They lie beside each other. */
+RIG_TEST(test_own_mapping_avoids_many_unmapped_regions, NULL)
+{
+	struct mlx5_mr_attr attr;
+	struct mlx5_mr *mr[REGIONS];
+	struct region r;
+	unsigned int i;
+	uint8_t *holes = mmap(NULL, REGIONS * PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const uint8_t *q;
+
+	assert_true(holes != MAP_FAILED);
+	region_open(&r, p, RIG_ALL);
+	for (i = 0; i < REGIONS; i++) {
+		attr = mlx5_mr_mem(holes + i * PAGE, PAGE, MLX5_ACCESS_LOCAL_WRITE);
+		OK(soft_cmd_if.mr_reg(p->d.ctx, p->d.pd, &attr, &mr[i]));
+	}
+	munmap(holes, REGIONS * PAGE);
+	fill_other_places(holes + (REGIONS - HOLE) * PAGE);
+	q = own(p, PAGE);
+	assert_true(q + PAGE <= holes || q >= holes + REGIONS * PAGE);
+	assert_true(gone(holes, 0, REGIONS));
+	for (i = 0; i < REGIONS; i++)
+		OK(soft_cmd_if.mr_dereg(p->d.ctx, mr[i]));
+	munmap(start, BYTES);
+	region_close(&r, p);
+}
+
+/* A page is mapped near the end of a large hole. */
+RIG_TEST(test_own_mapping_avoids_a_large_region, NULL)
+{
+	const size_t len = (size_t)1 << 30;
+	struct mlx5_mr_attr attr;
+	struct mlx5_mr *mr;
+	struct region r;
+	uint8_t *hole = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *q;
+	unsigned int i;
+
+	assert_true(hole != MAP_FAILED);
+	region_open(&r, p, RIG_ALL);
+	attr = mlx5_mr_mem(hole, len, MLX5_ACCESS_LOCAL_WRITE);
+	OK(soft_cmd_if.mr_reg(p->d.ctx, p->d.pd, &attr, &mr));
+	munmap(hole, len - 12 * PAGE);
+	munmap(hole + len - 11 * PAGE, 11 * PAGE);
+	for (i = 1; i <= 32; i++) {
+		q = own(p, i * PAGE);
+		assert_true(q + i * PAGE <= hole || q >= hole + len);
+	}
+	assert_true(gone(hole, 0, 16));
+	OK(soft_cmd_if.mr_dereg(p->d.ctx, mr));
+	munmap(hole + len - 12 * PAGE, PAGE);
+	munmap(start, BYTES);
+	region_close(&r, p);
 }
 
 TEST_MAIN(0)

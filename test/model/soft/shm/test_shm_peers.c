@@ -421,8 +421,9 @@ TEST(test_other_user_is_refused_unless_named)
 
 			if (setresuid(65534, 65534, 65534) != 0 ||
 			    soft_shm_connect(fabric, own_gid, 0, &sock) != 0 ||
-			    soft_shm_create("d", sizeof(struct soft_shm_dir), &mem[0], &map) != 0 ||
-			    soft_shm_create("r", SOFT_RING_SIZE, &mem[1], &map) != 0)
+			    soft_shm_create(NULL, "d", sizeof(struct soft_shm_dir), &mem[0],
+					    &map) != 0 ||
+			    soft_shm_create(NULL, "r", SOFT_RING_SIZE, &mem[1], &map) != 0)
 				_exit(1);
 			soft_shm_msg_init(&msg, SOFT_SHM_HELLO);
 			msg.u.hello.n_gids = 1;

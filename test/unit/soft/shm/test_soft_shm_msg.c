@@ -177,8 +177,8 @@ TEST(test_message_carries_its_descriptors)
 	assert_int_equal(pid, getpid());
 	assert_int_equal(uid, getuid());
 	assert_int_equal(soft_shm_recv(in, false, &got, fds, &why), 0);
-	assert_int_equal(soft_shm_create("a", 4096, &send[0], &mem[0]), 0);
-	assert_int_equal(soft_shm_create("b", 4096, &send[1], &mem[1]), 0);
+	assert_int_equal(soft_shm_create(NULL, "a", 4096, &send[0], &mem[0]), 0);
+	assert_int_equal(soft_shm_create(NULL, "b", 4096, &send[1], &mem[1]), 0);
 	good(SOFT_SHM_HELLO);
 	memcpy(m.u.hello.gids[0], gid, 16);
 	assert_int_equal(soft_shm_send(out, &m, send, 2), 0);
@@ -218,8 +218,8 @@ TEST(test_message_whose_descriptors_cannot_arrive_is_refused_with_the_cause)
 	void *mem[2];
 
 	pair(&listener, &out, &in);
-	assert_int_equal(soft_shm_create("a", 4096, &send[0], &mem[0]), 0);
-	assert_int_equal(soft_shm_create("b", 4096, &send[1], &mem[1]), 0);
+	assert_int_equal(soft_shm_create(NULL, "a", 4096, &send[0], &mem[0]), 0);
+	assert_int_equal(soft_shm_create(NULL, "b", 4096, &send[1], &mem[1]), 0);
 	good(SOFT_SHM_HELLO);
 	for (unsigned int left = 0; left < 2; left++) {
 		assert_int_equal(soft_shm_send(out, &m, send, 2), 0);
@@ -308,8 +308,8 @@ TEST(test_only_the_creator_can_write_and_none_can_truncate)
 	void *ours, *other;
 	int fd, plain;
 
-	assert_int_equal(soft_shm_create("dir", 8192, &fd, &ours), 0);
-	theirs = soft_shm_reserve(8192);
+	assert_int_equal(soft_shm_create(NULL, "dir", 8192, &fd, &ours), 0);
+	theirs = soft_shm_reserve(NULL, 8192);
 	assert_non_null(theirs);
 	assert_int_equal(*(const uint64_t *)theirs, 0);
 	assert_int_equal(soft_shm_map(fd, 8192, theirs), 0);
@@ -317,7 +317,7 @@ TEST(test_only_the_creator_can_write_and_none_can_truncate)
 	assert_memory_equal(ours, theirs, 8192);
 	assert_int_equal(mprotect((void *)(uintptr_t)theirs, 8192, PROT_READ | PROT_WRITE), -1);
 	assert_ptr_equal(mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
-	assert_int_equal(soft_shm_map_segment(fd, 0, 8192, &other), -EPERM);
+	assert_int_equal(soft_shm_map_segment(NULL, fd, 0, 8192, &other), -EPERM);
 	assert_int_equal(ftruncate(fd, 4096), -1);
 	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
 	assert_int_equal(soft_shm_unmap(8192, theirs), 0);
@@ -332,13 +332,14 @@ TEST(test_only_the_creator_can_write_and_none_can_truncate)
 	assert_int_equal(soft_shm_map(plain, 8192, theirs), -EPERM);
 	assert_true(soft_shm_map(0, 8192, theirs) < 0);
 	/* Application memory: any part of the file, and nothing past its end. */
-	assert_int_equal(soft_shm_map_segment(plain, 4096, 4096, &other), 0);
+	assert_int_equal(soft_shm_map_segment(NULL, plain, 4096, 4096, &other), 0);
 	memset(other, 1, 4096);
 	munmap(other, 4096);
-	assert_int_equal(soft_shm_map_segment(plain, 4096, 8192, &other), -EINVAL);
-	assert_int_equal(soft_shm_map_segment(plain, UINT64_MAX - 4095, 8192, &other), -EINVAL);
-	assert_int_equal(soft_shm_map_segment(plain, 0, 0, &other), -EINVAL);
-	assert_true(soft_shm_map_segment(plain, 1, 4096, &other) < 0);
+	assert_int_equal(soft_shm_map_segment(NULL, plain, 4096, 8192, &other), -EINVAL);
+	assert_int_equal(soft_shm_map_segment(NULL, plain, UINT64_MAX - 4095, 8192, &other),
+			 -EINVAL);
+	assert_int_equal(soft_shm_map_segment(NULL, plain, 0, 0, &other), -EINVAL);
+	assert_true(soft_shm_map_segment(NULL, plain, 1, 4096, &other) < 0);
 	close(plain);
 	munmap((void *)(uintptr_t)theirs, 8192);
 }

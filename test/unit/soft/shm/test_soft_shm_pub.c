@@ -34,11 +34,11 @@ peer_open(struct peer *p)
 	int fd, socks[2];
 	void *map;
 
-	assert_int_equal(soft_shm_create("dir", sizeof(*p->dir), &fd, &map), 0);
+	assert_int_equal(soft_shm_create(NULL, "dir", sizeof(*p->dir), &fd, &map), 0);
 	p->dir = map;
 	p->dir->engines = 1;
-	p->rx.dir = soft_shm_reserve(sizeof(*p->dir));
-	p->rx.ring.data = soft_shm_reserve(SOFT_RING_SIZE);
+	p->rx.dir = soft_shm_reserve(NULL, sizeof(*p->dir));
+	p->rx.ring.data = soft_shm_reserve(NULL, SOFT_RING_SIZE);
 	assert_true(p->rx.dir != NULL && p->rx.ring.data != NULL);
 	assert_int_equal(soft_shm_map(fd, sizeof(*p->dir), p->rx.dir), 0);
 	close(fd);

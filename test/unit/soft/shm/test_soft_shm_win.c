@@ -353,12 +353,12 @@ T(test_missing_range_leaves_earlier_windows)
 			fail_msg("part %u", i);
 		assert_true(find(&n));
 	}
-	assert_int_equal(soft_shm_map_segment(-1, 0, PAGE, &map), -EBADF);
+	assert_int_equal(soft_shm_map_segment(NULL, -1, 0, PAGE, &map), -EBADF);
 	assert_int_equal(pipe(p), 0);
-	assert_int_equal(soft_shm_map_segment(p[0], 0, PAGE, &map), -EINVAL);
+	assert_int_equal(soft_shm_map_segment(NULL, p[0], 0, PAGE, &map), -EINVAL);
 	close(p[0]);
 	close(p[1]);
-	assert_int_equal(soft_shm_map_segment(w->fd, (PAGES - 1) * PAGE, PAGE, &map), 0);
+	assert_int_equal(soft_shm_map_segment(NULL, w->fd, (PAGES - 1) * PAGE, PAGE, &map), 0);
 	munmap(map, PAGE);
 }
 
@@ -366,13 +366,13 @@ T(test_missing_range_leaves_earlier_windows)
 
 T(test_file_has_a_fixed_size_and_one_writer)
 {
-	const void *at = soft_shm_reserve(2 * PAGE);
+	const void *at = soft_shm_reserve(NULL, 2 * PAGE);
 	uint8_t *mine;
 	void *map;
 	int fd, other;
 
 	assert_non_null(at);
-	assert_int_equal(soft_shm_create("t", 2 * PAGE, &fd, &map), 0);
+	assert_int_equal(soft_shm_create(NULL, "t", 2 * PAGE, &fd, &map), 0);
 	mine = map;
 	mine[PAGE] = 5;
 	assert_int_not_equal(ftruncate(fd, (off_t)PAGE), 0);

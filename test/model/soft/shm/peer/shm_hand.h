@@ -38,9 +38,10 @@ share(int fds[2])
 {
 	void *map;
 
-	assert_int_equal(soft_shm_create("t-dir", sizeof(struct soft_shm_dir), &fds[0], &map), 0);
+	assert_int_equal(soft_shm_create(NULL, "t-dir", sizeof(struct soft_shm_dir), &fds[0], &map),
+			 0);
 	munmap(map, sizeof(struct soft_shm_dir));
-	assert_int_equal(soft_shm_create("t-ring", SOFT_RING_SIZE, &fds[1], &map), 0);
+	assert_int_equal(soft_shm_create(NULL, "t-ring", SOFT_RING_SIZE, &fds[1], &map), 0);
 	munmap(map, SOFT_RING_SIZE);
 }
 

@@ -68,7 +68,7 @@ heard(int sock, bool from_listener, enum soft_shm_type type, struct soft_shm_msg
 static inline const void *
 map_peer(int fd, size_t len)
 {
-	const void *at = soft_shm_reserve(len);
+	const void *at = soft_shm_reserve(NULL, len);
 
 	assert_non_null(at);
 	assert_int_equal(soft_shm_map(fd, len, at), 0);
@@ -84,9 +84,9 @@ meet(const char *fabric)
 	int fds[2], dir_fd, ring_fd;
 	void *map;
 
-	assert_int_equal(soft_shm_create("t-dir", sizeof(*peer.dir), &dir_fd, &map), 0);
+	assert_int_equal(soft_shm_create(NULL, "t-dir", sizeof(*peer.dir), &dir_fd, &map), 0);
 	peer.dir = map;
-	assert_int_equal(soft_shm_create("t-ring", SOFT_RING_SIZE, &ring_fd, &map), 0);
+	assert_int_equal(soft_shm_create(NULL, "t-ring", SOFT_RING_SIZE, &ring_fd, &map), 0);
 	peer.ring = map;
 	assert_int_equal(soft_shm_accept(peer.listener, &peer.callee), 0);
 	heard(peer.callee, false, SOFT_SHM_HELLO, &m, fds);
