@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Handles SIGSEGV of the device. A program may unmap private memory before it deregisters it: a
- * card accesses the pages, which the kernel has pinned. Here the device's access faults, and the
- * handler lets the access go on (soft_fill()). The program's own action for SIGSEGV applies to all
- * other faults: calls of sigaction() and signal() set and return it as if this handler did not
- * exist.
+ * Handles SIGSEGV and SIGBUS of the device. A program may unmap private memory, or truncate a file
+ * that it has mapped, before it deregisters the memory: a card accesses the pages, which the kernel
+ * has pinned. Here the device's access faults, and the handler lets the access go on (soft_fill()).
+ * The program's own actions for the two signals apply to all other faults: calls of sigaction() and
+ * signal() set and return them as if this handler did not exist.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,30 +21,36 @@
 /* Flags of the program's action that this handler needs, too. */
 #define SAME_FLAGS (SA_ONSTACK | SA_NODEFER | SA_RESTART)
 
+/* The program's action for a signal. */
+struct fault {
+	int sig;
+	/*
+	 * The action is actions[changes & 1]. So a change does not touch the action that a handler
+	 * reads, and a handler that two changes overtake reads again.
+	 */
+	struct sigaction actions[2];
+	unsigned int changes; /* accessed with __atomic */
+};
+
+static struct fault faults[] = {{.sig = SIGSEGV}, {.sig = SIGBUS}};
 static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
-static bool (*fill_memory)(const void *at);
-static bool caught; /* the handler of this file is installed; accessed with __atomic */
-/*
- * The program's action is actions[changes & 1]. So a change does not touch the action that a
- * handler reads, and a handler that two changes overtake reads again.
- */
-static struct sigaction actions[2];
-static unsigned int changes; /* accessed with __atomic */
-static bool locked;          /* a thread changes the action; accessed with __atomic */
+static bool (*fill_memory)(int sig, const void *at);
+static pid_t owner; /* process whose actions are in faults, 0 if none; accessed with __atomic */
+static bool locked; /* a thread changes an action; accessed with __atomic */
 
 static void on_fault(int sig, siginfo_t *info, void *context);
 
 static struct sigaction
-action(void)
+action(struct fault *f)
 {
 	struct sigaction copy;
 	unsigned int n;
 
 	do {
-		n = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
-		copy = actions[n & 1];
+		n = __atomic_load_n(&f->changes, __ATOMIC_ACQUIRE);
+		copy = f->actions[n & 1];
 		/* Release order: the copy ends before this. */
-	} while (__atomic_fetch_add(&changes, 0, __ATOMIC_RELEASE) != n);
+	} while (__atomic_fetch_add(&f->changes, 0, __ATOMIC_RELEASE) != n);
 	return copy;
 }
 
@@ -69,18 +75,28 @@ unlock_action(const sigset_t *before)
 
 /* Sets the program's action, and lets the kernel treat the handler of this file as it asks for. */
 static void
-set_action(const struct sigaction *to)
+set_action(struct fault *f, const struct sigaction *to)
 {
-	const unsigned int next = __atomic_load_n(&changes, __ATOMIC_RELAXED) + 1;
+	const unsigned int next = __atomic_load_n(&f->changes, __ATOMIC_RELAXED) + 1;
 	struct sigaction own = {
 		.sa_sigaction = on_fault,
 		.sa_mask = to->sa_mask,
 		.sa_flags = (to->sa_flags & SAME_FLAGS) | SA_SIGINFO,
 	};
 
-	actions[next & 1] = *to;
-	__atomic_store_n(&changes, next, __ATOMIC_RELEASE);
-	(void)real_sigaction(SIGSEGV, &own, NULL);
+	f->actions[next & 1] = *to;
+	__atomic_store_n(&f->changes, next, __ATOMIC_RELEASE);
+	(void)real_sigaction(f->sig, &own, NULL);
+}
+
+/*
+ * Returns true if the kernel raises the signal again when the handler returns. It does not for a
+ * signal of kill(), nor for an early report of broken memory.
+ */
+static bool
+comes_again(const siginfo_t *info)
+{
+	return info->si_code > 0 && (info->si_signo != SIGBUS || info->si_code != BUS_MCEERR_AO);
 }
 
 /* Lets the signal have its default action. */
@@ -89,22 +105,21 @@ die(const siginfo_t *info)
 {
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 
-	(void)real_sigaction(SIGSEGV, &by_default, NULL);
-	/* An access faults again after the return; a signal of kill() must be sent again. */
-	if (info->si_code <= 0)
-		(void)raise(SIGSEGV);
+	(void)real_sigaction(info->si_signo, &by_default, NULL);
+	if (!comes_again(info))
+		(void)raise(info->si_signo);
 }
 
 /* Applies the program's action. */
 static void
-pass_on(int sig, siginfo_t *info, void *context)
+pass_on(struct fault *f, siginfo_t *info, void *context)
 {
-	const struct sigaction to = action();
+	const struct sigaction to = action(f);
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 	sigset_t before;
 
 	/* The kernel does not ignore a fault. */
-	if (to.sa_handler == SIG_DFL || (to.sa_handler == SIG_IGN && info->si_code > 0)) {
+	if (to.sa_handler == SIG_DFL || (to.sa_handler == SIG_IGN && comes_again(info))) {
 		die(info);
 		return;
 	}
@@ -112,65 +127,93 @@ pass_on(int sig, siginfo_t *info, void *context)
 		return;
 	if ((to.sa_flags & (int)SA_RESETHAND) != 0) {
 		lock_action(&before);
-		set_action(&by_default);
+		set_action(f, &by_default);
 		unlock_action(&before);
 	}
 	if ((to.sa_flags & SA_SIGINFO) != 0)
-		to.sa_sigaction(sig, info, context);
+		to.sa_sigaction(f->sig, info, context);
 	else
-		to.sa_handler(sig);
+		to.sa_handler(f->sig);
 }
 
 static void
 on_fault(int sig, siginfo_t *info, void *context)
 {
+	struct fault *f = &faults[sig == SIGBUS];
 	const int saved = errno;
-	const bool filled = info->si_code == SEGV_MAPERR && fill_memory(info->si_addr);
+	const int code = sig == SIGBUS ? BUS_ADRERR : SEGV_MAPERR;
+	const bool filled = info->si_code == code && fill_memory(sig, info->si_addr);
 
 	errno = saved;
 	if (!filled)
-		pass_on(sig, info, context);
+		pass_on(f, info, context);
 }
 
 void
-fault_catch(bool (*fill)(const void *at))
+fault_catch(bool (*fill)(int sig, const void *at))
 {
 	struct sigaction now;
 	sigset_t before;
+	unsigned int i;
 
 	if (real_sigaction == NULL)
 		*(void **)&real_sigaction = libc_find("sigaction");
 	fill_memory = fill;
 	lock_action(&before);
-	/* The program may have replaced the handler by a system call. */
-	if (real_sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_sigaction != on_fault) {
-		set_action(&now);
-		__atomic_store_n(&caught, true, __ATOMIC_RELEASE);
-	}
+	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		/* The program may have replaced the handler by a system call. */
+		if (real_sigaction(faults[i].sig, NULL, &now) == 0 && now.sa_sigaction != on_fault)
+			set_action(&faults[i], &now);
+	__atomic_store_n(&owner, getpid(), __ATOMIC_RELEASE);
 	unlock_action(&before);
+}
+
+void
+fault_forked(void)
+{
+	__atomic_store_n(&locked, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&owner, getpid(), __ATOMIC_RELAXED);
 }
 
 /* ---- The program's calls */
 
+/* Returns the entry of a signal whose action is the handler of this file, or NULL. */
+static struct fault *
+fault_of(int sig)
+{
+	const pid_t pid = __atomic_load_n(&owner, __ATOMIC_ACQUIRE);
+
+	return pid == 0 || (sig != SIGSEGV && sig != SIGBUS) ? NULL : &faults[sig == SIGBUS];
+}
+
 PUBLIC int
 sigaction(int sig, const struct sigaction *to, struct sigaction *from)
 {
+	struct fault *f = fault_of(sig);
 	struct sigaction old, new;
 	sigset_t before;
+	int rc = 0;
 
 	REAL(int, sigaction, int, const struct sigaction *, struct sigaction *);
-	if (sig != SIGSEGV || !__atomic_load_n(&caught, __ATOMIC_ACQUIRE))
+	if (f == NULL)
 		return real(sig, to, from);
 	if (to != NULL)
 		new = *to;
-	lock_action(&before);
-	old = action();
-	if (to != NULL)
-		set_action(&new);
-	unlock_action(&before);
-	if (from != NULL)
+	/* A child of vfork() has its own action, but the memory of its parent. */
+	if (getpid() != __atomic_load_n(&owner, __ATOMIC_RELAXED)) {
+		rc = real(sig, to != NULL ? &new : NULL, &old);
+		if (rc == 0 && old.sa_sigaction == on_fault)
+			old = action(f);
+	} else {
+		lock_action(&before);
+		old = action(f);
+		if (to != NULL)
+			set_action(f, &new);
+		unlock_action(&before);
+	}
+	if (rc == 0 && from != NULL)
 		*from = old;
-	return 0;
+	return rc;
 }
 
 /* Sets a handler with @flags. Returns the handler before, or SIG_ERR. */
@@ -187,15 +230,15 @@ PUBLIC sighandler_t
 signal(int sig, sighandler_t handler)
 {
 	REAL(sighandler_t, signal, int, sighandler_t);
-	return sig == SIGSEGV && handler != SIG_ERR ? set_handler(sig, handler, SA_RESTART)
-						    : real(sig, handler);
+	return fault_of(sig) != NULL && handler != SIG_ERR ? set_handler(sig, handler, SA_RESTART)
+							   : real(sig, handler);
 }
 
 PUBLIC sighandler_t
 sysv_signal(int sig, sighandler_t handler)
 {
 	REAL(sighandler_t, sysv_signal, int, sighandler_t);
-	return sig == SIGSEGV && handler != SIG_ERR
+	return fault_of(sig) != NULL && handler != SIG_ERR
 		       ? set_handler(sig, handler, (int)(SA_RESETHAND | SA_NODEFER))
 		       : real(sig, handler);
 }

@@ -22,6 +22,7 @@
 #include "mlx5_cmd.h"
 #include "preload.h"
 #include "share.h"
+#include "soft_gaps.h"
 #include "soft_hooks.h"
 #include "soft_host.h"
 
@@ -78,6 +79,7 @@ in_child(void)
 		return;
 	if (paused)
 		share_unlock();
+	fault_forked();
 	soft_fork_child(base);
 	cm_forget();
 	pthread_mutex_init(&lock, NULL);
@@ -132,12 +134,14 @@ check_mac(struct mlx5_ctx *ctx)
 	return -EADDRNOTAVAIL;
 }
 
-/* Handles an access to unmapped memory; see fault_catch(). */
+/* Handles a failed access to memory; see fault_catch(). */
 static bool
-fill(const void *at)
+fill(int sig, const void *at)
 {
 	share_escape();
-	return base != NULL && soft_serving() && soft_fill(base, at);
+	if (base == NULL || !soft_serving())
+		return false;
+	return sig == SIGBUS ? soft_fill_cut(base, at) : soft_fill(base, at);
 }
 
 /* Opens the device with the options of the environment. Returns 0 or a negative errno. */

@@ -92,11 +92,13 @@ void signals_release(const sigset_t *before);
 
 /* ---- fault.c */
 /*
- * Handles accesses to unmapped memory from now on, by @fill. If @fill returns true, the access at
- * @at is repeated. Otherwise the program's own action for SIGSEGV applies. @fill must be
- * async-signal-safe.
+ * Handles accesses from now on to unmapped memory (SIGSEGV) and to pages after the end of their
+ * file (SIGBUS), by @fill. If @fill returns true, the access at @at is repeated. Otherwise the
+ * program's own action for the signal applies. @fill must be async-signal-safe.
  */
-void fault_catch(bool (*fill)(const void *at));
+void fault_catch(bool (*fill)(int sig, const void *at));
+/* Call it in a child of fork(), in which other threads may have held locks. */
+void fault_forked(void);
 
 /* ---- port/port_driver.c */
 /*

@@ -10,7 +10,7 @@ from verbstest import NOBODY, VerbsTest, main
 
 CASES = ('direct', 'receiver', 'messages', 'on_demand', 'bounds', 'deregistered', 'writers', 'system_calls', 'forked', 'vforked', 'cloned', 'unmapped',
          'unmapped_receive', 'unmapped_fork', 'unmapped_while_forking', 'unmapped_flood', 'unmapped_rights', 'freed', 'local_unmapped', 'local_moved', 'local_freed',
-         'local_shrunk', 'stack_unmapped', 'own_mappings', 'handled', 'remapped', 'advised', 'descriptors', 'killed', 'by_packets', 'heap')
+         'local_shrunk', 'stack_unmapped', 'own_mappings', 'truncated', 'handled', 'remapped', 'advised', 'descriptors', 'killed', 'by_packets', 'heap')
 
 
 class Memory(VerbsTest):
@@ -25,10 +25,11 @@ class Memory(VerbsTest):
         self.assertEqual(rc, -signal.SIGKILL, out)
         self.assertIn('peer: the flood has ended', out)
 
-    def test_program_that_reads_memory_it_has_unmapped_crashes(self):
+    def test_program_that_reads_memory_it_has_unmapped_or_truncated_crashes(self):
         """The device's handler of faults is only for the device."""
-        rc, out = self.case('crashes')
-        self.assertEqual(rc, -signal.SIGSEGV, out)
+        for name, by in ('crashes', signal.SIGSEGV), ('crashes_truncated', signal.SIGBUS):
+            rc, out = self.case(name)
+            self.assertEqual(rc, -by, out)
 
     def test_unmapped_private_memory_without_userfaultfd(self):
         self.env['BB_VERBS_NO_SHARE'] = '1'

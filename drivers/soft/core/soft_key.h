@@ -129,7 +129,7 @@ struct soft_mkey {
 	struct soft_dm *dm; /* device memory of a key that CREATE_MKEY made, otherwise NULL */
 	bool umr_en; /* UMRs of the kernel may change the key; only for keys over a page list */
 	struct soft_pin pin;
-	bool filled; /* soft_fill() has mapped zeros in the key's memory; __atomic */
+	bool filled; /* soft_fill() or soft_fill_cut() has mapped zeros; __atomic */
 };
 
 /* ---- soft_pin.c: call the functions with soft_dev.lock held */

@@ -49,17 +49,16 @@ has_windows(struct soft_dev *dev, const struct soft_mkey *m)
 	return has;
 }
 
-/* Reports that the device has accessed pages that the program had unmapped. */
+/* Reports that the device has accessed pages that the program had unmapped or truncated. */
 static void
 report_filled(const struct soft_dev *dev, const struct soft_mkey *m)
 {
 	if (__atomic_load_n(&m->filled, __ATOMIC_RELAXED))
-		SOFT_LOG(
-			WARNING,
-			"%s: MR 0x%x: the program unmapped memory at %p before it deregistered it: "
-			"the device read zeros there, and writes to it are lost; a card accesses "
-			"the old pages",
-			dev->name, m->key, (void *)m->base);
+		SOFT_LOG(WARNING,
+			 "%s: MR 0x%x: the program unmapped memory at %p, or truncated its file, "
+			 "before it deregistered it: the device read zeros there, and writes to it "
+			 "are lost; a card accesses the old pages",
+			 dev->name, m->key, (void *)m->base);
 }
 
 int

@@ -4,8 +4,9 @@
 /*
  * Memory that stays accessible to the device until it is deregistered. A card accesses the pages
  * that the kernel has pinned, also after the program has unmapped them. Here the device maps pages
- * that are in a file a second time. It gets no second mapping of private pages. If the program
- * unmaps private pages, a request that accesses them finds pages of zeros (soft_fill()).
+ * that are in a file a second time. It gets no second mapping of private pages, nor of a file of
+ * the program. If the program unmaps such pages, or truncates the file, a request that accesses
+ * them finds pages of zeros (soft_fill()).
  */
 #define _GNU_SOURCE /* MAP_POPULATE */
 #include <errno.h>
@@ -99,7 +100,7 @@ soft_mkey_unpin(struct soft_mkey *m)
 		unmap(&m->pin.map);
 }
 
-/* ---- Private pages that the program has unmapped */
+/* ---- Pages that the program has unmapped, or cut off their file */
 
 /* Returns the key of a direct MR that covers address @at of this process, or NULL. */
 static struct soft_mkey *
@@ -149,6 +150,22 @@ soft_fill(struct mlx5_ctx *ctx, const void *at)
 		ret = soft_own_zeros(start, page);
 	/* EEXIST: another thread has mapped the page since the fault. */
 	if (ret != 0 && ret != EEXIST)
+		return false;
+	__atomic_store_n(&m->filled, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool
+soft_fill_cut(struct mlx5_ctx *ctx, const void *at)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uint64_t left;
+	struct soft_mkey *m = find_covering(soft_ctx(ctx)->dev, (uintptr_t)at, &left);
+
+	/* A system call, because a program may replace mmap() of libc. */
+	if (m == NULL ||
+	    syscall(SYS_mmap, (uintptr_t)at & ~(page - 1), page, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == -1)
 		return false;
 	__atomic_store_n(&m->filled, true, __ATOMIC_RELAXED);
 	return true;

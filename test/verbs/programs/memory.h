@@ -117,8 +117,10 @@ void local_freed(void);
 void local_shrunk(void);
 void stack_unmapped(void);
 void own_mappings(void);
+void truncated(void);
 void handled(void);
 void crashes(void);
+void crashes_truncated(void);
 
 /* Runs as the peer, between descriptors 0 and 1. */
 int run_peer(void);

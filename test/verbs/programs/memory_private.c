@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Cases of memory.c: private memory that the program unmaps before it deregisters it, and faults of
- * the program itself.
+ * Cases of memory.c: private memory that the program unmaps before it deregisters it, files that it
+ * truncates, and faults of the program itself.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -193,11 +193,12 @@ own_mappings(void)
 	CHECK(ibv_dereg_mr(mr) == 0 && ibv_dereg_mr(other) == 0);
 }
 
-/* ---- The program's own handler of SIGSEGV */
+/* ---- The program's own handlers of SIGSEGV and SIGBUS */
 
 static sigjmp_buf jump;
 static void *volatile fault_at;
 static volatile int faults;
+static volatile int expected = SIGSEGV;
 
 void
 handler_before_device(int sig)
@@ -209,7 +210,7 @@ handler_before_device(int sig)
 static void
 on_fault(int sig, siginfo_t *info, void *context)
 {
-	CHECK(sig == SIGSEGV && context != NULL);
+	CHECK(sig == expected && sig == info->si_signo && context != NULL);
 	fault_at = info->si_addr;
 	faults++;
 	siglongjmp(jump, 1);
@@ -247,12 +248,23 @@ handled(void)
 	stack_t stack = {.ss_sp = pages(16, 0), .ss_size = (size_t)16 * PAGE};
 	uint8_t *p = pages(64, 1);
 	struct ibv_mr *mr = reg_local(p, 64 * PAGE);
+	pid_t pid;
 
 	CHECK(sigaltstack(&stack, NULL) == 0);
 	CHECK(signal(SIGSEGV, SIG_DFL) == handler_before_device);
 	CHECK(sigaction(SIGSEGV, &sa, &old) == 0 && old.sa_handler == SIG_DFL);
 	CHECK(sigaction(SIGSEGV, NULL, &old) == 0 && old.sa_sigaction == on_fault);
 	CHECK(old.sa_flags == sa.sa_flags);
+	/* The child has actions of its own, but the memory of its parent. */
+	pid = vfork();
+	if (pid == 0) {
+		bool own = signal(SIGSEGV, SIG_IGN) == (sighandler_t)(void *)on_fault &&
+			   signal(SIGSEGV, SIG_DFL) == SIG_IGN;
+
+		_exit(!own);
+	}
+	wait_for(pid, 0);
+	CHECK(sigaction(SIGSEGV, NULL, &old) == 0 && old.sa_sigaction == on_fault);
 	CHECK(munmap(p, 64 * PAGE) == 0);
 	receive_gone(mr, p);
 	CHECK(faults == 0);
@@ -270,6 +282,58 @@ handled(void)
 	CHECK(raise(SIGSEGV) == 0);
 	CHECK(post_from(mr, p + 20 * PAGE, LONG) == IBV_WC_REM_ACCESS_ERR);
 	CHECK(ibv_dereg_mr(mr) == 0 && faults == 4);
+}
+
+/* Maps two pages of a file, truncates it to nothing, and closes it. Registers the pages before. */
+static uint8_t *
+cut(int flags, struct ibv_mr **mr)
+{
+	const int fd = memfd_create("cut", 0);
+	uint8_t *p;
+
+	CHECK(fd >= 0 && ftruncate(fd, 2 * PAGE) == 0);
+	p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, flags, fd, 0);
+	CHECK(p != MAP_FAILED);
+	memset(p, 1, 2 * PAGE);
+	*mr = reg_local(p, 2 * PAGE);
+	CHECK(ftruncate(fd, 0) == 0 && close(fd) == 0);
+	return p;
+}
+
+/*
+ * A message arrives in a page after the end of its file, and a request reads such a page. The
+ * program's handler gets the program's faults, and none of the device's.
+ */
+void
+truncated(void)
+{
+	static const int flags[] = {MAP_SHARED, MAP_PRIVATE};
+	const struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+	struct ibv_mr *mr;
+	unsigned int i;
+	uint8_t *p;
+
+	expected = SIGBUS;
+	CHECK(sigaction(SIGBUS, &sa, NULL) == 0);
+	for (i = 0; i < 2; i++) {
+		faults = 0;
+		p = cut(flags[i], &mr);
+		receive(mr, p);
+		CHECK(faults == 0 && p[LONG - 1] == 7);
+		CHECK(!can_read(p + PAGE) && faults == 1 && fault_at == p + PAGE);
+	}
+	CHECK(post_from(mr, p + PAGE, LONG) == IBV_WC_REM_ACCESS_ERR && faults == 1);
+	CHECK(ibv_dereg_mr(mr) == 0);
+}
+
+/* Dies: the program itself accesses the page. */
+void
+crashes_truncated(void)
+{
+	struct ibv_mr *mr;
+
+	(void)*(volatile uint8_t *)cut(MAP_SHARED, &mr);
+	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
 /* Dies: the program itself accesses the memory that it has unmapped. */

@@ -221,6 +221,32 @@ RIG_TEST(test_unmapped_private_memory_is_filled, NULL)
 	munmap(mem, BYTES);
 }
 
+/* Pages of zeros replace pages after the end of their file, inside of the region only. */
+RIG_TEST(test_page_after_the_end_of_its_file_is_replaced, NULL)
+{
+	struct mlx5_mr_attr attr;
+	struct mlx5_mr *mr;
+	uint8_t *mem;
+
+	file = memfd_create("cut", 0);
+	assert_true(file >= 0 && ftruncate(file, BYTES) == 0);
+	mem = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	assert_true(mem != MAP_FAILED);
+	memset(mem, 1, BYTES);
+	attr = mlx5_mr_mem(mem, 2 * PAGE, MLX5_ACCESS_LOCAL_WRITE);
+	OK(soft_cmd_if.mr_reg(p->d.ctx, p->d.pd, &attr, &mr));
+	assert_int_equal(ftruncate(file, PAGE), 0);
+	assert_true(soft_fill_cut(p->d.ctx, mem + PAGE + 7));
+	assert_int_equal(mem[PAGE] + mem[2 * PAGE - 1], 0);
+	mem[PAGE] = 5;
+	assert_int_equal(mem[0], 1);
+	assert_false(soft_fill_cut(p->d.ctx, mem + 2 * PAGE));
+	OK(soft_cmd_if.mr_dereg(p->d.ctx, mr));
+	assert_false(soft_fill_cut(p->d.ctx, mem + PAGE));
+	munmap(mem, BYTES);
+	close(file);
+}
+
 /* ---- Mappings of the device's own */
 
 #define HOLE 64u /* pages of a region that the program unmaps */
