@@ -28,7 +28,7 @@
  *
  * - When ibv_next_poll() finds no further completion, it has advanced the consumer index, and
  *   ibv_end_poll() advances the index again. So one completion is skipped, and all later polls read
- *   empty entries. As a workaround, completions are polled one at a time.
+ *   empty entries. As a workaround, the driver creates no extended CQs and calls ibv_poll_cq().
  * - ibv_wr_set_sge_list() gives all SGEs the length of the first. As a workaround, requests of
  *   several SGEs are posted by ibv_post_send().
  */
@@ -247,6 +247,7 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	 * iWARP lacks.
 	 */
 	d->no_qp_ex = attr->iwarp;
+	d->no_cq_ex = d->rxe;
 	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret = probe_queues(d, attr);
 	if (ret != 0) {

@@ -125,7 +125,6 @@ verbs_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	c->bb = cq;
 	c->d = d;
 	c->timestamps = attr->timestamps;
-	c->one_by_one = d->rxe;
 	cq->cqn = c->cq->handle;
 	cq->progress = verbs_poll;
 	cq->progress_arg = c;

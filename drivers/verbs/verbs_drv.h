@@ -72,7 +72,10 @@ struct verbs_dev {
 	struct ibv_context *ctx;
 	char ibname[BB_DEV_NAME_MAX]; /* device name of libibverbs, without a prefix */
 	struct ibv_device_attr_ex attr;
-	/* features that the provider lacks; the lack of each is logged once */
+	/*
+	 * features that the provider lacks, which is logged once, or that are faulty: see
+	 * verbs_caps.c
+	 */
 	bool no_cq_ex, no_qp_ex, no_td;
 	bool rxe;  /* driver is the kernel's rxe: see verbs_caps.c */
 	bool gone; /* the device was removed: see verbs_gone(); __atomic */
@@ -120,17 +123,12 @@ struct verbs_ah {
 
 struct verbs_cq {
 	/* Accessed by every poll. */
-	struct ibv_cq_ex *ex; /* NULL if the provider has no extended CQs, but only ibv_poll_cq() */
+	struct ibv_cq_ex *ex; /* NULL if the CQ is polled by ibv_poll_cq() */
 	struct ibv_cq *cq;
 	struct bb_cq *bb;
 	struct verbs_dev *d;
 	uint64_t pi; /* number of CQEs written to the ring; ring.ci is the number of CQEs read */
 	bool timestamps;
-	/*
-	 * true if the driver polls one completion at a time, because this provider's
-	 * ibv_next_poll() is faulty
-	 */
-	bool one_by_one;
 	bool poll_error_logged; /* a failed poll of the provider has been logged: see poll_failed()
 				 */
 	/* State of the CQ on its completion channel. */

@@ -386,11 +386,11 @@ poll_failed(struct verbs_cq *c, const char *call, int err)
 }
 
 /*
- * Gets up to @room completions of an extended CQ. Stops when the application's array is full. Only
+ * Gets up to BURST completions of an extended CQ. Stops when the application's array is full. Only
  * a copy of *@p is passed to other functions, so that compilers keep *@p in registers.
  */
 static inline __attribute__((always_inline)) uint32_t
-poll_ex(struct verbs_cq *c, uint32_t room, bool one_by_one, struct polled *p)
+poll_ex(struct verbs_cq *c, struct polled *p)
 {
 	struct ibv_poll_cq_attr attr = {0};
 	struct ibv_cq_ex *ex = c->ex;
@@ -415,7 +415,7 @@ poll_ex(struct verbs_cq *c, uint32_t room, bool one_by_one, struct polled *p)
 			send_done(c, wr_id, NULL,
 				  c->timestamps ? ibv_wc_read_completion_ts(ex) : 0);
 		}
-		if (++n >= room || (p->n != 0 && p->done >= p->n) || one_by_one)
+		if (++n >= BURST || (p->n != 0 && p->done >= p->n))
 			break;
 		err = ibv_next_poll(ex);
 		if (err != 0) {
@@ -429,10 +429,10 @@ poll_ex(struct verbs_cq *c, uint32_t room, bool one_by_one, struct polled *p)
 }
 
 static uint32_t
-poll_plain(struct verbs_cq *c, uint32_t room, struct polled *p)
+poll_plain(struct verbs_cq *c, struct polled *p)
 {
 	struct ibv_wc wc[BURST];
-	int i, n = ibv_poll_cq(c->cq, (int)RTE_MIN(room, BURST), wc);
+	int i, n = ibv_poll_cq(c->cq, (int)BURST, wc);
 
 	if (bb_unlikely(n < 0)) {
 		poll_failed(c, "ibv_poll_cq", n);
@@ -451,15 +451,7 @@ poll_plain(struct verbs_cq *c, uint32_t room, struct polled *p)
 static uint32_t
 poll_some(struct verbs_cq *c, struct polled *p)
 {
-	uint32_t n;
-
-	if (c->ex == NULL)
-		return poll_plain(c, BURST, p);
-	if (!c->one_by_one)
-		return poll_ex(c, BURST, false, p);
-	for (n = 0; n < BURST && poll_ex(c, 1, true, p) != 0; n++)
-		;
-	return n;
+	return c->ex == NULL ? poll_plain(c, p) : poll_ex(c, p);
 }
 
 void
@@ -505,9 +497,9 @@ verbs_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 	struct verbs_cq *c = cq->progress_arg;
 	struct polled p = {.wc = wc, .n = n};
 
-	if (bb_unlikely(c->ex == NULL || c->one_by_one))
+	if (bb_unlikely(c->ex == NULL))
 		return poll_other(cq, wc, n);
-	(void)poll_ex(c, BURST, false, &p);
+	(void)poll_ex(c, &p);
 	return polled_end(cq, c, &p);
 }
 

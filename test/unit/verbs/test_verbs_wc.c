@@ -164,7 +164,7 @@ datagram(size_t kind, bool ib, bool imm)
 	 * P_Key index.
 	 */
 	assert_fields(wc[0], slid, ib ? 0x1234 : 0, sl, ib ? 9 : 0);
-	assert_int_equal(wc[0].pkey_index, kinds[kind].no_cq_ex && !imm ? 0x77 : 0);
+	assert_int_equal(wc[0].pkey_index, plain_cq(kind) && !imm ? 0x77 : 0);
 	assert_int_equal(bb_ah_destroy(ah), 0);
 	fixture_free(&f);
 	null_reset();

@@ -32,6 +32,13 @@ extended(size_t kind)
 	return !kinds[kind].no_qp_ex && !kinds[kind].no_td && !kinds[kind].rxe;
 }
 
+/* Returns true if completions are polled by ibv_poll_cq(). */
+static inline bool
+plain_cq(size_t kind)
+{
+	return kinds[kind].no_cq_ex || kinds[kind].rxe;
+}
+
 struct fixture {
 	struct bb_dev *dev;
 	struct bb_pd *pd;
