@@ -340,17 +340,26 @@ TEST_WITH(setup, teardown, test_silent_host_is_disconnected_by_its_keep_alive_ti
 	WAIT_FOR(IDLE);
 }
 
+/* Ends the time for the Connect command of all hosts that have not sent it. */
+static void
+end_connect_times(void)
+{
+	for (uint32_t i = 0; i < CONNS; i++)
+		if (tgt.rdma.conn[i].queue != NULL && tgt.rdma.conn[i].queue->ctrl == NULL)
+			tgt.rdma.conn[i].connect.deadline = 0;
+}
+
 TEST_WITH(setup, teardown, test_host_without_connect_command_is_disconnected)
 {
 	uint8_t req[NVMF_CM_REQ] = {0};
 	struct hq q;
 
-	tgt.rdma.attr.connect_ms = 1;
 	put16(req + 4, 32);
 	put16(req + 6, 31);
 	hq_call(&q, 0, MAX_DEPTH, req, sizeof(req));
 	assert_int_equal(q.ev.type, BB_CM_ESTABLISHED);
 	q.event = false;
+	end_connect_times();
 	WAIT_FOR(q.event);
 	assert_int_equal(q.ev.type, BB_CM_DISCONNECTED);
 	hq_free(&q);
@@ -447,9 +456,7 @@ TEST_WITH(setup, teardown, test_thousand_half_open_connects_keep_no_host_away)
 	hq_connect(&late, 2, id, 0);
 	hq_disconnect(&late);
 	/* All others end by the time for the Connect command. */
-	for (uint32_t i = 0; i < CONNS; i++)
-		if (tgt.rdma.conn[i].queue != NULL && tgt.rdma.conn[i].queue->ctrl == NULL)
-			tgt.rdma.conn[i].connect.deadline = 0;
+	end_connect_times();
 	WAIT_FOR(entries_in_use() == 2);
 	hq_disconnect(&io);
 	hq_disconnect(&admin);
