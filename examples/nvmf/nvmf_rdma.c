@@ -28,10 +28,17 @@ depth_of(const struct nvmf_target_attr *t)
 	return t->io_depth > NVMF_ADMIN_DEPTH ? t->io_depth : NVMF_ADMIN_DEPTH;
 }
 
+/* Returns the bytes of memory of a connection. */
+static size_t
+slice_of(const struct nvmf_target_attr *t)
+{
+	return (size_t)depth_of(t) * (t->max_io + stride_of(t));
+}
+
 size_t
 nvmf_rdma_memory(const struct nvmf_target_attr *t, uint32_t conns)
 {
-	return (size_t)depth_of(t) * (t->max_io + stride_of(t)) * conns;
+	return slice_of(t) * conns + t->max_io;
 }
 
 /*
@@ -64,8 +71,8 @@ create_queues(struct nvmf_rdma *r)
 
 	rc = bb_pd_alloc(r->attr.dev, &r->pd);
 	if (rc == 0)
-		rc = bb_mr_reg(r->pd, r->mem, r->slice * r->attr.conns, BB_ACCESS_LOCAL_WRITE,
-			       &r->mr);
+		rc = bb_mr_reg(r->pd, r->mem, nvmf_rdma_memory(&r->target->attr, r->attr.conns),
+			       BB_ACCESS_LOCAL_WRITE, &r->mr);
 	if (rc == 0 && r->attr.sleep_us != 0)
 		rc = bb_channel_create(r->attr.dev, &r->channel);
 	if (rc == 0)
@@ -141,7 +148,7 @@ nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nv
 	r->mem = mem;
 	r->depth = depth_of(&t->attr);
 	r->stride = stride_of(&t->attr);
-	r->slice = nvmf_rdma_memory(&t->attr, 1);
+	r->slice = slice_of(&t->attr);
 	r->tick = rte_get_tsc_cycles();
 	t->now = r->tick / (rte_get_tsc_hz() / 1000);
 	r->conn = calloc(attr->conns, sizeof(*r->conn));
@@ -156,6 +163,8 @@ nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nv
 		c->mem = r->mem + i * r->slice;
 		c->capsules = c->mem + (size_t)r->depth * t->attr.max_io + CAPSULE_AT;
 	}
+	/* The zeros follow the memory of the connections. */
+	t->zeros = memset(r->mem + r->slice * attr->conns, 0, t->attr.max_io);
 	rc = create_queues(r);
 	if (rc == 0)
 		rc = attach(r);

@@ -95,7 +95,7 @@ static void
 respond(struct nvmf_queue *q, struct nvmf_req *r)
 {
 	struct nvmf_conn *c = q->user;
-	struct bb_sge sge = {(uintptr_t)r->mem, r->push, c->rdma->mr->lkey};
+	struct bb_sge sge = {(uintptr_t)r->data, r->push, c->rdma->mr->lkey};
 
 	if (c->ending)
 		return;

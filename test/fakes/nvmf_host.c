@@ -191,7 +191,7 @@ deliver(struct nvmf_host *h, struct nvmf_req *r)
 	uint64_t at = r->addr - HOST_ADDR;
 
 	if (r->push != 0 && r->key == HOST_KEY && r->push <= HOST_MEM && at <= HOST_MEM - r->push)
-		memcpy(h->mem + at, r->mem, r->push);
+		memcpy(h->mem + at, r->data, r->push);
 	to->q = r->q;
 	memcpy(to->cqe, r->cqe, NVMF_CQE);
 	to->capsule = r->capsule;

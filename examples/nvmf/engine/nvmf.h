@@ -51,7 +51,7 @@ struct nvmf_ops {
 	void (*pull)(struct nvmf_queue *q, struct nvmf_req *r, void *to, uint32_t offset,
 		     uint32_t len);
 	/*
-	 * Writes r->push bytes of r->mem to the host's buffer, then sends r->cqe, with an
+	 * Writes r->push bytes of r->data to the host's buffer, then sends r->cqe, with an
 	 * invalidation of r->key if r->invalidate. The receive r->capsule, which held the command,
 	 * may be posted again. The transport calls nvmf_req_sent() once it needs the request's
 	 * memory no longer.
@@ -222,6 +222,10 @@ struct nvmf_target {
 		uint32_t status;
 		uint64_t count;
 	} status[NVMF_STATUSES]; /* failed commands by status; unused entries have the count 0 */
+	/*
+	 * max_io bytes of zeros that ops->respond() can send; NULL if none. Set by the transport.
+	 */
+	const uint8_t *zeros;
 	/* List of the Write Zeroes commands that nvmf_target_turn() executes. */
 	struct nvmf_req *zeroing, *last_zeroing;
 };
@@ -292,10 +296,10 @@ struct nvmf_req {
 	uint32_t key;        /* rkey of the host's buffer */
 	uint32_t len;        /* bytes of the host's buffer */
 	uint32_t want;       /* bytes of data that the command needs */
-	uint32_t push;       /* bytes of mem to write to the host's buffer */
+	uint32_t push;       /* bytes of data to write to the host's buffer */
 	uint64_t addr;       /* address of the host's buffer */
 	uint8_t *mem;        /* memory of the request for data, max_io bytes */
-	const uint8_t *data; /* data of the host: in mem or in the capsule */
+	const uint8_t *data; /* data from the host (mem, capsule) or for it (mem, t->zeros) */
 	struct nvmf_ns *ns;
 	uint32_t step;    /* ranges, namespaces or bytes that the command has processed */
 	uint32_t part;    /* bytes of the current part of a Compare */

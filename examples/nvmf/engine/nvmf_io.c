@@ -388,9 +388,12 @@ static int
 null_start(struct nvmf_ns *ns, struct nvmf_req *r, const struct nvmf_io *io)
 {
 	(void)ns;
-	(void)r;
+	if (io->op != NVMF_IO_READ)
+		return 0;
 	/* Reads return zeros: the buffer may still hold data of another host. */
-	if (io->op == NVMF_IO_READ)
+	if (io->buf == r->mem && r->q->t->zeros != NULL)
+		r->data = r->q->t->zeros;
+	else
 		memset(io->buf, 0, io->len);
 	return 0;
 }

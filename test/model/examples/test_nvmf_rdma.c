@@ -167,6 +167,40 @@ TEST_WITH(setup, teardown, test_full_queue_of_random_commands_keeps_the_data)
 	WAIT_FOR(IDLE);
 }
 
+static void
+send_reads(struct hq *q, uint32_t n)
+{
+	uint8_t cmd[NVMF_SQE];
+
+	for (uint32_t i = 0; i < n; i++) {
+		command_rw(cmd, (uint16_t)i, NVM_READ, i, host.data + i * MAX_IO, MAX_IO);
+		hq_send(q, cmd, NULL, 0);
+	}
+	WAIT_FOR(q->outstanding == 0);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(q->status[i], SC_OK);
+}
+
+TEST_WITH(setup, teardown, test_null_namespace_reads_as_zeros_after_other_data)
+{
+	struct hq admin, io;
+	struct nvmf_ns null;
+	uint32_t i;
+
+	hq_connect(&io, 1, hq_admin(&admin, 0), 0);
+	memset(tgt.storage, 0xa5, DISK);
+	send_reads(&io, DEPTH - 1);
+	assert_memory_equal(host.data, tgt.storage, MAX_IO);
+	nvmf_ns_null(&null, DISK, 9);
+	tgt.disk.ops = null.ops;
+	send_reads(&io, DEPTH - 1);
+	for (i = 0; i < (DEPTH - 1) * MAX_IO; i++)
+		assert_int_equal(host.data[i], 0);
+	hq_disconnect(&io);
+	hq_disconnect(&admin);
+	WAIT_FOR(IDLE);
+}
+
 TEST_WITH(setup, teardown, test_response_invalidates_the_key_that_the_host_names)
 {
 	struct hq admin, io;

@@ -130,10 +130,22 @@ TEST_WITH(setup, teardown, test_read_only_namespace_refuses_changes)
 
 TEST_WITH(setup, teardown, test_null_namespace_does_not_show_old_memory)
 {
-	uint8_t zero[4096] = {0};
+	static const uint8_t zero[MAX_IO];
 
 	assert_int_equal(rw(NVM_READ, 2, 255, 1, 4096), SC_OK);
-	assert_memory_equal(host.mem, zero, sizeof(zero));
+	assert_memory_equal(host.mem, zero, 4096);
+	/* A transport that has zeros sends these. */
+	memset(host.mem, 0x55, 4096);
+	host.t->zeros = zero;
+	assert_int_equal(rw(NVM_READ, 2, 255, 1, 4096), SC_OK);
+	assert_memory_equal(host.mem, zero, 4096);
+	/* Compare needs them in the request's memory. */
+	assert_int_equal(rw(NVM_COMPARE, 2, 255, 1, 4096), SC_OK);
+	host.mem[4095] = 1;
+	assert_int_equal(rw(NVM_COMPARE, 2, 255, 1, 4096), SC_COMPARE_FAILED | SC_DNR);
+	/* Other namespaces send their own data. */
+	assert_int_equal(rw(NVM_READ, 1, 0, 1, 512), SC_OK);
+	assert_memory_equal(host.mem, host.storage, 512);
 }
 
 TEST_WITH(setup, teardown, test_fua_reaches_the_namespace)
