@@ -18,6 +18,7 @@
 #define WR_DONE 0x30000u /* SEND */
 #define WR_KIND 0xf0000u
 #define WR_REQ  0x0ffffu
+#define NO_REQ  UINT32_MAX /* end of a list of requests */
 /* Bytes of RDMA WRITEs that responses wait for at most. */
 #define PUSH_MAX (256u << 10)
 
@@ -67,28 +68,49 @@ pull(struct nvmf_queue *q, struct nvmf_req *r, void *to, uint32_t offset, uint32
 }
 
 static void
-post_response(struct nvmf_conn *c, struct nvmf_req *r)
+post_response(struct nvmf_conn *c, struct nvmf_req *r, uint32_t flags)
 {
 	uint64_t id = WR_DONE | r->index;
 
 	if (r->invalidate)
-		posted(c, bb_post_send_inv_inline(c->qp, id, r->cqe, NVMF_CQE, r->key,
-						  BB_SEND_SIGNALED));
+		posted(c, bb_post_send_inv_inline(c->qp, id, r->cqe, NVMF_CQE, r->key, flags));
 	else
-		posted(c, bb_post_send_inline(c->qp, id, r->cqe, NVMF_CQE, BB_SEND_SIGNALED));
+		posted(c, bb_post_send_inline(c->qp, id, r->cqe, NVMF_CQE, flags));
 }
 
+/*
+ * Only the last SEND is signalled, because a QP completes its requests in order. Afterwards each
+ * request names the one before it, for sent().
+ */
 void
 nvmf_rdma_post_responses(struct nvmf_conn *c)
 {
+	uint32_t before = NO_REQ;
 	struct nvmf_req *r;
 
 	for (; c->responses != 0 && !c->ending; c->responses--) {
 		r = &c->queue->req[c->first_response];
 		c->first_response = r->next;
-		post_response(c, r);
+		r->next = before;
+		before = r->index;
+		post_response(c, r, c->responses == 1 ? BB_SEND_SIGNALED : 0);
 	}
 	c->responses = c->pushed = 0;
+}
+
+/* Frees the request of a response that was sent, and those of the unsignalled ones before it. */
+static void
+sent(struct nvmf_queue *q, struct nvmf_req *r)
+{
+	uint32_t before;
+
+	for (;;) {
+		before = r->next;
+		nvmf_req_sent(r);
+		if (before == NO_REQ)
+			return;
+		r = &q->req[before];
+	}
 }
 
 static void
@@ -174,7 +196,7 @@ completed(struct nvmf_conn *c, const struct bb_wc *wc)
 		c->rdma->pulls--;
 		nvmf_req_pulled(req, true);
 	} else if ((wc->wr_id & WR_KIND) == WR_DONE) {
-		nvmf_req_sent(req);
+		sent(c->queue, req);
 	}
 }
 

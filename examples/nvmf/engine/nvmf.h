@@ -317,7 +317,11 @@ struct nvmf_req {
 	void (*done)(struct nvmf_req *r, int res);
 	uint8_t cmd[NVMF_SQE];
 	uint8_t cqe[NVMF_CQE];
-	uint32_t next;  /* index of the next free request, or of the next response to post */
+	/*
+	 * Index of the next free request. While the request is sending, the transport uses the
+	 * field for a list.
+	 */
+	uint32_t next;
 	uint64_t began; /* value of nvmf_target.ticks when the command arrived */
 };
 

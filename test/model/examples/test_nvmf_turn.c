@@ -108,6 +108,7 @@ copied(const struct hq *q)
 TEST(test_reads_over_shared_memory_are_copied_into_the_hosts_memory)
 {
 	char spec[2][64];
+	struct bb_loop_stats from, to;
 	struct hq admin, io;
 	uint8_t cmd[NVMF_SQE];
 	uint32_t round, i;
@@ -119,6 +120,7 @@ TEST(test_reads_over_shared_memory_are_copied_into_the_hosts_memory)
 	open_both(0, spec[0], spec[1]);
 	hq_connect(&io, 1, hq_admin(&admin, 0), 0);
 	before = copied(&io);
+	bb_loop_stats(tgt.rdma.loop, &from);
 	for (round = 0; round < 50; round++) {
 		for (i = 0; i < 8; i++) {
 			command_rw(cmd, (uint16_t)i, NVM_READ, i, host.data + i * 4096, 4096);
@@ -126,6 +128,9 @@ TEST(test_reads_over_shared_memory_are_copied_into_the_hosts_memory)
 		}
 		WAIT_FOR(io.outstanding == 0);
 	}
+	bb_loop_stats(tgt.rdma.loop, &to);
+	/* The responses of a turn raise one completion. */
+	assert_in_range(to.completions - from.completions, 50 * (8 + 1), 50 * (8 + 4));
 	/* If a response followed each WRITE, most WRITEs would go as packets. */
 	assert_in_range(copied(&io) - before, 50 * 8 / 2, 50 * 8);
 	hq_disconnect(&io);
