@@ -7,8 +7,8 @@
  * can count the instructions inside these functions. The loops use no EAL and no clock.
  *
  * The loops for the software device call soft_write8() on soft0, and callgrind counts the
- * instructions inside soft_engine_progress(). If the queue pairs exchange RoCEv2 packets, this
- * count contains the work of the requester and of the responder.
+ * instructions inside soft_engine_progress() and its variants. If the queue pairs exchange RoCEv2
+ * packets, this count contains the work of the requester and of the responder.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "soft_ctl.h"
+#include "soft_engine.h"
 
 /* Byte offset of the second doorbell register in a page. */
 #define SECOND_REG (SOFT_BF_OFFSET + 2 * SOFT_BF_HALF)
@@ -196,6 +197,6 @@ soft_progress_of(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *a
 {
 	if (soft_ctx(ctx)->dev->engine != NULL)
 		return;
-	*fn = soft_engine_progress;
+	*fn = soft_engine_poll_of(soft_ctx(ctx)->dev);
 	*arg = ((struct soft_uar *)uar)->page->engine;
 }

@@ -271,6 +271,7 @@ struct soft_engine {
 	/* RoCEv2 only: time of the turn in each unit, if "timed" is true: soft_engine_ticks() */
 	uint64_t ticks, ns;
 	uint64_t tick_ns; /* duration of a tick, in 2^-20 ns */
+	bool real_time;   /* false with the options no_clock and virtual_time */
 	bool timed;
 	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
 	bool early;   /* RoCEv2 only: no packet was received yet in this turn */

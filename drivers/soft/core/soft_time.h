@@ -28,6 +28,8 @@ uint64_t soft_dev_ns(const struct soft_dev *dev);
  * values for the rest of the poll.
  */
 void soft_engine_clock(struct soft_engine *e);
+/* Does the same as soft_engine_clock() with the options no_clock and virtual_time. */
+void soft_engine_clock_other(struct soft_engine *e);
 /* Returns the duration of a TSC tick in 2^-20 ns. */
 uint64_t soft_tick_ns(void);
 /* Converts @ns nanoseconds to TSC ticks, rounded up. */

@@ -11,9 +11,14 @@
  * loads five registers and three words of the engine, and takes no lock. If another thread holds
  * the engine's lock, the poll returns at once. A QP executes at most SOFT_RUN_WQES WQEs before the
  * next QP has its turn.
+ *
+ * soft_engine_progress_port() is one poll of an engine whose device has an ethdev.
  */
 #include <rte_tailq.h>
 
+#include "soft_clock.h"
+#include "soft_engine.h"
+#include "soft_link_port.h"
 #include "soft_sleep.h"
 #include "soft_wire.h"
 
@@ -288,49 +293,70 @@ soft_engine_turn_link(struct soft_engine *e, const struct soft_link_ops *link, u
 	soft_engine_end(e, pending);
 }
 
-/* Does the same as soft_engine_clock(), inline. */
-static inline void
-soft_engine_clock_now(struct soft_engine *e)
+/* Runs a turn of an engine that does not use its link, because another thread does. */
+static __rte_noinline void
+soft_engine_turn_linkless(struct soft_engine *e, uint64_t rung)
 {
-	if (unlikely(e->dev->opts.no_clock || e->dev->opts.virtual_time)) {
-		soft_engine_clock(e);
-		return;
-	}
-	e->now = e->ticks = rte_rdtsc();
-	/* The product has more than 64 bits. */
-	e->ns = (uint64_t)((unsigned __int128)e->ticks * e->tick_ns >> 20);
-	e->timed = true;
-	e->stamped = soft_engine_alone(e);
+	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
+		soft_inbox_drain(e);
+	(void)soft_engine_early(e, rung);
+	soft_engine_lists(e);
+	if (e->chores)
+		(void)soft_engine_chores(e);
+	if (!LIST_EMPTY(&e->uncounted))
+		(void)soft_engine_counts(e);
 }
 
 /*
- * Runs a turn of an engine whose link must be polled. Most of these turns find no packet. So the
- * lists, the rare work and the end of the link's turn are run only if one of them has work.
+ * Runs a turn of an engine whose link must be polled. @link: NULL for soft_link_port, whose
+ * functions are inline here. Most of these turns find no packet. So the lists, the rare work and
+ * the end of the link's turn are run only if one of them has work. Such an engine runs a turn in
+ * every poll, so e->pending does not change. It serves no requests in process, so e->served is
+ * NULL.
  */
-static __rte_noinline void
-soft_engine_turn_polled(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
+static __rte_always_inline void
+soft_engine_turn_by(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
 {
-	uint32_t pending;
+	struct soft_netif *nif = e->dev->netif;
 	bool end;
 
-	soft_engine_clock_now(e);
-	link->begin(e);
+	soft_engine_clock_inline(e);
+	if (unlikely(!(link == NULL ? soft_link_port_begin(e, nif)
+				    : link->begin == NULL || link->begin(e)))) {
+		soft_engine_turn_linkless(e, rung);
+		return;
+	}
+	/*
+	 * Packets that another engine has received are in the inbox since before the turn began.
+	 * They are processed before those that are still in the link.
+	 */
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
-	pending = soft_engine_early(e, rung);
-	end = link->receive(e);
+	(void)soft_engine_early(e, rung);
+	end = link == NULL ? soft_link_port_receive(e, nif) : link->receive(e);
 	if (unlikely(e->next_deadline != SOFT_NO_DEADLINE))
 		soft_timers_run(e);
 	if (unlikely((e->n_run | e->chores) != 0)) {
 		if (e->n_run != 0)
 			soft_run_list(e);
 		if (e->chores)
-			pending |= soft_engine_chores(e);
+			(void)soft_engine_chores(e);
 		end = true;
 	}
-	if (unlikely(end))
-		link->end(e);
-	soft_engine_end(e, pending | (TAILQ_FIRST(&e->late) != NULL));
+	if (unlikely(end)) {
+		if (link == NULL)
+			soft_link_port_end(nif);
+		else if (link->end != NULL)
+			link->end(e);
+	}
+	if (!LIST_EMPTY(&e->uncounted))
+		(void)soft_engine_counts(e);
+}
+
+static __rte_noinline void
+soft_engine_turn_polled(struct soft_engine *e, const struct soft_link_ops *link, uint64_t rung)
+{
+	soft_engine_turn_by(e, link, rung);
 }
 
 /*
@@ -371,11 +397,12 @@ soft_engine_trylock(struct soft_engine *e)
 	const rte_ticketlock_t old = {
 		.tickets = __atomic_load_n(&e->lock.tickets, __ATOMIC_RELAXED),
 	};
-	rte_ticketlock_t new = old;
+	static const rte_ticketlock_t one = {.s = {.next = 1}};
 
-	new.s.next++;
+	/* "next" is the upper half, so the sum has no carry into "current". */
 	return old.s.next == old.s.current &&
-	       __sync_bool_compare_and_swap(&e->lock.tickets, old.tickets, new.tickets);
+	       __sync_bool_compare_and_swap(&e->lock.tickets, old.tickets,
+					    old.tickets + one.tickets);
 }
 
 /* Runs a turn for a caller that has not looked at the registers. */
@@ -515,6 +542,29 @@ soft_engine_progress(void *engine)
 		return;
 	soft_engine_turn(e, rung, stamp);
 	rte_ticketlock_unlock(&e->lock);
+}
+
+/*
+ * Does the same as soft_engine_progress() for a device whose link is soft_link_port. Every poll
+ * runs a turn. One function, because most polls find neither a doorbell nor a packet.
+ */
+static void
+soft_engine_progress_port(void *engine)
+{
+	struct soft_engine *e = engine;
+	const uint8_t *page = __atomic_load_n(&e->page, __ATOMIC_RELAXED);
+	const bool rung = likely(page != NULL) && soft_page_rung(page);
+
+	if (unlikely(!soft_engine_trylock(e)))
+		return;
+	soft_engine_turn_by(e, NULL, rung);
+	rte_ticketlock_unlock(&e->lock);
+}
+
+soft_engine_poll *
+soft_engine_poll_of(const struct soft_dev *dev)
+{
+	return dev->link == &soft_link_port ? soft_engine_progress_port : soft_engine_progress;
 }
 
 bool

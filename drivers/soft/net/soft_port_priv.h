@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <rte_byteorder.h>
+#include <rte_ethdev.h>
 
 #include "soft_port.h"
 
@@ -114,11 +115,30 @@ soft_port_is_due(const struct soft_port *p, uint64_t now)
 }
 
 /* ---- soft_port_tx.c */
-/* Calls soft_port_settle() if packets are queued, which is rarely the case. */
+/*
+ * Passes the first @n queued packets to the PMD. They must be adjacent in the ring. Returns true if
+ * the PMD has accepted all of them.
+ */
+static inline bool
+soft_port_pass(struct soft_port *p, uint32_t n)
+{
+	const uint32_t taken = rte_eth_tx_burst(p->eth.id, 0, &p->txq[p->txq_first], (uint16_t)n);
+
+	p->stats.tx_frames += taken;
+	p->txq_n -= taken;
+	p->txq_first = p->txq_n != 0 ? (p->txq_first + taken) % SOFT_PORT_TXQ : 0;
+	return taken == n;
+}
+
+/*
+ * Does the same as soft_port_settle(). Needs no other function if packets are queued, adjacent in
+ * the ring, and the PMD accepts them.
+ */
 static inline void
 soft_port_settle_inline(struct soft_port *p)
 {
-	if (unlikely(p->txq_n != 0))
+	p->txq_bytes = 0;
+	if (unlikely(p->txq_first + p->txq_n > SOFT_PORT_TXQ) || !soft_port_pass(p, p->txq_n))
 		soft_port_settle(p);
 }
 /*

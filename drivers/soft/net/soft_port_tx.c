@@ -38,19 +38,10 @@ soft_port_hold_init(struct soft_port_hold *h)
 void
 soft_port_flush(struct soft_port *p)
 {
-	uint32_t n;
-	uint16_t taken;
-
 	p->txq_bytes = 0;
-	while (p->txq_n != 0) {
-		n = RTE_MIN(p->txq_n, SOFT_PORT_TXQ - p->txq_first);
-		taken = rte_eth_tx_burst(p->eth.id, 0, &p->txq[p->txq_first], (uint16_t)n);
-		p->stats.tx_frames += taken;
-		p->txq_n -= taken;
-		p->txq_first = p->txq_n != 0 ? (p->txq_first + taken) % SOFT_PORT_TXQ : 0;
-		if (taken < n)
+	while (p->txq_n != 0)
+		if (!soft_port_pass(p, RTE_MIN(p->txq_n, SOFT_PORT_TXQ - p->txq_first)))
 			return;
-	}
 }
 
 /*
@@ -79,8 +70,6 @@ copy_references(struct soft_port *p)
 void
 soft_port_settle(struct soft_port *p)
 {
-	if (p->txq_n == 0)
-		return;
 	soft_port_flush(p);
 	if (unlikely(p->txq_n != 0))
 		copy_references(p);

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "soft_data.h"
+#include "soft_clock.h"
 #include "soft_hooks.h"
 
 /*
@@ -98,12 +98,14 @@ soft_dev_ns(const struct soft_dev *dev)
 void
 soft_engine_clock(struct soft_engine *e)
 {
+	soft_engine_clock_inline(e);
+}
+
+void
+soft_engine_clock_other(struct soft_engine *e)
+{
 	e->ticks = soft_ticks(e->dev);
 	e->ns = soft_tsc_to_ns(e->ticks);
 	e->timed = true;
 	e->stamped = false;
-	if (unlikely(e->dev->opts.no_clock || e->dev->opts.virtual_time))
-		return;
-	e->now = e->ticks;
-	e->stamped = soft_engine_alone(e);
 }

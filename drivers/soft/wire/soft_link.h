@@ -63,8 +63,11 @@ struct soft_link_ops {
 	 * that packet. May be NULL.
 	 */
 	void (*plain)(struct soft_engine *e, struct soft_wire *w);
-	/* Begins the engine's turn. Only for a polled link. */
-	void (*begin)(struct soft_engine *e);
+	/*
+	 * Begins the engine's turn. Returns false if the turn must not call receive() and end().
+	 * Only for a polled link. May be NULL.
+	 */
+	bool (*begin)(struct soft_engine *e);
 	/*
 	 * Receives packets. The engine calls it after it has read the doorbells. So new requests do
 	 * not wait for a receive, which finds no packets in most polls. No timer expires between
@@ -75,7 +78,7 @@ struct soft_link_ops {
 	bool (*receive)(struct soft_engine *e);
 	/*
 	 * Ends the engine's turn and flushes the packets queued for sending. Only for a polled
-	 * link.
+	 * link. May be NULL.
 	 */
 	void (*end)(struct soft_engine *e);
 	/*
@@ -101,7 +104,7 @@ struct soft_link_ops {
 	void (*established)(struct soft_wire *w);
 	/*
 	 * True if packets can arrive while no doorbell was rung. The engine then runs a turn in
-	 * every poll. The link has begin(), receive() and end().
+	 * every poll. The link has receive().
 	 */
 	bool polled;
 	/*
@@ -132,7 +135,7 @@ extern const struct soft_link_ops soft_link_memory;
 enum soft_link_sent soft_memory_send(struct soft_dev *dest, const struct soft_link_pkt *p);
 enum soft_link_sent soft_memory_send_bytes(struct soft_dev *dest, struct soft_packet_msg *m);
 
-/* ---- soft_link_port.c: link through an ethdev */
+/* ---- soft_link_port.c: link through an ethdev; soft_link_port.h has the parts of a turn */
 extern const struct soft_link_ops soft_link_port;
 /* Functions that receive the frames of a device's struct soft_netif. */
 extern const struct soft_port_ops soft_link_port_rx;

@@ -7,11 +7,8 @@
  */
 #include <stdlib.h>
 
-#include <rte_ethdev.h>
-
+#include "soft_link_port.h"
 #include "soft_mcg.h"
-#include "soft_netif.h"
-#include "soft_port_priv.h"
 #include "soft_wire.h"
 
 /* ---- Received frames */
@@ -78,83 +75,35 @@ const struct soft_port_ops soft_link_port_rx = {
 
 /* ---- Turns of the engine */
 
-/*
- * Takes the port's lock, which the engine did not retain from an earlier turn, unless the lock is
- * busy.
- */
-static __rte_noinline void
-link_take(struct soft_engine *e, struct soft_netif *nif)
+bool
+soft_link_port_take(struct soft_engine *e, struct soft_netif *nif)
 {
 	/*
 	 * If another engine holds the lock, request that it releases the lock after its turn.
 	 */
 	if (__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) != NULL)
 		__atomic_fetch_or(&nif->requests, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
+	if (!soft_netif_trylock(nif))
+		return false;
 	/* Release: other threads read lock_retainer in soft_netif_trylock(). */
-	if (soft_netif_trylock(nif))
-		__atomic_store_n(&nif->lock_retainer, e, __ATOMIC_RELEASE);
+	__atomic_store_n(&nif->lock_retainer, e, __ATOMIC_RELEASE);
+	return true;
 }
 
-static void
+/*
+ * The inline functions of soft_link_port.h, for callers that know only struct soft_link_ops. The
+ * engine's turn calls the inline functions themselves.
+ */
+static bool
 link_begin(struct soft_engine *e)
 {
-	if (unlikely(!soft_netif_mine(e)))
-		link_take(e, e->dev->netif);
+	return soft_link_port_begin(e, e->dev->netif);
 }
 
-/* Sends the queued frames, and copies the payload of those for which the PMD has no room. */
-static inline void
-settle(struct soft_netif *nif)
-{
-	soft_port_settle_inline(nif->port);
-	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
-}
-
-/* Returns true if packets are queued, or other threads have requested the port's lock. */
-static inline bool
-has_work(const struct soft_netif *nif)
-{
-	return nif->port->txq_n != 0 || __atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0;
-}
-
-/* Processes @n received frames, and flushes queued packets. Returns what link_receive() returns. */
-static __rte_noinline bool
-receive(struct soft_netif *nif, uint32_t n)
-{
-	if (n != 0)
-		soft_port_receive(nif->port, n, nif->now);
-	settle(nif);
-	return __atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0;
-}
-
-static inline bool
+static bool
 link_receive(struct soft_engine *e)
 {
-	struct soft_netif *nif = e->dev->netif;
-	struct soft_port *p = nif->port;
-	uint32_t n = 0;
-
-	if (unlikely(!soft_netif_mine(e)))
-		return false;
-	/*
-	 * Send or copy the queued requests before a packet is received that could complete them:
-	 * see struct soft_netif.
-	 */
-	soft_port_settle_inline(nif->port);
-	/*
-	 * Another engine has received the packets in the inbox before those that are still in the
-	 * port, so this engine processes the packets in the inbox first.
-	 */
-	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
-		soft_inbox_drain(e);
-	nif->now = soft_engine_ns(e);
-	if (unlikely(soft_port_is_due(p, nif->now)))
-		(void)soft_port_poll(p, nif->now);
-	else
-		n = rte_eth_rx_burst(p->eth.id, 0, p->rx, p->burst);
-	if (n == 0 && !has_work(nif))
-		return false;
-	return receive(nif, n);
+	return soft_link_port_receive(e, e->dev->netif);
 }
 
 /*
@@ -170,13 +119,8 @@ link_receive_unless_full(struct soft_engine *e)
 static void
 link_end(struct soft_engine *e)
 {
-	struct soft_netif *nif = e->dev->netif;
-
-	if (!soft_netif_mine(e))
-		return;
-	settle(nif);
-	if (unlikely(__atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0))
-		soft_netif_pass(nif);
+	if (soft_netif_mine(e))
+		soft_link_port_end(e->dev->netif);
 }
 
 /* ---- Sent packets */

@@ -121,12 +121,6 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 }
 
 static void
-link_turn(struct soft_engine *e)
-{
-	(void)e;
-}
-
-static void
 link_plain(struct soft_engine *e, struct soft_wire *w)
 {
 	(void)e;
@@ -191,9 +185,7 @@ link_receive(struct soft_engine *e)
 static const struct soft_link_ops link_ops = {
 	.send = link_send,
 	.plain = link_plain,
-	.begin = link_turn,
 	.receive = link_receive,
-	.end = link_turn,
 	.polled = true,
 	.qp_size = sizeof(struct soft_shm_wire),
 };
