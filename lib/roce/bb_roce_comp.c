@@ -198,7 +198,7 @@ enum response_kind {
  * also covers @psn if the response is an ACK and the message has no response data. Returns false
  * if the caller must not process the response any further.
  */
-static inline bool
+static bool
 process_ack(struct bb_roce_qp *qp, uint32_t psn, enum response_kind what, uint64_t now)
 {
 	const struct bb_roce_req *req = &qp->req;
@@ -433,6 +433,13 @@ acks_all(const struct bb_roce_qp *qp, uint32_t end)
 	       req->probe == BB_ROCE_PROBE_NONE && qp->ops->complete_run != NULL;
 }
 
+/* Not inline, so that the common path of bb_roce_short_acked() saves fewer registers. */
+static __attribute__((noinline)) void
+short_acked_some(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
+{
+	(void)process_ack(qp, psn, RESPONSE_ACK, now);
+}
+
 void
 bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 {
@@ -442,7 +449,7 @@ bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 
 	qp->stats.rx_packets++;
 	if (!acks_all(qp, end)) {
-		(void)process_ack(qp, psn, RESPONSE_ACK, now);
+		short_acked_some(qp, psn, now);
 		return;
 	}
 	/* Does what progress() does, without the search for the last message that completes. */

@@ -130,16 +130,14 @@ spread(const struct bb_roce_rto *rto, bool one)
 	return ns > least ? ns : least;
 }
 
-void
-bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
+/* Sets the deadline of the adaptive interval, which starts now. */
+static __attribute__((noinline)) void
+set_deadline(struct bb_roce_qp *qp, uint64_t now)
 {
 	struct bb_roce_rto *rto = &qp->req.rto;
 	uint64_t ns = INITIAL_NS, limit = FOR_EVER_NS, least = qp->attr.adaptive;
 	bool one;
 
-	rto->deadline = BB_ROCE_NEVER;
-	if (qp->attr.adaptive == 0 || !covered(qp, rto->ack_req_psn, qp->req.nxt))
-		return;
 	one = qp->req.peer_stores && bb_roce_repeat_possible(&qp->req);
 	if (rto->srtt != 0)
 		ns = rto->srtt + spread(rto, one);
@@ -156,6 +154,14 @@ bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 		rto->deadline = now + (ns << rto->shift);
 	else if (qp->attr.ack_timeout == 0)
 		rto->deadline = now + limit;
+}
+
+void
+bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
+{
+	qp->req.rto.deadline = BB_ROCE_NEVER;
+	if (qp->attr.adaptive != 0 && covered(qp, qp->req.rto.ack_req_psn, qp->req.nxt))
+		set_deadline(qp, now);
 }
 
 void

@@ -73,8 +73,9 @@ scatter(uint8_t room)
 	return room == SOFT_CS_MAX ? BB_CQE_SCATTER_64 : BB_CQE_SCATTER_32;
 }
 
-bool
-soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
+/* Writes the CQE of a WQE whose CQE may have a length or data, as those of READs and atomics. */
+static __rte_noinline bool
+soft_cqe_req_data(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
 	uint32_t bytes = 0;
 
@@ -90,6 +91,15 @@ soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *
 	}
 	return soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), soft_pair(0, bb_be32(bytes)),
 			      0, d->opcode, d->idx, BB_CQE_REQ << 4);
+}
+
+bool
+soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
+{
+	if (unlikely(d->opcode >= BB_WQE_RDMA_READ || qp->cs_len != 0))
+		return soft_cqe_req_data(e, qp, d);
+	return soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), 0, 0, d->opcode, d->idx,
+			      BB_CQE_REQ << 4);
 }
 
 bool

@@ -108,8 +108,11 @@ soft_cqe_put(const struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 bool soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
 			 struct soft_cqe_parts c);
 
-/* Writes a CQE. Returns false if the CQ has overrun, with this CQE or with an earlier one. */
-static inline bool
+/*
+ * Writes a CQE. Returns false if the CQ has overrun, with this CQE or with an earlier one. Always
+ * inline, as soft_cqe_put().
+ */
+static __rte_always_inline bool
 soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq, uint64_t w4,
 		    uint64_t w5, uint64_t w6, uint8_t sop, uint16_t counter, uint8_t op_flags,
 		    const uint8_t *data)
@@ -129,7 +132,7 @@ soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *c
 	return ok;
 }
 
-static inline bool
+static __rte_always_inline bool
 soft_cqe_write(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq, uint64_t w4,
 	       uint64_t w5, uint64_t w6, uint8_t sop, uint16_t counter, uint8_t op_flags)
 {

@@ -49,12 +49,12 @@ static inline uint8_t *
 soft_recv_addr(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *list, uint32_t len)
 {
 	uint32_t count = bb_be32(soft_ring32(list));
-	const char *why;
 
 	if (unlikely((count & BB_WQE_INLINE) != 0 || count < len))
 		return NULL;
 	return soft_mem_find(e, qp->dev, bb_be32(soft_ring32(list + 4)), qp->pdn,
-			     bb_be64(soft_ring64(list + 8)), len, SOFT_RIGHT_LOCAL_WRITE, &why);
+			     bb_be64(soft_ring64(list + 8)), len, SOFT_RIGHT_LOCAL_WRITE,
+			     &e->req.why);
 }
 
 /*

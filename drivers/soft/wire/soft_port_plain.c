@@ -368,7 +368,6 @@ static inline void
 plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 {
 	const struct soft_qp *qp = w->qp;
-	const uint32_t most = RTE_MIN(PLAIN_MAX, qp->mtu);
 	uint32_t left = (uint16_t)(qp->sq_pi - w->sq_next), room = bb_roce_short_room(&w->roce);
 	struct plain_open o = {.m = NULL};
 	struct plain_quiet quiet = {0};
@@ -398,7 +397,8 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 			break;
 		/* "more" is also true if a longer request follows, which lib/roce sends. */
 		more = true;
-		if (unlikely(s->len > most))
+		/* The last packet was short enough, so a WQE with its shape is. */
+		if (unlikely(s != &w->shape) && s->len > RTE_MIN(PLAIN_MAX, qp->mtu))
 			break;
 		if (likely(o.m != NULL)) {
 			ask = must_ask(w, &quiet);
@@ -431,6 +431,22 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 		not_asked(e, w, &quiet);
 }
 
+/* Sends a pending ACK before requests, but a delayed ACK after them. */
+static __rte_noinline void
+plain_both(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
+{
+	if (w->qp->queued == SOFT_Q_LATE) {
+		plain_requests(e, w, p);
+		if (bb_roce_short_ack_due(&w->roce))
+			(void)plain_ack(e, w, p);
+		return;
+	}
+	if (bb_roce_short_ack_due(&w->roce) && unlikely(!plain_ack(e, w, p)))
+		return;
+	if (likely(!bb_roce_has_response(&w->roce)))
+		plain_requests(e, w, p);
+}
+
 void
 soft_port_plain(struct soft_engine *e, struct soft_wire *w)
 {
@@ -438,26 +454,26 @@ soft_port_plain(struct soft_engine *e, struct soft_wire *w)
 	struct soft_netif *nif = e->dev->netif;
 	struct soft_port *p = nif->port;
 
-	/* The RoCEv2 engine sends the first packet of a path, which fills the cache of headers. */
+	/*
+	 * The RoCEv2 engine sends the first packet of a path, which fills the cache of headers. The
+	 * link sends no such packet if the destination is the device itself, or if the hop limit is
+	 * 0.
+	 */
 	if (unlikely(path->len == 0 || path->gen != p->stack.neigh.gen || !nif->plain || !p->up ||
-		     w->path.own || soft_netif_is_dead(e->dev, &w->path.net) ||
-		     !soft_netif_mine(e)))
+		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED) || !soft_netif_mine(e)))
 		return;
 	/*
 	 * Marks the neighbour entry as used, because the least recently used entry is evicted
 	 * first.
 	 */
 	p->stack.neigh.entry[path->hint].used = nif->now;
-	/* A pending ACK is sent before requests, but a delayed ACK after them. */
-	if (w->qp->queued == SOFT_Q_LATE) {
-		if (w->sq_next != w->qp->sq_pi)
-			plain_requests(e, w, p);
+	/* Each call is the last action, so that this function saves no registers. */
+	if (w->sq_next == w->qp->sq_pi) {
 		if (bb_roce_short_ack_due(&w->roce))
 			(void)plain_ack(e, w, p);
-		return;
-	}
-	if (bb_roce_short_ack_due(&w->roce) && unlikely(!plain_ack(e, w, p)))
-		return;
-	if (w->sq_next != w->qp->sq_pi && likely(!bb_roce_has_response(&w->roce)))
+	} else if (likely(!bb_roce_has_response(&w->roce))) {
 		plain_requests(e, w, p);
+	} else {
+		plain_both(e, w, p);
+	}
 }

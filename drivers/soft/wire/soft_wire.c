@@ -438,7 +438,7 @@ soft_wire_last_ack(struct soft_qp *qp)
 	for (i = 0; i < LAST_ACK_TRIES && bb_roce_short_ack_due(&w->roce); i++) {
 		e->timed = false;
 		if (e->dev->link->begin != NULL)
-			e->dev->link->begin(e);
+			(void)e->dev->link->begin(e);
 		soft_wire_turn(e);
 		soft_wire_run_slow(e, w, false);
 		soft_keys_done(e);
@@ -474,8 +474,8 @@ soft_wire_received(struct soft_engine *e, struct soft_wire *w, bool last)
 		soft_qp_queue(e, w->qp);
 		return;
 	}
-	if (bb_roce_short_ack_due(&w->roce)) {
-		if (soft_wire_delays_ack(e, w)) {
+	if (w->roce.resp.ack_due) {
+		if (soft_wire_delays_ack(e, w) && bb_roce_short_ack_due(&w->roce)) {
 			if (w->qp->queued != SOFT_Q_LATE)
 				soft_qp_later(e, w->qp);
 			return;
