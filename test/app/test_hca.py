@@ -57,6 +57,19 @@ def state(pid):
         return stat.read().rpartition(')')[2].split()[0]
 
 
+def lowest_free(pid):
+    """Returns the lowest free descriptor of a process that has started.
+
+    One look is not enough: its threads have files open for a moment, and on a busy machine the look can meet one.
+    """
+    lowest = []
+    for _ in range(10):
+        used = {int(fd) for fd in os.listdir('/proc/%d/fd' % pid)}
+        lowest.append(min(set(range(len(used) + 1)) - used))
+        time.sleep(.05)
+    return min(lowest)
+
+
 class Hca(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.TemporaryDirectory()
@@ -115,9 +128,7 @@ class Hca(unittest.TestCase):
         # The telemetry thread of DPDK logs an error and ends if it finds no free descriptor.
         proc = self.serve(eal=('--no-huge', '-m', '128', '--no-pci', '--no-telemetry'))
         limit = resource.prlimit(proc.pid, resource.RLIMIT_NOFILE)
-        used = {int(fd) for fd in os.listdir('/proc/%d/fd' % proc.pid)}
-        free = min(set(range(len(used) + 1)) - used)
-        resource.prlimit(proc.pid, resource.RLIMIT_NOFILE, (free, limit[1]))
+        resource.prlimit(proc.pid, resource.RLIMIT_NOFILE, (lowest_free(proc.pid), limit[1]))
         client = self.client()
         self.assertIn('accept4() failed: Too many open files', proc.stdout.readline())
         # A loop that cannot sleep is never seen asleep. Later attempts fail, too, and log nothing.
