@@ -81,10 +81,7 @@ struct nvmf_rdma_attr {
 	uint32_t conns;            /* maximum number of queues of all hosts */
 	/* Time in ms that a host has for its Connect command; then its queue is closed. */
 	uint32_t connect_ms;
-	/*
-	 * An lcore without work sleeps. It polls for this many microseconds before that if its
-	 * last pause was shorter. 0: it never sleeps.
-	 */
+	/* The lcore sleeps after this many microseconds without work; 0: it never sleeps. */
 	uint32_t sleep_us;
 };
 
@@ -120,7 +117,6 @@ struct nvmf_rdma {
 	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
 	uint64_t busy_at;            /* TSC of the last turn that had work */
 	bool busy;                   /* events or completions were handled since the last turn */
-	bool polls;                  /* the last pause was shorter than attr.sleep_us */
 	bool send_armed, recv_armed; /* the CQ raises an event at its next completion */
 	uint32_t pulls;              /* outstanding RDMA READs of all connections */
 	bool starved;                /* a command may be waiting for the end of a response */

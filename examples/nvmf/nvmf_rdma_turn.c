@@ -75,14 +75,10 @@ arm(struct bb_cq *cq, bool *armed)
 	return *armed;
 }
 
-/*
- * Sleeps until a completion arrives, if there was no work. Polls for attr.sleep_us before that, but
- * only if the next work can be expected by then: if the last pause was as short.
- */
+/* Sleeps until a completion arrives, if there was no work for long enough. */
 static void
 doze(struct nvmf_rdma *r, uint64_t now, bool work)
 {
-	const uint64_t longest = r->attr.sleep_us * (rte_get_tsc_hz() / 1000000);
 	struct bb_cq *cq;
 	int rc;
 
@@ -91,7 +87,7 @@ doze(struct nvmf_rdma *r, uint64_t now, bool work)
 		r->busy_at = now;
 		return;
 	}
-	if ((r->polls && now - r->busy_at < longest) ||
+	if (now - r->busy_at < r->attr.sleep_us * (rte_get_tsc_hz() / 1000000) ||
 	    (r->outstanding != NULL && r->outstanding(r->turn_arg)))
 		return;
 	if (!arm(r->recv_cq, &r->recv_armed) ||
@@ -101,7 +97,6 @@ doze(struct nvmf_rdma *r, uint64_t now, bool work)
 	rc = bb_channel_wait(r->channel, TICK_MS, &cq);
 	if (rc != 0)
 		return;
-	r->polls = rte_get_tsc_cycles() - r->busy_at < longest;
 	r->wakeups++;
 	if (cq == r->recv_cq)
 		r->recv_armed = false;

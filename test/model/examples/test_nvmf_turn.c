@@ -87,36 +87,6 @@ TEST(test_lcore_without_work_sleeps_until_a_completion)
 	close_both();
 }
 
-TEST(test_lcore_polls_before_a_sleep_only_after_a_short_pause)
-{
-	/* Each pause is longer than the first time, and shorter than the second one. */
-	static const uint32_t times[] = {0, UINT32_MAX};
-	struct hq admin, io;
-	uint8_t cmd[NVMF_SQE];
-	uint64_t wakeups, sleeps;
-	uint32_t i, j;
-
-	open_both(1, "soft0", "soft1");
-	hq_connect(&io, 1, hq_admin(&admin, 0), 0);
-	for (i = 0; i < RTE_DIM(times); i++) {
-		tgt.rdma.attr.sleep_us = times[i];
-		wakeups = tgt.rdma.wakeups;
-		WAIT_FOR(tgt.rdma.recv_armed);
-		command_rw(cmd, 1, NVM_READ, 0, host.data, 512);
-		assert_int_equal(hq_exec(&io, cmd), SC_OK);
-		WAIT_FOR(tgt.rdma.wakeups != wakeups);
-		assert_int_equal(tgt.rdma.polls, i == 1);
-		sleeps = tgt.rdma.sleeps;
-		for (j = 0; j < 10; j++)
-			turn();
-		assert_in_range(tgt.rdma.sleeps - sleeps, i == 1 ? 0 : 1, i == 1 ? 0 : 10);
-	}
-	hq_disconnect(&io);
-	hq_disconnect(&admin);
-	WAIT_FOR(IDLE);
-	close_both();
-}
-
 /* ---- Shared memory */
 
 /* Returns the number of RDMA WRITEs of the target that its device copied into the host's memory. */
