@@ -9,28 +9,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 
 #include <rte_lcore.h>
 
 #include "bb_nvmf.h"
 #include "nvmf_initiator.h"
-#include "program.h"
 
 #define BLOCK    512u
 #define REQUESTS 15u
-
-/* In place of app/common/program.c, which belongs to a program. */
-void
-say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\n");
-}
 
 /* ---- Target in a thread */
 

@@ -2,22 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* examples/nvmf over RDMA: a target and a host on two software devices of one process. */
-#include <stdarg.h>
-
 #include "nvmf_initiator.h"
-#include "program.h"
-
-/* In place of app/common/program.c, which belongs to a program. */
-void
-say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\n");
-}
 
 static int
 setup(void **state)

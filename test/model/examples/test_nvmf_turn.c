@@ -2,23 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* examples/nvmf over RDMA: turns of the target's loop, on two software devices of one process. */
-#include <stdarg.h>
-
 #include "nvmf_initiator.h"
-#include "program.h"
 #include "soft_shm.h"
-
-/* In place of app/common/program.c, which belongs to a program. */
-void
-say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\n");
-}
 
 #define IDLE nvmf_rdma_idle(&tgt.rdma)
 

@@ -4,7 +4,6 @@
 /* examples/nvmf: a namespace on a file, by io_uring and by plain calls. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,18 +23,6 @@ static struct nvmf_queue *admin, *q;
 static struct nvmf_file file;
 static struct nvmf_ns ns;
 static char path[] = "/tmp/nvmf_file.XXXXXX";
-
-/* In place of app/common/program.c, which belongs to a program. */
-void
-say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\n");
-}
 
 static bool refuse; /* the kernel takes no requests */
 

@@ -304,33 +304,33 @@ TEST(test_send_does_not_block)
 /* The creator can write, the receiver can read, and neither can truncate the file. */
 TEST(test_only_the_creator_can_write_and_none_can_truncate)
 {
-	const void *theirs;
-	void *ours, *other;
+	const void *copy;
+	void *own, *other;
 	int fd, plain;
 
-	assert_int_equal(soft_shm_create(NULL, "dir", 8192, &fd, &ours), 0);
-	theirs = soft_shm_reserve(NULL, 8192);
-	assert_non_null(theirs);
-	assert_int_equal(*(const uint64_t *)theirs, 0);
-	assert_int_equal(soft_shm_map(fd, 8192, theirs), 0);
-	memset(ours, 0x5a, 8192);
-	assert_memory_equal(ours, theirs, 8192);
-	assert_int_equal(mprotect((void *)(uintptr_t)theirs, 8192, PROT_READ | PROT_WRITE), -1);
+	assert_int_equal(soft_shm_create(NULL, "dir", 8192, &fd, &own), 0);
+	copy = soft_shm_reserve(NULL, 8192);
+	assert_non_null(copy);
+	assert_int_equal(*(const uint64_t *)copy, 0);
+	assert_int_equal(soft_shm_map(fd, 8192, copy), 0);
+	memset(own, 0x5a, 8192);
+	assert_memory_equal(own, copy, 8192);
+	assert_int_equal(mprotect((void *)(uintptr_t)copy, 8192, PROT_READ | PROT_WRITE), -1);
 	assert_ptr_equal(mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
 	assert_int_equal(soft_shm_map_segment(NULL, fd, 0, 8192, &other), -EPERM);
 	assert_int_equal(ftruncate(fd, 4096), -1);
 	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
-	assert_int_equal(soft_shm_unmap(8192, theirs), 0);
-	assert_int_equal(*(const uint64_t *)theirs, 0);
-	assert_int_equal(soft_shm_map(fd, 4096, theirs), -EINVAL);
-	assert_int_equal(soft_shm_map(fd, 16384, theirs), -EINVAL);
-	munmap(ours, 8192);
+	assert_int_equal(soft_shm_unmap(8192, copy), 0);
+	assert_int_equal(*(const uint64_t *)copy, 0);
+	assert_int_equal(soft_shm_map(fd, 4096, copy), -EINVAL);
+	assert_int_equal(soft_shm_map(fd, 16384, copy), -EINVAL);
+	munmap(own, 8192);
 	close(fd);
 	/* A file without seals, and no file. */
 	plain = memfd_create("plain", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(plain, 8192), 0);
-	assert_int_equal(soft_shm_map(plain, 8192, theirs), -EPERM);
-	assert_true(soft_shm_map(0, 8192, theirs) < 0);
+	assert_int_equal(soft_shm_map(plain, 8192, copy), -EPERM);
+	assert_true(soft_shm_map(0, 8192, copy) < 0);
 	/* Application memory: any part of the file, and nothing past its end. */
 	assert_int_equal(soft_shm_map_segment(NULL, plain, 4096, 4096, &other), 0);
 	memset(other, 1, 4096);
@@ -341,7 +341,7 @@ TEST(test_only_the_creator_can_write_and_none_can_truncate)
 	assert_int_equal(soft_shm_map_segment(NULL, plain, 0, 0, &other), -EINVAL);
 	assert_true(soft_shm_map_segment(NULL, plain, 1, 4096, &other) < 0);
 	close(plain);
-	munmap((void *)(uintptr_t)theirs, 8192);
+	munmap((void *)(uintptr_t)copy, 8192);
 }
 
 TEST(test_entry_is_read_whole_or_not_at_all)
