@@ -16,13 +16,14 @@ from clock import output, say, show
 PROCESSES = os.cpu_count() + 1
 
 
-def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multiplier=3, more=()):
-    """Calls meson test once in a build. @multiplier: of its time limits, which only end a test that hangs."""
+def meson_pass(r, stage, path, names, processes, log, env=None, wrapper=None, multiplier=3, more=()):
+    """Calls meson test once in a build. @log: name of its log files. @multiplier: of its time limits, which only end a
+    test that hangs."""
     cmd = (wrapper or []) + ['meson', 'test', '-C', path, '--no-rebuild', '--print-errorlogs',
-                             '--num-processes', str(processes), '-t', str(multiplier), '--logbase', stage, *more]
+                             '--num-processes', str(processes), '-t', str(multiplier), '--logbase', log, *more]
     say('%s: %s (%d tests)' % (stage, ' '.join(cmd), len(names)))
     # Stages that run side by side may test the same build.
-    logfile = os.path.join(path, 'meson-logs', stage + '.json')
+    logfile = os.path.join(path, 'meson-logs', log + '.json')
     if os.path.exists(logfile):
         os.unlink(logfile)
     failed = r.tally.failed
@@ -57,9 +58,9 @@ def meson_tests(r, stage, path, want, **how):
     if len(set(names)) < len(names):
         r.tally.fail('%s: two tests have one name: %s' % (stage, {n for n in names if names.count(n) > 1}))
     if parallel:
-        meson_pass(r, stage, path, parallel, PROCESSES, **how)
+        meson_pass(r, stage, path, parallel, PROCESSES, stage, **how)
     if alone:
-        meson_pass(r, stage, path, alone, 1, **how)
+        meson_pass(r, stage, path, alone, 1, stage + '-alone', **how)
 
 
 def in_suites(*names):

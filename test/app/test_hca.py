@@ -18,7 +18,7 @@ import tempfile
 import time
 import unittest
 
-SECONDS = 60
+SECONDS = 180
 CLIENT = shutil.which('dpdk-telemetry.py')
 VERSION, DEVICE_INFO, REGION_READ = 1, 4, 9
 

@@ -11,7 +11,7 @@ import time
 import unittest
 
 NOBODY = 65534
-WAIT = 120          # seconds; a machine may be busy
+WAIT = 240          # seconds; a machine may be busy
 LISTEN = '0A'       # state in /proc/net/tcp
 NO_CLOCK = "Can't produce a report"
 
@@ -83,18 +83,18 @@ class VerbsTest(unittest.TestCase):
         self.addCleanup(proc.kill)
         return proc
 
-    def end(self, proc):
-        """Returns exit status and output. A process that does not end is killed: status None."""
+    def end(self, proc, wait=WAIT):
+        """Returns exit status and output. A process that does not end in @wait seconds is killed: status None."""
         try:
-            out, _ = proc.communicate(timeout=WAIT)
+            out, _ = proc.communicate(timeout=wait)
             return proc.returncode, out
         except subprocess.TimeoutExpired:
             proc.kill()
             out, _ = proc.communicate()
             return None, out
 
-    def run_one(self, cmd, uid=None):
-        return self.end(self.start(cmd, uid))
+    def run_one(self, cmd, uid=None, wait=WAIT):
+        return self.end(self.start(cmd, uid), wait)
 
     def pair(self, *args, uid=None):
         """Runs a program as server and as client, which must both succeed. Returns both outputs."""
