@@ -142,6 +142,11 @@ soft_keys_done(struct soft_engine *e)
  * caller then accesses the memory directly, so the program must not unmap it meanwhile.
  */
 bool soft_paged_populate(uint8_t *at, uint64_t len, bool write);
+/*
+ * Returns false if the kernel has no page for the mapped byte at @addr, so that an access would
+ * raise SIGBUS. Returns true also if the kernel refuses to answer (seccomp).
+ */
+bool soft_paged_backed(uint64_t addr);
 bool soft_paged_write(uint8_t *dst, const struct soft_frag *src, uint32_t n);
 bool soft_paged_read(uint8_t *dst, uint8_t *src, uint64_t len);
 /*

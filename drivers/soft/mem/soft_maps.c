@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "soft_access.h"
 #include "soft_ctl.h"
 
 /*
@@ -72,6 +73,21 @@ mapping(const char *line, size_t len, uint64_t num[2])
 	return len < 2 || i > len - 2 ? 0 : i;
 }
 
+/*
+ * Marks the range as covered up to @end, the end of a mapping that has the rights. A mapping of a
+ * file has no pages after the end of the file, and an access there raises SIGBUS. So the last byte
+ * of the range in this mapping is checked. Returns 1 if all of the range is covered, 0 if not yet,
+ * or -EFAULT.
+ */
+static int
+cover(struct range *r, uint64_t end)
+{
+	if (!soft_paged_backed(RTE_MIN(end, r->end) - 1))
+		return -EFAULT;
+	r->need = end;
+	return r->need >= r->end ? 1 : 0;
+}
+
 static int
 take_range(void *arg, const char *line, size_t len)
 {
@@ -83,8 +99,7 @@ take_range(void *arg, const char *line, size_t len)
 		return 0;
 	if (num[0] > r->need || line[at] != 'r' || (r->write && line[at + 1] != 'w'))
 		return -EFAULT;
-	r->need = num[1];
-	return r->need >= r->end ? 1 : 0;
+	return cover(r, num[1]);
 }
 
 static int
@@ -182,15 +197,16 @@ query_range(int fd, struct range *r)
 	struct procmap q;
 	int ret;
 
-	for (; r->need < r->end; r->need = q.end) {
+	do {
 		ret = query(fd, r->need, &q);
 		if (ret != 0)
 			return ret;
 		if ((q.flags & PROCMAP_READABLE) == 0 ||
 		    (r->write && (q.flags & PROCMAP_WRITABLE) == 0))
 			return -EFAULT;
-	}
-	return 0;
+		ret = cover(r, q.end);
+	} while (ret == 0);
+	return ret < 0 ? ret : 0;
 }
 
 int

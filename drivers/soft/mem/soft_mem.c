@@ -46,9 +46,11 @@ soft_mem_check(const char *name, const char *what, const void *addr, size_t len,
 		return 0;
 	ret = soft_maps_check(addr, len, write);
 	if (ret == -EFAULT)
-		SOFT_LOG(ERR,
-			 "%s: invalid %s of %zu bytes at %p: not all of this memory is mapped %s",
-			 name, what, len, addr, write ? "for writing" : "for reading");
+		SOFT_LOG(
+			ERR,
+			"%s: invalid %s of %zu bytes at %p: not all of this memory is mapped %s, or it "
+			"lies after the end of a mapped file",
+			name, what, len, addr, write ? "for writing" : "for reading");
 	else if (ret != 0)
 		SOFT_LOG(ERR,
 			 "%s: cannot check the memory of the %s: cannot read /proc/self/maps: %s",

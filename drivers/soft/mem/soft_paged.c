@@ -14,6 +14,7 @@
  * is 0), because they need CPU instructions on the memory.
  */
 #define _GNU_SOURCE /* process_vm_writev() */
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -54,6 +55,15 @@ soft_paged_works(void)
 	uint8_t from = 0x5a, to = 0;
 
 	return copy(&to, &from, 1, false) && to == 0x5a && copy(&to, &from, 1, true);
+}
+
+bool
+soft_paged_backed(uint64_t addr)
+{
+	uint8_t byte;
+	struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)addr, 1};
+
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 || errno != EFAULT;
 }
 
 /*

@@ -45,7 +45,8 @@ enum bb_access {
 	 * faults of DEVX queues.
 	 */
 	BB_ACCESS_ON_DEMAND = 1 << 6,
-	BB_ACCESS_HUGETLB = 1 << 7, /**< hint, valid only with ON_DEMAND: all pages are hugepages */
+	/** Hint that all pages are hugepages. It has an effect only with ON_DEMAND. */
+	BB_ACCESS_HUGETLB = 1 << 7,
 	/**
 	 * Data written by peers may become visible in any order until the completion. The right has
 	 * no effect without @ref bb_dev_attr relaxed_ordering. relaxed_ordering is also true if no
@@ -73,16 +74,18 @@ struct bb_mr {
 /**
  * Registers @p len bytes at @p addr (man ibv_reg_mr). The caller owns the memory and must not unmap
  * it before bb_mr_dereg(). Any memory of the process can be registered: EAL's, anonymous, a mapped
- * file, or external memory (rte_extmem_register()).
+ * file, or external memory (rte_extmem_register()). The caller must not shorten a mapped file
+ * meanwhile: on the software device, the next access to the lost part raises SIGBUS.
  *
  * With ON_DEMAND the memory need not be mapped at the call and may be unmapped before
  * bb_mr_dereg(). A peer that accesses unmapped memory gets an error. With ON_DEMAND, @p addr NULL
  * and @p len SIZE_MAX register the whole address space (@ref bb_dev_attr odp_implicit).
  * @return 0; -EINVAL if the range is empty, overflows or is longer than max_mr_size, if a right is
  *   unknown, needs LOCAL_WRITE, or is REMOTE_ATOMIC on a device without atomics, or if ZERO_BASED
- *   memory does not start on a page. -EFAULT if the memory is not mapped, or not writable although
- *   a right needs it; -ENOTSUP if the device does not support ON_DEMAND with these rights;
- *   -ENOMEM, also when all max_mr keys are in use or the limit of locked memory is reached.
+ *   memory does not start on a page. -EFAULT if the memory is not mapped, lies after the end of a
+ *   mapped file, or is not writable although a right needs it; -ENOTSUP if the device does not
+ * support ON_DEMAND with these rights; -ENOMEM, also when all max_mr keys are in use or the limit
+ * of locked memory is reached.
  */
 int bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **mr);
 

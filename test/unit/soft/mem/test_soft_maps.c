@@ -171,4 +171,42 @@ TEST(test_one_query_per_mapping)
 	munmap(mem, PAGES * page);
 }
 
+/* A mapping may be longer than its file. The kernel does not pin the pages after the file's end. */
+TEST(test_pages_after_the_end_of_a_mapped_file_are_rejected)
+{
+	int fd = (int)syscall(SYS_memfd_create, "file", 0), old, write;
+
+	if (!soft_paged_works()) {
+		close(fd);
+		print_message("needs process_vm_readv()\n");
+		skip();
+	}
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	assert_int_equal(ftruncate(fd, (off_t)(2 * page - 5)), 0);
+	mem = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	for (old = 0; old < 2; old++) {
+		old_kernel = old != 0;
+		for (write = 0; write < 2; write++) {
+			assert_int_equal(soft_maps_check(mem, 1, write != 0), 0);
+			assert_int_equal(soft_maps_check(mem, 2 * page, write != 0), 0);
+			assert_int_equal(soft_maps_check(mem, 2 * page + 1, write != 0), -EFAULT);
+			assert_int_equal(soft_maps_check(mem + page, 7 * page, write != 0),
+					 -EFAULT);
+			assert_int_equal(soft_maps_check(mem + 5 * page, 1, write != 0), -EFAULT);
+		}
+	}
+	/* The file's part and other memory after it, in two mappings. */
+	assert_ptr_equal(mmap(mem + 2 * page, page, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 mem + 2 * page);
+	for (old = 0; old < 2; old++) {
+		old_kernel = old != 0;
+		assert_int_equal(soft_maps_check(mem, 3 * page, true), 0);
+		assert_int_equal(soft_maps_check(mem, 3 * page + 1, true), -EFAULT);
+	}
+	munmap(mem, 8 * page);
+	close(fd);
+}
+
 TEST_MAIN(0)
