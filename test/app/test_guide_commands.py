@@ -109,7 +109,8 @@ class Commands(unittest.TestCase):
             out, _ = proc.communicate(timeout=LIMIT)
             if proc.returncode == -signal.SIGINT and seconds < LIMIT / 2:
                 return self.end(ns, line, 2 * seconds)
-            self.assertEqual(proc.returncode, 130, line + '\n' + out)
+            # 0: it has ended by itself just before the signal.
+            self.assertIn(proc.returncode, [0, 130], line + '\n' + out)
         else:
             self.assertEqual(proc.returncode != 0, FAILS.search(line) is not None, line + '\n' + out)
         self.assertNotIn('Sanitizer', out)
