@@ -11,6 +11,7 @@ hca_reset(struct hca *h)
 
 	hca_count(&h->stats.resets);
 	h->bf.len = 0;
+	vfu_irq_reset(&h->vfu);
 	front_reset(h->front);
 	for (i = 0; i < HCA_EQS; i++)
 		hca_eq_free(&h->eqs[i]);

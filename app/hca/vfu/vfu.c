@@ -57,7 +57,6 @@ vfu_detach(struct vfu *v)
 	v->fd = -1;
 	v->len = 0;
 	close_fds(v);
-	memset(v->irq_pending, 0, sizeof(v->irq_pending));
 	for (i = 0; i < VFU_MSIX_MAX; i++)
 		if (v->irq_fd[i] >= 0) {
 			close(v->irq_fd[i]);

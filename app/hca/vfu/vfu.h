@@ -90,6 +90,8 @@ void vfu_detach(struct vfu *v);
  * eventfds. Then the interrupt is pending, and is raised when the vector gets an eventfd.
  */
 bool vfu_irq(struct vfu *v, uint32_t vector);
+/* Drops the pending interrupts. Each reset of the device calls it. */
+void vfu_irq_reset(struct vfu *v);
 
 /* Header of a message. Only vfu.c and vfu_msg.c use it. */
 struct vfu_hdr {

@@ -383,7 +383,6 @@ vfu_message(struct vfu *v, const struct vfu_hdr *h)
 	case CMD_REGION_WRITE:
 		return region_write(v, h);
 	case CMD_RESET:
-		memset(v->irq_pending, 0, sizeof(v->irq_pending));
 		v->dev.reset(v->dev.arg);
 		return refuse(v, h, 0);
 	default:

@@ -24,6 +24,12 @@ vfu_irq(struct vfu *v, uint32_t vector)
 	       write(v->irq_fd[vector], &one, sizeof(one)) == (ssize_t)sizeof(one);
 }
 
+void
+vfu_irq_reset(struct vfu *v)
+{
+	memset(v->irq_pending, 0, sizeof(v->irq_pending));
+}
+
 /* Replies as vfu_reply(), with the descriptor @fd unless it is -1. */
 static int
 reply(struct vfu *v, const struct vfu_hdr *req, const void *a, uint32_t alen, const void *b,

@@ -373,6 +373,14 @@ LIVE(test_reset_drops_interrupts_that_are_pending)
 	assert_int_equal(rig_raised(r, 1), 0);
 }
 
+LIVE(test_function_level_reset_drops_interrupts_that_are_pending)
+{
+	assert_false(vfu_irq(&r->h.vfu, 1));
+	rig_write32(r, VFU_CONFIG, 0x68, 0xa810); /* device control: function-level reset */
+	rig_irqs(r);
+	assert_int_equal(rig_raised(r, 1), 0);
+}
+
 LIVE(test_interrupt_settings_that_make_no_sense_are_rejected)
 {
 	static const struct {
