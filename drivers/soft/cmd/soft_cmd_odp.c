@@ -34,8 +34,8 @@ soft_cmd_odp_caps(const struct soft_cmd *cmd, void *caps)
 }
 
 /*
- * The token is the number of the QP with the page fault. The kernel repeats the token and the type.
- * The number of the work queue is not needed.
+ * The token names the QP with the page fault. The kernel repeats the token and the type. The number
+ * of the work queue is not needed.
  */
 int
 soft_cmd_page_fault_resume(struct soft_cmd *cmd)
@@ -47,7 +47,7 @@ soft_cmd_page_fault_resume(struct soft_cmd *cmd)
 	const void *info = bb_prm_csub(cmd->in, BB_PRM_PAGE_FAULT_RESUME_INFO);
 	uint32_t token = bb_prm_get(info, BB_PRM_TRANS_PAGE_FAULT_TOKEN);
 	uint8_t type = (uint8_t)bb_prm_get(info, BB_PRM_TRANS_PAGE_FAULT_TYPE);
-	struct soft_qp *qp = token < 1u << SOFT_LOG_MAX_QP ? cmd->dev->qps[token] : NULL;
+	struct soft_qp *qp = cmd->dev->qps[soft_pf_qpn(token)];
 	int ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
 
 	if (ret != 0)
@@ -56,12 +56,14 @@ soft_cmd_page_fault_resume(struct soft_cmd *cmd)
 		return SOFT_REFUSE(cmd, BAD_RES, "only the kernel answers page faults");
 	if (qp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "token 0x%x is not that of a page fault", token);
-	if (soft_pf_resume(qp, type, bb_prm_get(info, BB_PRM_TRANS_PAGE_FAULT_ERROR) != 0))
+	if (soft_pf_resume(qp, token, type, bb_prm_get(info, BB_PRM_TRANS_PAGE_FAULT_ERROR) != 0))
 		return 0;
 	/* A kernel may answer just after it has reset the QP. */
 	if (qp->state == BB_PRM_QP_RST)
 		return 0;
-	return SOFT_REFUSE(cmd, BAD_RES_STATE, "QP 0x%x has no page fault of type %u", token, type);
+	return SOFT_REFUSE(cmd, BAD_RES_STATE,
+			   "QP 0x%x has no page fault of type %u and token 0x%x", qp->qpn, type,
+			   token);
 }
 
 int

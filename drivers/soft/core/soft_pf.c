@@ -14,11 +14,20 @@
 #define QUEUE       256u
 #define MAX_PENDING 1024u
 
+/*
+ * A token has 24 bits, which the kernel repeats without a look at them: the QP's number, and after
+ * it the QP's epoch. So an answer that comes after the QP has lost its requests does not apply to
+ * the page fault of a later request.
+ */
+#define EPOCHS (1u << (24 - SOFT_LOG_MAX_QP))
+
 struct soft_pf_queue {
 	rte_ticketlock_t lock;
 	uint32_t head, n;
 	uint32_t pending; /* QPs' page faults in state SOFT_PF_PENDING */
 	struct soft_page_fault at[QUEUE];
+	/* Per QP number: how often a QP has lost page faults, modulo EPOCHS. */
+	uint8_t epoch[1u << SOFT_LOG_MAX_QP];
 };
 
 struct soft_pf_queue *
@@ -48,7 +57,7 @@ soft_pf_wait(struct soft_qp *qp, struct soft_page_fault *fault)
 		pf->state = SOFT_PF_PENDING;
 		pf->type = fault->type;
 		q->pending++;
-		fault->token = qp->qpn;
+		fault->token = (uint32_t)q->epoch[qp->qpn] << SOFT_LOG_MAX_QP | qp->qpn;
 		q->at[(q->head + q->n++) % QUEUE] = *fault;
 	}
 	rte_ticketlock_unlock(&q->lock);
@@ -73,28 +82,38 @@ soft_pf_forget(struct soft_qp *qp)
 	for (i = 0; i < q->n; i++) {
 		const struct soft_page_fault *fault = &q->at[(q->head + i) % QUEUE];
 
-		if (fault->token != qp->qpn)
+		if (soft_pf_qpn(fault->token) != qp->qpn)
 			q->at[(q->head + left++) % QUEUE] = *fault;
 	}
 	q->n = left;
+	if (qp->fault[0].state != SOFT_PF_NONE || qp->fault[1].state != SOFT_PF_NONE)
+		q->epoch[qp->qpn] = (uint8_t)((q->epoch[qp->qpn] + 1) % EPOCHS);
 	set(q, &qp->fault[0], SOFT_PF_NONE);
 	set(q, &qp->fault[1], SOFT_PF_NONE);
 	rte_ticketlock_unlock(&q->lock);
 }
 
+uint32_t
+soft_pf_qpn(uint32_t token)
+{
+	return token & ((1u << SOFT_LOG_MAX_QP) - 1);
+}
+
 bool
-soft_pf_resume(struct soft_qp *qp, uint8_t type, bool error)
+soft_pf_resume(struct soft_qp *qp, uint32_t token, uint8_t type, bool error)
 {
 	struct soft_pf_queue *q = qp->dev->faults;
 	struct soft_pf *pf = fault_of(qp, type);
+	uint32_t late; /* number of times that the QP has lost page faults since this one */
 	bool found;
 
 	rte_ticketlock_lock(&q->lock);
-	found = pf->state == SOFT_PF_PENDING && pf->type == type;
+	late = (q->epoch[qp->qpn] - (token >> SOFT_LOG_MAX_QP)) % EPOCHS;
+	found = late == 0 && pf->state == SOFT_PF_PENDING && pf->type == type;
 	if (found)
 		set(q, pf, error ? SOFT_PF_FAILED : SOFT_PF_NONE);
 	rte_ticketlock_unlock(&q->lock);
-	return found;
+	return found || (late > 0 && late < EPOCHS / 2);
 }
 
 bool

@@ -43,8 +43,8 @@ struct soft_pf_queue;
 /* ---- soft_pf.c */
 struct soft_pf_queue *soft_pf_queue_make(void);
 /*
- * Handles a missing page. Reports @fault, whose token is then the number of @qp, unless the QP has
- * already reported one that is pending. Returns true if the request must wait: the caller repeats
+ * Handles a missing page. Reports @fault, whose token then names @qp, unless the QP has already
+ * reported one that is pending. Returns true if the request must wait: the caller repeats
  * it after SOFT_PF_NS. Returns false if the kernel has answered that the page cannot be made
  * present: the request then fails.
  */
@@ -54,11 +54,13 @@ bool soft_pf_wait(struct soft_qp *qp, struct soft_page_fault *fault);
  * are not reported, and an answer to the others has no effect.
  */
 void soft_pf_forget(struct soft_qp *qp);
+/* Returns the number of the QP that a token names. */
+uint32_t soft_pf_qpn(uint32_t token);
 /*
- * Applies the kernel's answer to the page fault of @type. Returns false if the QP has no such page
- * fault.
+ * Applies the kernel's answer to the page fault of @token and @type. Does nothing if the QP has
+ * lost the request meanwhile. Returns false if the QP never had such a page fault.
  */
-bool soft_pf_resume(struct soft_qp *qp, uint8_t type, bool error);
+bool soft_pf_resume(struct soft_qp *qp, uint32_t token, uint8_t type, bool error);
 
 /* ---- soft_cmd_odp.c */
 int soft_cmd_page_fault_resume(struct soft_cmd *cmd);

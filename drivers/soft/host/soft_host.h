@@ -81,7 +81,7 @@ uint8_t *soft_dm_at(struct mlx5_ctx *ctx, uint64_t addr, uint64_t len);
 /* A page of a key is missing. Without SOFT_PF_RDMA the fault is that of a WQE. */
 struct soft_page_fault {
 	uint8_t type;
-	uint32_t token;  /* the number of the QP; PAGE_FAULT_RESUME repeats it */
+	uint32_t token;  /* 24 bits that name the page fault; PAGE_FAULT_RESUME repeats them */
 	uint16_t packet; /* bytes of the packet that needs the page */
 	/* Valid for a WQE: the QP or RMP that has the WQE, and the index of the WQE. */
 	uint32_t wq;

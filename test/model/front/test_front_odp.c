@@ -223,6 +223,28 @@ T(test_answers_without_a_page_fault_are_refused)
 	assert_int_equal(odp_resume(f, 0, 6, qpn, qpn, false), BB_PRM_STAT_BAD_RES_STATE);
 }
 
+/* Resets the owner's QP, which waits for a page. */
+static void
+reset_qp(struct odp *o)
+{
+	assert_int_equal(run_on(&o->g, BB_PRM_OP_2RST_QP, 0, o->u.qp.qpn), BB_PRM_STAT_OK);
+	o->u.qp.pi = 0;
+	bb_put32(g_ram(&o->g, o->u.qp.dbr) + 4, 0);
+}
+
+static void
+arm_qp(struct odp *o)
+{
+	g_qp_up(&o->g, &o->u.qp, o->u.uid, o->u.pd, o->u.cq.cqn, o->u.qp.qpn);
+}
+
+/* Returns the token of the last page fault, which is one of memory that a peer names. */
+static uint32_t
+token_of(const struct odp *o)
+{
+	return bb_get32(o->g.event + 24) & 0xffffff;
+}
+
 /* QPs that are reset while they wait for a page, more than may have pending page faults. */
 T(test_queues_reset_while_they_wait_give_their_page_faults_back)
 {
@@ -232,18 +254,41 @@ T(test_queues_reset_while_they_wait_give_their_page_faults_back)
 		seen = f->g.events;
 		odp_write(f, key, VA, 8);
 		odp_wait_fault(f, seen);
-		assert_int_equal(run_on(&f->g, BB_PRM_OP_2RST_QP, 0, qpn), BB_PRM_STAT_OK);
+		reset_qp(f);
 		/* The kernel answers late. */
-		assert_int_equal(odp_resume(f, 0, 6, qpn, qpn, false), BB_PRM_STAT_OK);
-		f->u.qp.pi = 0;
-		bb_put32(g_ram(&f->g, f->u.qp.dbr) + 4, 0);
-		g_qp_up(&f->g, &f->u.qp, f->u.uid, f->u.pd, f->u.cq.cqn, qpn);
+		assert_int_equal(odp_resume(f, 0, 6, 0, token_of(f), false), BB_PRM_STAT_OK);
+		arm_qp(f);
 	}
 	seen = f->g.events;
 	odp_write(f, key, VA, 8);
 	odp_wait_fault(f, seen);
 	assert_int_equal(run_on(&f->g, BB_PRM_OP_DESTROY_QP, f->u.uid, qpn), BB_PRM_STAT_OK);
-	assert_int_equal(odp_resume(f, 0, 6, qpn, qpn, false), BB_PRM_STAT_BAD_RES);
+	assert_int_equal(odp_resume(f, 0, 6, 0, token_of(f), false), BB_PRM_STAT_BAD_RES);
+}
+
+/* The kernel answers a page fault of a request that the QP has lost with an error. */
+T(test_late_answer_does_not_apply_to_the_page_fault_of_a_later_request)
+{
+	uint32_t key = odp_key(f, 0), seen = f->g.events, late, token;
+
+	odp_write(f, key, VA, 8);
+	odp_wait_fault(f, seen);
+	late = token_of(f);
+	reset_qp(f);
+	arm_qp(f);
+	odp_write(f, key, VA, 8);
+	odp_wait_fault(f, seen + 1);
+	token = token_of(f);
+	assert_int_not_equal(token, late);
+	assert_int_equal(odp_resume(f, 0, 6, 0, late, true), BB_PRM_STAT_OK);
+	odp_assert_waits(f);
+	/* The answer to a page fault that has not been yet is refused. */
+	assert_int_equal(odp_resume(f, 0, 6, 0, token + (token - late), true),
+			 BB_PRM_STAT_BAD_RES_STATE);
+	odp_update(f, key, 0, WRITE_PAGE);
+	assert_int_equal(odp_resume(f, 0, 6, 0, token, false), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, 0);
+	odp_assert_arrived(f, VA, 8);
 }
 
 /* The kernel gets no report of a page fault whose QP has lost the request meanwhile. */
