@@ -23,8 +23,8 @@ import os
 import time
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-__all__ = ['Access', 'Cq', 'Device', 'Flags', 'Mr', 'Op', 'Pd', 'Qp', 'QpType', 'Status', 'Wc', 'cause', 'devices',
-           'eal_init', 'version']
+__all__ = ['Access', 'Cq', 'Device', 'Flags', 'Mr', 'Op', 'Pd', 'Qp', 'QpType', 'Status', 'Wc', 'WcOp', 'cause',
+           'devices', 'eal_init', 'version']
 VERSION = '@VERSION@'
 LIBRARY = '@LIBRARY@'
 ADDR_LEN = 28
@@ -53,6 +53,18 @@ class Op(enum.IntEnum):
     READ = 4
     CMP_SWAP = 5
     FETCH_ADD = 6
+
+
+class WcOp(enum.IntEnum):
+    """Operation of a completion. The values are not those of Op."""
+    SEND = 0
+    WRITE = 1
+    READ = 2
+    CMP_SWAP = 3
+    FETCH_ADD = 4
+    NOP = 5
+    RECV = 6
+    RECV_WRITE_IMM = 7
 
 
 class Flags(enum.IntFlag):
@@ -84,15 +96,15 @@ class Status(enum.IntEnum):
 
 
 class Wc(NamedTuple):
-    """A completion. byte_len is valid for receives, READs and atomics, imm if a receive has immediate data."""
+    """A completion. If status is an error, only wr_id, qpn and vendor_err are valid, too."""
     wr_id: int
     status: Status
-    opcode: int
-    byte_len: int
-    imm: Optional[int]
+    opcode: Optional[WcOp]  # None if status is an error
+    byte_len: int           # valid for receives, READs and atomics
+    imm: Optional[int]      # immediate data in network byte order; None without immediate data
     qpn: int
-    src_qp: int
-    vendor_err: int
+    src_qp: int             # valid for receives of datagrams
+    vendor_err: int         # 0 unless status is an error
 
 
 class _Wc(ctypes.Structure):
@@ -109,7 +121,22 @@ class _Wr(ctypes.Structure):
 
 
 _P = ctypes.c_void_p
+
+
+class _Arg:
+    """An unsigned argument of a call. ctypes would drop the high bits of a value that does not fit."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind, self.bits = kind, 8 * ctypes.sizeof(kind)
+
+    def from_param(self, value: int) -> Any:
+        if not 0 <= value < 1 << self.bits:
+            raise OverflowError('%d does not fit into %d bits' % (value, self.bits))
+        return self.kind(value)
+
+
 _U8, _U32, _U64 = ctypes.c_uint8, ctypes.c_uint32, ctypes.c_uint64
+_A8, _A32, _A64 = _Arg(_U8), _Arg(_U32), _Arg(_U64)
 
 
 def _out(kind: Any) -> Any:
@@ -121,24 +148,24 @@ _CALLS = {
     'pybb_eal_init': (ctypes.c_int, [ctypes.c_int, _out(ctypes.c_char_p)]),
     'pybb_dev_list': (ctypes.c_int, [_P, ctypes.c_uint]),
     'pybb_dev_field': (ctypes.c_int, [_P, ctypes.c_uint, _out(ctypes.c_char_p), _out(_U64)]),
-    'pybb_port': (ctypes.c_int, [_P, _U32, _out(_U32), _out(_U32), _out(_U32)]),
-    'pybb_gid': (ctypes.c_int, [_P, _U32]),
+    'pybb_port': (ctypes.c_int, [_P, _A32, _out(_U32), _out(_U32), _out(_U32)]),
+    'pybb_gid': (ctypes.c_int, [_P, _A32]),
     'pybb_mr_keys': (ctypes.c_int, [_P, _out(_U64), _out(_U32), _out(_U32)]),
-    'pybb_cq_create': (ctypes.c_int, [_P, _U32, _out(_P)]),
-    'pybb_qp_create': (ctypes.c_int, [_P, _U32, _P, _P, _U32, _U32, _U32, _out(_P)]),
-    'pybb_qp_addr': (ctypes.c_int, [_P, _U8, _U8, ctypes.c_char_p, _U32]),
-    'pybb_qp_connect': (ctypes.c_int, [_P, _U8, _U8, _U32, ctypes.c_char_p, ctypes.c_char_p, _U32]),
+    'pybb_cq_create': (ctypes.c_int, [_P, _A32, _out(_P)]),
+    'pybb_qp_create': (ctypes.c_int, [_P, _A32, _P, _P, _A32, _A32, _A32, _out(_P)]),
+    'pybb_qp_addr': (ctypes.c_int, [_P, _A8, _A8, ctypes.c_char_p, _A32]),
+    'pybb_qp_connect': (ctypes.c_int, [_P, _A8, _A8, _A32, ctypes.c_char_p, ctypes.c_char_p, _A32]),
     'pybb_post': (ctypes.c_int, [_P, _out(_Wr)]),
-    'pybb_post_recv': (ctypes.c_int, [_P, _U64, _U64, _U32, _U32]),
+    'pybb_post_recv': (ctypes.c_int, [_P, _A64, _A64, _A32, _A32]),
     'pybb_ring': (None, [_P]),
     'pybb_qpn': (_U32, [_P]),
-    'pybb_poll': (ctypes.c_int, [_P, _out(_Wc), _U32]),
-    'pybb_cause': (ctypes.c_char_p, [_U8, _U8]),
+    'pybb_poll': (ctypes.c_int, [_P, _out(_Wc), _A32]),
+    'pybb_cause': (ctypes.c_char_p, [_A8, _A8]),
     'bb_dev_open': (ctypes.c_int, [ctypes.c_char_p, _out(_P)]),
     'bb_dev_close': (ctypes.c_int, [_P]),
     'bb_pd_alloc': (ctypes.c_int, [_P, _out(_P)]),
     'bb_pd_free': (ctypes.c_int, [_P]),
-    'bb_mr_reg': (ctypes.c_int, [_P, _P, ctypes.c_size_t, _U32, _out(_P)]),
+    'bb_mr_reg': (ctypes.c_int, [_P, _P, ctypes.c_size_t, _A32, _out(_P)]),
     'bb_mr_dereg': (ctypes.c_int, [_P]),
     'bb_cq_destroy': (ctypes.c_int, [_P]),
     'bb_qp_destroy': (ctypes.c_int, [_P]),
@@ -310,8 +337,8 @@ class Cq(_Object):
     def poll(self, n: int = 64) -> List[Wc]:
         """Polls once. Returns at most @n completions, and never more than 64."""
         got = _lib.pybb_poll(self, self._wc, min(n, 64))
-        return [Wc(w.wr_id, Status(w.status), w.opcode, w.byte_len, w.imm if w.flags & 1 else None, w.qpn, w.src_qp,
-                   w.vendor_err) for w in self._wc[:got]]
+        return [Wc(w.wr_id, Status(w.status), None if w.status else WcOp(w.opcode), w.byte_len,
+                   w.imm if w.flags & 1 else None, w.qpn, w.src_qp, w.vendor_err) for w in self._wc[:got]]
 
     def wait(self, timeout: float = 10.0) -> Wc:
         """Polls for the next completion. Raises TimeoutError after @timeout seconds."""
@@ -355,9 +382,13 @@ class Qp(_Object):
     def post(self, op: Op, wr_id: int, mr: Optional[Mr], offset: int = 0, length: Optional[int] = None, *,
              raddr: int = 0, rkey: int = 0, imm: int = 0, compare_add: int = 0, swap: int = 0,
              flags: Flags = Flags.SIGNALED) -> None:
-        """Posts a request with one SGE, or with none if @mr is None."""
+        """Posts a request with one SGE, or with none if @mr is None. @imm is in network byte
+        order. A request moves at most max_msg_size bytes of the device; 2^32 bytes or more raise OverflowError."""
         addr, size = mr.at(offset, length) if mr else (0, 0)
-        wr = _Wr(wr_id, addr, raddr, compare_add, swap, op, flags, size, mr.lkey if mr else 0, rkey, imm)
+        # The operands of atomics may be negative, as they wrap.
+        compare_add, swap = (v + (1 << 64) if -1 << 63 <= v < 0 else v for v in (compare_add, swap))
+        values = wr_id, addr, raddr, compare_add, swap, op, flags, size, mr.lkey if mr else 0, rkey, imm
+        wr = _Wr(*(_Arg(kind).from_param(value) for (_, kind), value in zip(_Wr._fields_, values)))
         _check(_lib.pybb_post(self, ctypes.byref(wr)), 'bb_qp_post_list')
 
     def write(self, wr_id: int, mr: Mr, raddr: int, rkey: int, offset: int = 0, length: Optional[int] = None,

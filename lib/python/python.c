@@ -27,6 +27,10 @@ static_assert(BB_WR_RDMA_WRITE == 0 && BB_WR_RDMA_WRITE_WITH_IMM == 1 && BB_WR_S
 static_assert(BB_SEND_FENCE == 1 << 7 && BB_SEND_SOLICITED == 1 << 1 &&
 		      BB_SEND_SIGNALED == 1 << 3 && BB_SEND_INLINE == 1 << 8,
 	      "class Flags");
+static_assert(BB_WC_SEND == 0 && BB_WC_RDMA_WRITE == 1 && BB_WC_RDMA_READ == 2 &&
+		      BB_WC_CMP_SWAP == 3 && BB_WC_FETCH_ADD == 4 && BB_WC_NOP == 5 &&
+		      BB_WC_RECV == 6 && BB_WC_RECV_RDMA_IMM == 7,
+	      "class WcOp");
 static_assert(BB_WC_SUCCESS == 0 && BB_WC_REM_ACCESS_ERR == 9 && BB_WC_GENERAL_ERR == 14,
 	      "class Status");
 static_assert(BB_DEV_NAME_MAX == 64 && BB_QP_ADDR_PACKED == 28 && BB_WC_WITH_IMM == 1,
@@ -241,7 +245,7 @@ pybb_qpn(const struct bb_qp *qp)
 EXPORT int
 pybb_poll(struct bb_cq *cq, struct pybb_wc *out, uint32_t n)
 {
-	struct bb_wc wc[64];
+	struct bb_wc wc[64] = {{0}}; /* a poll writes only the fields that are valid */
 
 	n = bb_cq_poll(cq, wc, RTE_MIN(n, (uint32_t)RTE_DIM(wc)));
 	for (uint32_t i = 0; i < n; i++)

@@ -3,8 +3,10 @@
 """The Python module on soft0. usage: test_python.py HELLO (with PYTHONPATH and BB_PYTHON_LIBRARY of the build)"""
 
 import array
+import ctypes
 import errno
 import gc
+import mmap
 import os
 import subprocess
 import sys
@@ -12,14 +14,16 @@ import textwrap
 import unittest
 
 import bluebell
-from bluebell import Access, Flags, Op, Status
+from bluebell import Access, Flags, Op, Status, WcOp
 
 try:
     import numpy
 except ImportError:
     numpy = None
 
-GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'doc', 'guides', 'python.rst')
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+GUIDE = os.path.join(TREE, 'doc', 'guides', 'python.rst')
+WHERE = os.path.join(TREE, 'lib', 'python', 'where.py')
 
 
 class Pair:
@@ -160,6 +164,42 @@ class Module(unittest.TestCase):
         cq = self.dev.cq()
         qp = self.dev.pd().qp(cq)
         del cq, qp
+
+    def test_a_value_that_does_not_fit_is_rejected(self):
+        """ctypes drops high bits, so a write of 4 GiB and 8 bytes would succeed with 8 bytes."""
+        memory = mmap.mmap(-1, (1 << 32) + 8)
+        p = Pair(self.dev, memory)
+        for call in (lambda: p.a.write(1, p.mr, p.mr.addr, p.mr.rkey), lambda: p.a.recv(1, p.mr),
+                     lambda: p.a.write(1 << 64, p.mr, p.mr.addr, p.mr.rkey, 0, 8),
+                     lambda: p.a.write(1, p.mr, p.mr.addr, p.mr.rkey | 1 << 32, 0, 8),
+                     lambda: self.dev.cq((1 << 32) + 4), lambda: p.pd.qp(p.cq, sq_depth=(1 << 32) + 4)):
+            self.assertRaises((OverflowError, ctypes.ArgumentError), call)
+        p.a.fetch_add(2, p.mr, p.mr.addr, p.mr.rkey, -1, offset=8)
+        p.a.ring()
+        self.assertEqual((p.cq.wait().wr_id, memory[:8]), (2, b'\xff' * 8))
+
+    def test_a_completion_names_its_operation(self):
+        p = Pair(self.dev, bytearray(64))
+        p.b.recv(1, p.mr, 0, 8)
+        p.b.ring()
+        p.a.send(2, p.mr, 8, 8)
+        p.a.write(3, p.mr, p.mr.addr, p.mr.rkey, 8, 8)
+        p.a.ring()
+        found = {wc.wr_id: (wc.opcode, wc.src_qp, wc.vendor_err) for wc in (p.cq.wait() for _ in range(3))}
+        self.assertEqual(found, {1: (WcOp.RECV, 0, 0), 2: (WcOp.SEND, 0, 0), 3: (WcOp.WRITE, 0, 0)})
+
+    def test_the_installed_module_is_found(self):
+        """The folder of an installation with meson's prefix is one that this Python searches, if it searches one."""
+        search = subprocess.run([sys.executable, '-I', '-c', 'import sys; print("\\n".join(sys.path))'], check=True,
+                                stdout=subprocess.PIPE, text=True).stdout.splitlines()
+        for prefix, folder in (('/usr/local', '/usr/local/lib/python3/dist-packages/'),
+                               ('/usr', '/usr/lib/python3/dist-packages/')):
+            chosen = subprocess.run([sys.executable, '-I', WHERE, prefix, folder], check=True,
+                                    stdout=subprocess.PIPE, text=True).stdout.strip()
+            if any(p.startswith(prefix + '/lib/') and p.endswith('-packages') for p in search):
+                self.assertIn(chosen, search)
+            else:
+                self.assertEqual(chosen + '/', folder)
 
     def test_waiting_ends(self):
         with self.assertRaises(TimeoutError):
