@@ -5,6 +5,8 @@
  * Translation of CQEs that are not the plain success of a send: receives, errors, and CQEs that
  * belong to no QP.
  */
+#include <string.h>
+
 #include "bb_core.h"
 #include "bb_post.h"
 #include "bb_scatter.h"
@@ -176,6 +178,53 @@ recv_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 	return 1;
 }
 
+/*
+ * Vendor syndromes of a receive CQE with BB_SYN_REMOTE_ABORTED on a QP with an SRQ: a page was
+ * missing (mlx5dv.h: MLX5_CQE_VENDOR_SYNDROME_ODP_PFAULT), or a packet had a wrong PSN (UCX,
+ * ib_mlx5.h: UCT_IB_MLX5_CQE_VENDOR_SYND_PSN).
+ */
+#define VENDOR_ODP_PFAULT 0x93
+#define VENDOR_PSN        0x99
+
+/*
+ * Returns true if the device took a receive from the SRQ without a message. libmlx5 hides such a
+ * CQE if a page was missing (rdma-core, providers/mlx5/cq.c: is_odp_pfault_err()). UCX releases the
+ * receive in both cases (uct_rc_mlx5_iface_check_rx_completion(),
+ * uct_rc_verbs_iface_poll_rx_common()).
+ */
+static bool
+is_aborted(const struct bb_qp *qp, const struct bb_wc *wc)
+{
+	return qp->ctrl->init.srq != NULL && wc->syndrome == BB_SYN_REMOTE_ABORTED &&
+	       (wc->vendor_err == VENDOR_ODP_PFAULT || wc->vendor_err == VENDOR_PSN);
+}
+
+/*
+ * Posts a receive of an SRQ again that the device took without a message. The receive gets another
+ * WQE. Its old WQE becomes the last free one, because the kernel may still read that WQE to find
+ * the missing page (rdma-core: mlx5_complete_odp_fault()).
+ */
+static int
+srq_repost(struct bb_cq *cq, struct bb_srqring *srq, const struct bb_cqe *cqe)
+{
+	const uint16_t idx = bb_be16(cqe->wqe_counter);
+	struct bb_wqe_srq_next *to;
+	uint64_t wr_id;
+	uint32_t head;
+
+	if (!bb_srqring_complete(srq, idx, &wr_id))
+		return stray(cq, cqe, "it names a receive of the SRQ that is not outstanding");
+	head = srq->head & srq->mask;
+	to = bb_srqring_wqe(srq, head);
+	srq->head = bb_be16(to->next_wqe_index);
+	memcpy(to + 1, bb_srqring_wqe(srq, idx) + 1, (1u << srq->log_stride) - sizeof(*to));
+	srq->wr_ids[head] = wr_id;
+	srq->held[head] = 1;
+	srq->pi++;
+	bb_srqring_ring(srq);
+	return 0;
+}
+
 static int
 error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct bb_wc *wc,
 	   bool send)
@@ -184,6 +233,8 @@ error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct 
 	wc->vendor_err = bb_cqe_vendor_syndrome(cqe);
 	wc->status = (uint8_t)bb_wc_status_of(wc->syndrome);
 	wc->opcode = BB_WC_RECV;
+	if (!send && is_aborted(qp, wc))
+		return srq_repost(cq, &qp->ctrl->init.srq->ring, cqe);
 	bb_qp_failed(qp);
 	bb_count_add(&cq->ctrl->errors, 1);
 	if ((send ? send_done(cq, qp, cqe, wc) : recv_done(cq, qp, cqe, wc)) == 0)

@@ -267,6 +267,79 @@ T(test_error_logs_the_failed_wqe)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
+/*
+ * A receive that the device took from the SRQ without a message: syndrome 0x22 with vendor syndrome
+ * 0x93 (libmlx5, providers/mlx5/cq.c: is_odp_pfault_err()) or 0x99 (UCX, ib_mlx5.h:
+ * UCT_IB_MLX5_CQE_VENDOR_SYND_PSN). Both libraries go on with the queue pair.
+ */
+T(test_receive_that_the_device_took_without_a_message_is_posted_again)
+{
+	static const uint8_t vendor[] = {0x93, 0x99};
+	struct bb_srq_attr srq_attr = DEFAULTS(srq_attr);
+	struct bb_qp_init_attr attr = DEFAULTS(qp_init_attr);
+	const struct bb_sge sge[] = {{0x2000, 64, 0x55}, {0x3000, 32, 0x66}};
+	struct bb_cq_stats stats;
+	struct bb_srq *srq;
+	struct bb_qp *qp;
+	struct bb_wc wc[4];
+	uint16_t idx = 0;
+
+	f->dev->attr.max_srq = 1;
+	f->dev->attr.max_srq_wr = 7;
+	f->dev->attr.max_srq_sge = 3;
+	srq_attr.depth = 7;
+	srq_attr.max_sge = 3;
+	assert_int_equal(bb_srq_create(f->pd, &srq_attr, &srq), 0);
+	attr.send_cq = f->cq;
+	attr.recv_cq = f->cq;
+	attr.sq_depth = 4;
+	attr.srq = srq;
+	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), 0);
+	qp->state = BB_QP_RTS;
+	/* The SRQ is full. The only free WQE is 7, the last of the ring. */
+	for (uint64_t i = 0; i < 7; i++)
+		assert_int_equal(bb_post_srq_recv(srq, 100 + i, sge, 2), 0);
+	bb_srq_ring(srq);
+	for (unsigned int i = 0; i < RTE_DIM(vendor); i++) {
+		const uint8_t *wqe;
+
+		fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, idx, 0x22, vendor[i]);
+		assert_logged(bb_cq_poll(f->cq, wc, 4), 0, NULL);
+		assert_int_equal(qp->state, BB_QP_RTS);
+		/* Receive 100 is in the WQE that was free, and the device got it. */
+		idx = i == 0 ? 7 : 0;
+		assert_int_equal(bb_be32(srq->ring.dbrec[0]), 8 + i);
+		wqe = (const uint8_t *)(bb_srqring_wqe(&srq->ring, idx) + 1);
+		assert_memory_equal(wqe,
+				    "\0\0\0\x40\0\0\0\x55\0\0\0\0\0\0\x20\0"
+				    "\0\0\0\x20\0\0\0\x66\0\0\0\0\0\0\x30\0"
+				    "\0\0\0\0\0\0\1\0",
+				    40);
+		assert_int_equal(bb_post_srq_recv(srq, 999, sge, 1), -EAGAIN);
+	}
+	/* The device takes the other receives first, then 100 from its WQE. */
+	for (uint16_t i = 1; i < 4; i++)
+		fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, i);
+	assert_int_equal(bb_cq_poll(f->cq, wc, 3), 3);
+	assert_int_equal(wc[0].wr_id, 101);
+	fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, idx);
+	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 1);
+	assert_int_equal(wc[0].wr_id, 100);
+	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_int_equal(bb_cq_stats(f->cq, &stats), 0);
+	assert_int_equal(stats.errors, 0);
+	/* Any other abort is an error of the QP. */
+	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 4, 0x22, 0x98);
+	log_begin();
+	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 1);
+	log_expect("remote abort");
+	assert_int_equal(wc[0].status, BB_WC_REM_ABORT_ERR);
+	assert_int_equal(wc[0].wr_id, 104);
+	assert_int_equal(qp->state, BB_QP_ERR);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	assert_int_equal(bb_srq_destroy(srq), 0);
+}
+
 /* A queue that the application moved to ERR only flushes, without a log line. */
 T(test_flush_after_own_modify_logs_nothing)
 {
