@@ -5,6 +5,10 @@
  * CREATE_MKEY for indirect keys. The translation is a list of KLM entries, or of KSM entries if all
  * SGEs have one size. A key without entries is created in the state "free", so that a later UMR can
  * fill it, and with low byte 0. libmlx5's mlx5dv_create_mkey() does the same.
+ *
+ * Every open driver gives a KLM key room for a multiple of 4 entries, and pads the list in the
+ * mailbox to that room: create_indirect_key() of Linux (drivers/vdpa/mlx5/core/mr.c), and DPDK's
+ * mlx5_devx_cmd_mkey_create(). UCX does not pad its lists of KSM entries.
  */
 #include <stdlib.h>
 
@@ -90,6 +94,7 @@ mlx5_mkey_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mlx
 	uint8_t in[MAX_MAILBOX] = {0}, out[BB_PRM_SZ_SHORT] = {0};
 	uint32_t log = d->caps.ksm && attr->n != 0 ? fixed_size(attr) : 0;
 	void *mkc = bb_prm_sub(in, BB_PRM_CREATE_MKEY_MKC);
+	uint32_t room = log != 0 ? attr->n : RTE_ALIGN_CEIL(attr->n, BB_WQE_XLT_ALIGN);
 	bool empty = attr->n == 0;
 	uint32_t variant = 0;
 	int ret;
@@ -121,13 +126,12 @@ mlx5_mkey_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mlx
 		bb_prm_set(mkc, BB_PRM_MKC_RW, (attr->access & BB_ACCESS_REMOTE_WRITE) != 0);
 		bb_prm_set(mkc, BB_PRM_MKC_A, (attr->access & BB_ACCESS_REMOTE_ATOMIC) != 0);
 		bb_prm_set64(mkc, BB_PRM_MKC_LEN, attr->len);
-		bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, attr->n);
+		bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, room);
 		bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, attr->n);
 		put_entries(attr, log != 0, in + BB_PRM_SZ_CREATE_MKEY_IN);
 	}
-	ret = mlx5_obj_create(d, "CREATE_MKEY", in,
-			      BB_PRM_SZ_CREATE_MKEY_IN + (size_t)attr->n * KLM, out, sizeof(out),
-			      obj);
+	ret = mlx5_obj_create(d, "CREATE_MKEY", in, BB_PRM_SZ_CREATE_MKEY_IN + (size_t)room * KLM,
+			      out, sizeof(out), obj);
 	if (ret == 0)
 		*key = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8 | variant;
 	return ret;

@@ -66,13 +66,29 @@ stub_alive(void)
 	return stub.ctxs + stub.objs + stub.umems + stub.uars + stub.pds + stub.mrs;
 }
 
-const uint8_t *
-stub_box(uint16_t op)
+static const struct stub_box *
+last_box(uint16_t op)
 {
 	for (unsigned int i = stub.n_boxes; i > 0; i--)
 		if (stub.boxes[i - 1].op == op)
-			return stub.boxes[i - 1].in;
+			return &stub.boxes[i - 1];
 	return NULL;
+}
+
+const uint8_t *
+stub_box(uint16_t op)
+{
+	const struct stub_box *b = last_box(op);
+
+	return b != NULL ? b->in : NULL;
+}
+
+size_t
+stub_box_len(uint16_t op)
+{
+	const struct stub_box *b = last_box(op);
+
+	return b != NULL ? b->len : 0;
 }
 
 unsigned int

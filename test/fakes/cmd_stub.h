@@ -79,6 +79,8 @@ void stub_reset(void);
 unsigned int stub_alive(void);
 /* Returns the last mailbox of an opcode, NULL if there is none. */
 const uint8_t *stub_box(uint16_t op);
+/* Returns the bytes of that mailbox, 0 if there is none. */
+size_t stub_box_len(uint16_t op);
 unsigned int stub_count(uint16_t op);
 void stub_event(uint16_t type, uint64_t cookie, uint32_t port);
 

@@ -252,7 +252,9 @@ write_twice(const char *what, uint32_t rkey, uint64_t raddr, const uint8_t *at)
 static uint32_t
 make_list(uint32_t mode)
 {
-	uint8_t in[IN_BYTES + 2 * KLM_BYTES] = {0}, out[OUT_BYTES] = {0}, *mkc = in + MKC;
+	/* A list of KLM is padded to four entries. */
+	const uint32_t room = mode == MODE_KSM ? 2 : 4;
+	uint8_t in[IN_BYTES + 4 * KLM_BYTES] = {0}, out[OUT_BYTES] = {0}, *mkc = in + MKC;
 	struct mlx5dv_pd dvpd = {0};
 	struct mlx5dv_obj obj = {.pd = {.in = target.pd, .out = &dvpd}};
 	uint32_t i, index;
@@ -264,7 +266,7 @@ make_list(uint32_t mode)
 	put32(mkc + 12, dvpd.pdn);
 	put64(mkc + 16, START);
 	put64(mkc + 24, PAGES * PAGE);
-	put32(mkc + 0x34, 2);
+	put32(mkc + 0x34, room);
 	/* log2 of the bytes of an entry */
 	put32(mkc + 0x38, mode == MODE_KSM ? (uint32_t)__builtin_ctz(HALF) : 0);
 	put32(in + 0x60, 2);
@@ -275,7 +277,8 @@ make_list(uint32_t mode)
 		put32(klm + 4, target.on_demand->lkey);
 		put64(klm + 8, (uintptr_t)target.region + (i == 0 ? HALF : 0));
 	}
-	need(mlx5dv_devx_obj_create(target.ctx, in, sizeof(in), out, sizeof(out)), "CREATE_MKEY");
+	need(mlx5dv_devx_obj_create(target.ctx, in, IN_BYTES + room * KLM_BYTES, out, sizeof(out)),
+	     "CREATE_MKEY");
 	memcpy(&index, out + 8, sizeof(index));
 	return be32toh(index) << 8 | LOW_BYTE;
 }

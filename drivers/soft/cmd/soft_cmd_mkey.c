@@ -4,6 +4,7 @@
 /* CREATE_MKEY for keys that consist of ranges of other keys (KLM and KSM), and DESTROY_MKEY. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bb_prm_kernel.h"
 #include "soft_ctl.h"
@@ -180,6 +181,50 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 }
 
 /*
+ * Checks the room of a key for entries, and the number of entries in the mailbox. Room for KLM
+ * entries is a multiple of 4 entries, which the list in the mailbox fills: all open drivers do so
+ * (mlx5_mkey.c names them). Linux's vdpa does not count its padding as entries; DPDK does. UCX does
+ * not pad lists of KSM entries.
+ */
+static int
+check_room(struct soft_cmd *cmd, uint32_t size, uint32_t n)
+{
+	const bool ksm = mode_of(cmd) == BB_PRM_MKC_MODE_KSM, free_ = mkc(cmd, BB_PRM_MKC_FREE);
+	const uint32_t unit = ksm ? 1 : BB_WQE_XLT_ALIGN;
+
+	if (size == 0 || size > 1u << SOFT_LOG_MAX_KLM || size % unit != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid translations_octword_size %u (1 to %u entries of 16 "
+				   "bytes; KLM: a multiple of %u)",
+				   size, 1u << SOFT_LOG_MAX_KLM, BB_WQE_XLT_ALIGN);
+	if (free_ ? n != 0 : n > size || size - n >= unit)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "%u entries in the mailbox of a key with room for %u: a free "
+				   "key takes no entries, any other key fills its room (KLM: up "
+				   "to 3 entries less)",
+				   n, size);
+	if (cmd->inlen != BB_PRM_SZ_CREATE_MKEY_IN + (free_ ? 0 : (size_t)size * KLM))
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "%zu bytes of mailbox for a key with room for %u entries of 16 "
+				   "bytes: a free key takes no entries, any other key fills its "
+				   "room",
+				   cmd->inlen, size);
+	return 0;
+}
+
+/* Returns the number of entries of a KLM list without the zero entries that only fill the room. */
+static uint32_t
+without_padding(const struct soft_cmd *cmd, uint32_t size, uint32_t n)
+{
+	static const uint8_t zero[KLM];
+	const uint8_t *x = cmd->in + BB_PRM_SZ_CREATE_MKEY_IN;
+
+	while (n > size - (BB_WQE_XLT_ALIGN - 1) && memcmp(x + (n - 1) * KLM, zero, KLM) == 0)
+		n--;
+	return n;
+}
+
+/*
  * Returns the type of a memory window, 0 if the key is not a window. The kernel makes free keys for
  * windows only, and lets peers invalidate windows of type 2 (mlx5_ib_alloc_mw(), Linux 6.1).
  */
@@ -216,18 +261,9 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 		return ret;
 	if (pd == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "PD 0x%x does not exist", pdn);
-	if (size == 0 || size > 1u << SOFT_LOG_MAX_KLM)
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"invalid translations_octword_size %u (1 to %u entries of 16 bytes)", size,
-			1u << SOFT_LOG_MAX_KLM);
-	if (n != (mkc(cmd, BB_PRM_MKC_FREE) ? 0 : size) ||
-	    cmd->inlen != BB_PRM_SZ_CREATE_MKEY_IN + (size_t)n * KLM)
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"%u entries in a mailbox of %zu bytes, but the key has %u: a free key "
-			"takes no entries, any other key takes all",
-			n, cmd->inlen, size);
+	ret = check_room(cmd, size, n);
+	if (ret != 0)
+		return ret;
 	m = soft_indirect_make(size);
 	if (m == NULL)
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a key");
@@ -247,7 +283,7 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 	ind->start = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_START_ADDR);
 	ind->len = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_LEN);
 	ind->log_entity = mkc(cmd, BB_PRM_MKC_LOG_PAGE_SIZE);
-	ind->n = n;
+	ind->n = ind->kind == SOFT_XLT_LIST ? without_padding(cmd, size, n) : n;
 	ret = take_entries(cmd, ind);
 	if (ret == 0 && soft_draw_take(&cmd->dev->ctl->mkey_draw, &cmd->dev->ctl->random, &id) != 0)
 		ret = SOFT_REFUSE(cmd, NO_RES, "all mkeys are in use: destroy some keys or MRs");

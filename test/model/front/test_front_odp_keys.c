@@ -24,7 +24,9 @@ static uint32_t
 list_key(struct odp *o, uint32_t mode, uint32_t log, const struct klm *klm, uint32_t n,
 	 uint64_t len)
 {
-	uint8_t *in = box(&o->g, BB_PRM_OP_CREATE_MKEY, o->u.uid, 0x110 + n * KLM_BYTES);
+	/* A list of KLM is padded to a multiple of four entries. */
+	const uint32_t room = mode == BB_PRM_MKC_MODE_KLMS ? (n + 3) & ~3u : n;
+	uint8_t *in = box(&o->g, BB_PRM_OP_CREATE_MKEY, o->u.uid, 0x110 + room * KLM_BYTES);
 	uint8_t *mkc = in + 0x10, *x = in + 0x110;
 	uint32_t i;
 
@@ -39,7 +41,7 @@ list_key(struct odp *o, uint32_t mode, uint32_t log, const struct klm *klm, uint
 	bb_prm_set(mkc, BB_PRM_MKC_PD, o->u.pd);
 	bb_prm_set64(mkc, BB_PRM_MKC_START_ADDR, START);
 	bb_prm_set64(mkc, BB_PRM_MKC_LEN, len);
-	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, n);
+	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, room);
 	bb_prm_set(mkc, BB_PRM_MKC_LOG_PAGE_SIZE, log);
 	for (i = 0; i < n; i++, x += KLM_BYTES) {
 		bb_put32(x, klm[i].len);
@@ -211,7 +213,7 @@ T(test_query_returns_the_context_and_entries_of_each_kind_of_key)
 	assert_int_equal(bb_prm_get(mkc, BB_PRM_MKC_MKEY_7_0), 0x33);
 	assert_int_equal(bb_prm_get(mkc, BB_PRM_MKC_PD), f->u.pd);
 	assert_int_equal(bb_prm_get(mkc, BB_PRM_MKC_QPN), 0xffffff);
-	assert_int_equal(bb_prm_get(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE), 2);
+	assert_int_equal(bb_prm_get(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE), 4);
 	assert_int_equal(bb_prm_get64(mkc, BB_PRM_MKC_START_ADDR), START);
 	assert_int_equal(bb_prm_get64(mkc, BB_PRM_MKC_LEN), 100 + PAGE);
 	assert_int_equal(bb_prm_get(mkc, BB_PRM_MKC_RW) | bb_prm_get(mkc, BB_PRM_MKC_RR) |

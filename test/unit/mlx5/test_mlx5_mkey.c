@@ -80,7 +80,11 @@ T_F(test_pieces_of_one_power_of_two_make_a_ksm)
 					 log != 0 ? BB_PRM_MKC_MODE_KSM : BB_PRM_MKC_MODE_KLMS);
 			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LOG_PAGE_SIZE), log);
 			assert_int_equal(bb_prm_get(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL), n);
-			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_XLT_OCTWORD_SIZE), n);
+			/* KLM: room for 4 entries, with zeros after the list. */
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_XLT_OCTWORD_SIZE),
+					 log != 0 ? n : 4);
+			assert_int_equal(stub_box_len(BB_PRM_OP_CREATE_MKEY),
+					 BB_PRM_SZ_CREATE_MKEY_IN + (log != 0 ? n : 4) * 16);
 			for (k = 0; k < n; k++, x += 16) {
 				assert_int_equal(bb_prm_dword(x, 0),
 						 log != 0 ? 0 : cases[i].len[k]);
@@ -107,6 +111,26 @@ T_F(test_pieces_of_one_power_of_two_make_a_ksm)
 		}
 		close_dev(f);
 	}
+}
+
+/*
+ * The room and the mailbox of a KLM key are those of create_indirect_key() in Linux's
+ * drivers/vdpa/mlx5/core/mr.c, whose klm_byte_size() is 16 * ALIGN(nklms, 4).
+ */
+T_F(test_klm_list_of_five_is_padded_to_eight)
+{
+	static const uint32_t len[] = {100, 200, 300, 400, 500};
+	static const uint8_t zeros[2 * 16];
+	const uint8_t *in;
+	uint32_t key;
+
+	open_with(f, true);
+	in = make(f, IOVA, len, 5, &key);
+	assert_int_equal(bb_prm_dword(in, 0x10 + 0x34), 8); /* mkc.translations_octword_size */
+	assert_int_equal(bb_prm_dword(in, 0x60), 5);        /* translations_octword_actual_size */
+	assert_int_equal(stub_box_len(BB_PRM_OP_CREATE_MKEY), 0x110 + 8 * 16);
+	assert_int_equal(bb_prm_dword(in, 0x110 + 4 * 16), 500);
+	assert_memory_equal(in + 0x110 + 5 * 16, zeros, sizeof(zeros));
 }
 
 /* A key that begins inside an entry has less room in its entries by that offset, or is a KLM. */

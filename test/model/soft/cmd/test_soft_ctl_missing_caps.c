@@ -98,7 +98,7 @@ rmp(const struct env *env, uint8_t *in)
 	return BB_PRM_SZ_RMP;
 }
 
-/* Fills a CREATE_MKEY over two pieces of 4 KiB. */
+/* Fills a CREATE_MKEY over two pieces of 4 KiB, with room for four. */
 static size_t
 mkey(const struct env *env, uint8_t *in)
 {
@@ -108,23 +108,23 @@ mkey(const struct env *env, uint8_t *in)
 	bb_prm_set(in + MKC, BB_PRM_MKC_LW, 1);
 	bb_prm_set(in + MKC, BB_PRM_MKC_QPN, 0xffffff);
 	bb_prm_set(in + MKC, BB_PRM_MKC_PD, env->pd->pdn);
-	bb_prm_set(in + MKC, BB_PRM_MKC_XLT_OCTWORD_SIZE, 2);
+	bb_prm_set(in + MKC, BB_PRM_MKC_XLT_OCTWORD_SIZE, 4);
 	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 2);
 	bb_prm_set64(in + MKC, BB_PRM_MKC_LEN, 8192);
 	in[ENTRY + 2] = 0x10;
 	in[ENTRY + 18] = 0x10;
-	return ENTRY + 32;
+	return ENTRY + 64;
 }
 
 static size_t
 ksm(const struct env *env, uint8_t *in)
 {
-	size_t len = mkey(env, in);
-
+	(void)mkey(env, in);
 	bb_prm_set(in + MKC, BB_PRM_MKC_ACCESS_MODE, BB_PRM_MKC_MODE_KSM);
 	bb_prm_set(in + MKC, BB_PRM_MKC_LOG_PAGE_SIZE, 12);
+	bb_prm_set(in + MKC, BB_PRM_MKC_XLT_OCTWORD_SIZE, 2);
 	memset(in + ENTRY, 0, 32);
-	return len;
+	return ENTRY + 32;
 }
 
 static size_t

@@ -8,7 +8,7 @@
 #define ENTRY BB_PRM_SZ_CREATE_MKEY_IN
 #define MAX   (ENTRY + 130 * 16)
 
-/* Fills a KLM key over two pieces, or a KSM key of 4 KiB pieces. */
+/* Fills a KLM key over two pieces with room for four, or a KSM key over two pieces of 4 KiB. */
 static size_t
 mkey_in(const struct env *env, bool ksm, uint8_t in[MAX])
 {
@@ -20,7 +20,7 @@ mkey_in(const struct env *env, bool ksm, uint8_t in[MAX])
 	bb_prm_set(in + MKC, BB_PRM_MKC_RW, 1);
 	bb_prm_set(in + MKC, BB_PRM_MKC_QPN, 0xffffff);
 	bb_prm_set(in + MKC, BB_PRM_MKC_PD, env->pd->pdn);
-	bb_prm_set(in + MKC, BB_PRM_MKC_XLT_OCTWORD_SIZE, 2);
+	bb_prm_set(in + MKC, BB_PRM_MKC_XLT_OCTWORD_SIZE, ksm ? 2 : 4);
 	bb_prm_set(in + MKC, BB_PRM_MKC_LOG_PAGE_SIZE, ksm ? 12 : 0);
 	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 2);
 	bb_prm_set64(in + MKC, BB_PRM_MKC_LEN, 8192);
@@ -28,7 +28,7 @@ mkey_in(const struct env *env, bool ksm, uint8_t in[MAX])
 		in[ENTRY + 2] = 0x10;
 		in[ENTRY + 18] = 0x10;
 	}
-	return ENTRY + 32;
+	return ENTRY + (ksm ? 32 : 64);
 }
 
 T(test_bad_create_mkey_is_refused)
@@ -57,9 +57,13 @@ T(test_bad_create_mkey_is_refused)
 		{true, {BB_PRM_MKC_START_ADDR, MKC, 1}, BB_PRM_STAT_BAD_PARAM},
 		{true, {BB_PRM_MKC_START_ADDR, MKC, 4096 + 2048}, BB_PRM_STAT_BAD_PARAM},
 		{false, {BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC, 0}, BB_PRM_STAT_BAD_PARAM},
-		{false, {BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC, 3}, BB_PRM_STAT_BAD_PARAM},
-		{false, {BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC, 129}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC, 2}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC, 8}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC, 132}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 0}, BB_PRM_STAT_BAD_PARAM},
 		{false, {BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 5}, BB_PRM_STAT_BAD_PARAM},
+		{true, {BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 1}, BB_PRM_STAT_BAD_PARAM},
 		{false, {BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, UINT32_MAX}, BB_PRM_STAT_BAD_PARAM},
 		{false, {BB_PRM_F(0, 0, 32), ENTRY, 0}, BB_PRM_STAT_BAD_PARAM},
 		{false, {BB_PRM_F(0, 0, 32), ENTRY + 16, 0x80000001}, BB_PRM_STAT_BAD_PARAM},
@@ -108,7 +112,7 @@ T(test_bad_create_mkey_is_refused)
 	bb_prm_set(in + MKC, BB_PRM_MKC_FREE, 1);
 	bb_prm_set(in + MKC, BB_PRM_MKC_UMR_EN, 1);
 	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0);
-	bb_prm_set(in + MKC, BB_PRM_MKC_XLT_OCTWORD_SIZE, (1u << SOFT_LOG_MAX_KLM) + 1);
+	bb_prm_set(in + MKC, BB_PRM_MKC_XLT_OCTWORD_SIZE, (1u << SOFT_LOG_MAX_KLM) + 4);
 	env_log(env);
 	env_refused(env, "too many", soft_cmd_if.obj_create(env->ctx, in, ENTRY, out, 16, &obj),
 		    out, BB_PRM_STAT_BAD_PARAM, "CREATE_MKEY");
@@ -134,6 +138,17 @@ T(test_last_accepted_values_are_accepted)
 		 {{BB_PRM_F(0, 0, 32), ENTRY, 0}, {BB_PRM_MKC_LEN, MKC, 4096}},
 		 BB_PRM_STAT_BAD_PARAM},
 		{false, {{BB_PRM_F(0, 0, 32), ENTRY, 0x80000000}}, 0},
+		/* Padding counted as entries, as DPDK does; and the length that it then has. */
+		{false, {{BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 4}}, 0},
+		{false,
+		 {{BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 4}, {BB_PRM_MKC_LEN, MKC, 8193}},
+		 BB_PRM_STAT_BAD_PARAM},
+		{false,
+		 {{BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 4}, {BB_PRM_F(4, 0, 32), ENTRY + 48, 1}},
+		 BB_PRM_STAT_BAD_PARAM},
+		{false,
+		 {{BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 3}, {BB_PRM_F(0, 0, 32), ENTRY + 32, 1}},
+		 0},
 		{true, {{BB_PRM_MKC_START_ADDR, MKC, 4096}}, 0},
 		{true, {{BB_PRM_MKC_START_ADDR, MKC, 4095}, {BB_PRM_MKC_LEN, MKC, 4097}}, 0},
 		{true,

@@ -209,7 +209,7 @@ static inline struct mlx5_obj *
 key_over(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32_t below,
 	 uint64_t addr, uint32_t *key)
 {
-	uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
+	uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN + 4 * 16] = {0}, out[BB_PRM_SZ_SHORT];
 	struct mlx5_obj *obj;
 	uint8_t *mkc = in + 0x10;
 
@@ -222,7 +222,7 @@ key_over(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32
 	bb_prm_set(mkc, BB_PRM_MKC_EN_RINVAL, rinval);
 	bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
 	bb_prm_set(mkc, BB_PRM_MKC_PD, pd->pdn);
-	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 4);
 	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
 	bb_prm_set64(mkc, BB_PRM_MKC_LEN, 4096);
 	mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, below, addr);
