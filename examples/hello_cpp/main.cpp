@@ -64,6 +64,10 @@ main(int argc, char **argv)
 	char *plain[] = {argv[0], no_huge, mb, no_shconf, no_pci, nullptr};
 	const bool given = argc > 1 && std::strcmp(argv[1], "--") != 0;
 
+	if (argc > 1 && std::strcmp(argv[argc - 1], "--help") == 0)
+		return std::puts("usage: hello_cpp [EAL_OPTIONS] [-- DEVICE]\n"
+				 "DEVICE is soft0 (default), the software ConnectX, or a card as "
+				 "mlx5_0") < 0;
 	try {
 		bluebell::eal eal(given ? argc : 5, given ? argv : plain);
 		const int at = given ? eal.used() : 1; /* argv[at] is "--" */

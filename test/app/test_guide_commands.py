@@ -144,6 +144,12 @@ class Commands(unittest.TestCase):
             out, _ = server.communicate(timeout=LIMIT)
             self.assertIn(server.returncode, UNTIL_STOPPED, line + '\n' + out)
 
+    def test_every_program_prints_its_usage(self):
+        for name, program in self.programs.items():
+            with self.subTest(name):
+                out = subprocess.run([program, '--help'], stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT)
+                self.assertIn('usage: ' + name, out.stdout)
+
     def test_commands_run_as_printed(self):
         ran = 0
         for path, lines in self.blocks:

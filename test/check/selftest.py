@@ -410,6 +410,14 @@ class Texts(unittest.TestCase):
         self.assertTrue(self.errors(guide, ''))
         self.assertTrue(self.errors('no message\n'))
 
+    def test_logged_line_must_be_one_of_the_sources(self):
+        guide = 'So:\n\n.. code-block:: console\n\n   $ run\n   soft: x: no memory: give EAL more\n   soft: x: no...\n'
+        patterns = list(texts.formats(texts.strings(self.SOURCE)))
+        self.assertEqual(texts.logged(guide), ['x: no memory: give EAL more', 'x: no...'])
+        self.assertEqual(texts.unprinted(texts.logged(guide), patterns), [])
+        for was, becomes in (('EAL more', 'EAL less'), ('more', 'more of it'), ('give ', '')):
+            self.assertEqual(len(texts.unprinted(texts.logged(guide.replace(was, becomes)), patterns)), 1, becomes)
+
 
 class Prose(unittest.TestCase):
     def found(self, path, text, excepted=()):
@@ -480,6 +488,12 @@ class Commands(Fixture):
                              ('--quick', '--quicker'), ('devtools/run', 'devtools/runs'),
                              ('app/tool/main.c', 'app/tool/other'), ('build/app/tool/', 'build/app/tools/')):
             self.assertEqual(len(self.errors(self.TEXT.replace(was, becomes))[0]), 1, becomes)
+
+    def test_path_without_the_folder_of_a_program_is_an_error(self):
+        text = '   $ for p in app/one \\\n       app/two; do PATH=$PWD/build/$p:$PATH; done\n'
+        self.assertEqual(list(commands.outside_path(text, ['/b/app/one/one', '/b/app/two/2'])), [])
+        self.assertEqual(list(commands.outside_path(text, ['/b/app/one/one', '/b/app/three/3'])), ['3'])
+        self.assertEqual(list(commands.outside_path('', ['/b/app/three/3'])), [])
 
     def test_block_of_commands_without_prompt_is_an_error(self):
         for block in ('.. code-block:: console\n\n   tool -P 5\n', '.. code-block:: text\n\n   tool -P 5\n',

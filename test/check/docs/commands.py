@@ -7,6 +7,7 @@ usage: commands.py TOP DOCUMENT... -- PROGRAM...
 Options that a command gives to one of PROGRAM, after its -- where it has one, must be in the
 program's --help. Scripts of devtools/ and source files that a document names must be in TOP.
 A block of commands of a .rst file is a console block, and starts with a prompt.
+The commands by which a document adds folders to PATH must add the folder of each PROGRAM.
 A folder stands for the .rst files in it.
 """
 
@@ -24,6 +25,7 @@ STARTERS = ('bb_verbs',)
 FILES = re.compile(r'(?<![\w./-])(?<!writes )((?:devtools|app|examples|test|\.ci)/[\w./-]*\w)')
 BLOCK = re.compile(r'^( *)(?:\.\. code-block:: ?(\w*)|(?!\.\.).*::)\n\s*\n\1 +(\S.*)', re.M)
 PROMPT = re.compile(r'(?:[a-z]+[#$]|[#$]) \S')
+FOLDERS = re.compile(r'\bfor p in ([^;]+); do PATH=\$PWD/build/\$p:\$PATH; done')
 BUILT = re.compile(r'(?<![\w./-])build/((?:app|examples)/\w+)/(\w+)')
 
 
@@ -64,6 +66,14 @@ def unprompted(text, names):
             yield line
 
 
+def outside_path(text, programs):
+    """Yields the programs whose folders a document does not add to PATH, if it adds folders."""
+    for folders in FOLDERS.findall(re.sub(r'\\\n\s*', ' ', text)):
+        for program in programs:
+            if not any(os.path.dirname(program).endswith('/' + folder) for folder in folders.split()):
+                yield os.path.basename(program)
+
+
 def check(text, helps, top):
     errors, count = ['not a console block that starts with a prompt: ' + line for line in unprompted(text, helps)], 0
     for name, known in helps.items():
@@ -91,7 +101,9 @@ def main():
     bad = count = 0
     for path in documents:
         with open(path) as f:
-            errors, found = check(f.read(), helps, top)
+            text = f.read()
+        errors, found = check(text, helps, top)
+        errors += ['PATH has no folder of ' + name for name in outside_path(text, map(os.path.abspath, programs))]
         count += found
         bad += len(errors)
         for error in errors:
