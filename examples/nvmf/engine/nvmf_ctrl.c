@@ -9,6 +9,12 @@
 #include "nvmf_priv.h"
 
 #define KATO_UNIT 1000u /* ms; granularity of keep-alive timers that Identify reports */
+/*
+ * ms; timer of a discovery controller whose host has asked for none. Otherwise hosts that vanish
+ * during a discovery would occupy all queues. NVMe over Fabrics 1.0a: "a fixed Discovery controller
+ * activity timeout value (e.g., 2 minutes)". nvmet and SPDK use this value.
+ */
+#define DISCOVERY_KATO 120000u
 
 /* ---- Target: creation, keep-alive timers, destruction */
 
@@ -258,6 +264,8 @@ nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms)
 {
 	uint32_t units = ms / KATO_UNIT + (ms % KATO_UNIT != 0);
 
+	if (ms == 0 && c->subsys->discovery)
+		units = DISCOVERY_KATO / KATO_UNIT;
 	c->kato.ms = units > UINT32_MAX / KATO_UNIT ? ms : units * KATO_UNIT;
 	nvmf_ctrl_alive(c);
 }

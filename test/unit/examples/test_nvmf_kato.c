@@ -61,6 +61,36 @@ TEST_WITH(setup, teardown, test_keep_alive_timer_closes_all_queues_of_a_silent_h
 	nvmf_host_drop(&host, io);
 }
 
+TEST_WITH(setup, teardown, test_silent_host_without_keep_alive_time_loses_its_discovery_controller)
+{
+	struct nvmf_queue *q;
+	uint8_t cmd[NVMF_SQE];
+	uint64_t last;
+
+	advance(1000);
+	q = nvmf_host_admin(&host, NVMF_DISCOVERY);
+	advance(100000);
+	/* Any command restarts the timer. Set Features cannot switch it off. */
+	nvmf_host_cmd(&host, cmd, ADM_SET_FEATURES, 0, 0);
+	put32(cmd + AT_CDW10, FEAT_KATO);
+	assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_OK);
+	last = host.t->now;
+	advance(last + 119999);
+	assert_int_equal(host.closes, 0);
+	advance(last + 120000);
+	assert_int_equal(host.closes, 1);
+	nvmf_host_drop(&host, q);
+}
+
+TEST_WITH(setup, teardown, test_host_of_a_subsystem_may_have_no_keep_alive_timer)
+{
+	struct nvmf_queue *q = nvmf_host_admin(&host, SUBSYS_OPEN);
+
+	advance(1000000);
+	assert_int_equal(host.closes, 0);
+	nvmf_host_drop(&host, q);
+}
+
 TEST_WITH(setup, teardown, test_keep_alive_time_over_the_limit_is_refused)
 {
 	static const struct {
