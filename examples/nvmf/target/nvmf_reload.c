@@ -380,6 +380,7 @@ fixed_setting(const struct config *a, const struct config *b)
 	       : a->io_queues != b->io_queues   ? "io-queues"
 	       : a->queues != b->queues         ? "queues"
 	       : a->keep_alive != b->keep_alive ? "keep-alive"
+	       : a->sleep_us != b->sleep_us     ? "sleep"
 	       : a->uring != b->uring           ? "io"
 						: NULL;
 }

@@ -124,6 +124,7 @@ class Reload(Target):
         self.refused(a + 'serial = X\n' + same, 'the serial number cannot change')
         self.refused(a + same, 'a change of depth needs a restart', HEAD.replace('8', '16'))
         self.refused(a + same, 'a change of listen needs a restart', HEAD + 'listen = :4421\n')
+        self.refused(a + same, 'a change of sleep needs a restart', HEAD + 'sleep = 50\n')
         # The last file cannot be opened: the one before it, which was, is closed and unlocked.
         self.refused('%s%snamespace = file:%s,size=1M\nnamespace = file:/none/x,size=1M\n' % (a, same, other),
                      '/none/x: cannot be opened')
