@@ -208,6 +208,11 @@ bb_ep_create(struct bb_dev *dev, const char *addr, bool passive, const struct bb
 	if (ep == NULL)
 		return -ENOMEM;
 	ret = bb_cm_addr(addr, &ep->ctrl->addr);
+	if (ret != 0)
+		BB_LOG(ERR,
+		       "endpoint: invalid address \"%s\": give ADDRESS:PORT or [ADDRESS]:PORT; host "
+		       "names are not resolved",
+		       addr);
 	bb_cm_attr_init(&cm);
 	cm.transport = attr->transport;
 	if (ret == 0)
@@ -306,6 +311,9 @@ poll_cm(struct bb_ep *any)
 		ep->ctrl->up = ev.type == BB_CM_ESTABLISHED || ev.type == BB_CM_RECOVERED;
 		ep->ctrl->lost = ev.type == BB_CM_LOST;
 		ep->ctrl->over = !ep->ctrl->up && !ep->ctrl->lost;
+		if (ev.type == BB_CM_FAILED || ev.type == BB_CM_REJECTED)
+			BB_LOG(ERR, "endpoint: connection %s: %s", bb_cm_event_name(ev.type),
+			       ev.why);
 		if (ep->ctrl->up)
 			ep->ctrl->stored_err = post_stored(ep);
 	}
@@ -334,8 +342,11 @@ wait_up(struct bb_ep *ep)
 		poll_cm(ep);
 	if (ep->ctrl->up)
 		return 0;
-	if (!ep->ctrl->over)
+	if (!ep->ctrl->over) {
+		BB_LOG(ERR, "endpoint: no connection after %u ms, its timeout_ms",
+		       ep->ctrl->attr.timeout_ms);
 		return -ETIMEDOUT;
+	}
 	return ep->event.status != 0 ? ep->event.status : -ENOTCONN;
 }
 

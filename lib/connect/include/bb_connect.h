@@ -23,7 +23,7 @@
  * bb_qp_destroy() of that QP return -EBUSY.
  *
  * Times are in milliseconds. Calls return 0 or -errno as in bb_dev.h. A failure after the call has
- * returned is reported as an event with a status, and is logged.
+ * returned is reported as an event with a status and a text (bb_cm_event.why), and is not logged.
  */
 #ifndef BB_CONNECT_H
 #define BB_CONNECT_H
@@ -125,7 +125,9 @@ enum bb_cm_event_type {
 	BB_CM_FAILED,
 	/**
 	 * The connection is closed. The field status is 0 if one side has disconnected, otherwise
-	 * the cause as -errno. The QP is in ERR. If the connection was LOST, the QP is in RESET, or
+	 * the cause as -errno. A QP that goes to ERR by itself does not close the connection unless
+	 * recover_ms is set: after an error completion, call bb_conn_disconnect(). The QP is in
+	 * ERR. If the connection was LOST, the QP is in RESET, or
 	 * in ERR if this side had just replied to the peer's connection request. Destroy the
 	 * connection.
 	 */
@@ -377,7 +379,8 @@ int bb_conn_migrate(struct bb_conn *conn, struct bb_cm *to);
  * follows. To complete the requests instead, call bb_qp_drain() first. Also aborts a connection
  * that is being established or recovered. Sends up to 1024 bytes of private data, 220
  * with BB_CM_IB, none with librdmacm.
- * @return 0; -EMSGSIZE for too much private data; -ENOTCONN if the connection is already closed.
+ * @return 0; -EMSGSIZE for too much private data; -ENOTCONN if the connection is already closed;
+ * -EINVAL if the connection is in state REQUESTED: call bb_conn_reject().
  */
 int bb_conn_disconnect(struct bb_conn *conn, const void *private_data, uint32_t private_len);
 

@@ -12,8 +12,9 @@
  * function of bb_post.h and bb_connect.h.
  *
  * Functions return 0 or -errno. librdmacm returns -1 and sets errno, or returns a number of
- * completions. Flags are the last argument, as in bb_post.h, whereas rdma_post_read() and
- * rdma_post_write() have the flags before the remote address.
+ * completions. A connection that fails or is rejected is logged. Flags are the last argument, as in
+ * bb_post.h, whereas rdma_post_read() and rdma_post_write() have the flags before the remote
+ * address.
  */
 #ifndef BB_EP_H
 #define BB_EP_H

@@ -321,7 +321,9 @@ PAIR_TEST(pair_open(&p), test_request_without_an_answer_fails)
 	assert_int_equal(bind(fd, (struct sockaddr *)&silent, sizeof(struct sockaddr_in)), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&silent, &len), 0);
 	OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a));
-	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECONNREFUSED);
+	ev = expect(&p, &p.a, BB_CM_FAILED);
+	assert_int_equal(ev.status, -ECONNREFUSED);
+	assert_string_equal(ev.why, "no process listens at the peer's address and port");
 	bb_conn_destroy(a);
 
 	assert_int_equal(listen(fd, 8), 0);

@@ -369,6 +369,45 @@ TEST(test_request_over_the_queue_is_refused)
 	OK(bb_dev_close(dev));
 }
 
+/* The log says why an endpoint has no connection: its caller gets only an errno. */
+TEST(test_endpoint_without_a_connection_logs_the_reason)
+{
+	struct sockaddr_storage silent;
+	socklen_t len = sizeof(silent);
+	struct bb_ep_attr attr;
+	char where[32], *text = NULL;
+	struct bb_ep *ep;
+	size_t size = 0;
+	FILE *log;
+	int fd;
+
+	listens();
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	OK(bb_cm_addr("127.0.0.1:0", &silent));
+	assert_int_equal(bind(fd, (struct sockaddr *)&silent, sizeof(struct sockaddr_in)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&silent, &len), 0);
+	snprintf(where, sizeof(where), "127.0.0.1:%u",
+		 ntohs(((struct sockaddr_in *)&silent)->sin_port));
+	log = open_memstream(&text, &size);
+	assert_non_null(log);
+	rte_openlog_stream(log);
+	rte_log_set_global_level(RTE_LOG_ERR);
+	bb_ep_attr_init(&attr);
+	assert_int_equal(bb_ep_create(dev, "localhost:18515", false, &attr, &ep), -EINVAL);
+	OK(bb_ep_create(dev, where, false, &attr, &ep));
+	assert_int_equal(bb_ep_connect(ep, NULL), -ECONNREFUSED);
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	rte_openlog_stream(NULL);
+	fclose(log);
+	assert_non_null(strstr(text, "invalid address \"localhost:18515\": give ADDRESS:PORT"));
+	assert_non_null(strstr(text, "endpoint: connection failed: no process listens"));
+	free(text);
+	close(fd);
+	OK(bb_ep_destroy(ep));
+	OK(bb_ep_destroy(listener));
+	OK(bb_dev_close(dev));
+}
+
 /*
  * Without parameters of the application the endpoint uses everything that the type and the device
  * support. The second time with the endpoint alone.
