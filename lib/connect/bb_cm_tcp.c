@@ -299,10 +299,7 @@ connect_done(struct bb_conn *c)
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0)
 		err = errno;
 	if (err != 0) {
-		bb_cm_broken(c, -err,
-			     err == ECONNREFUSED
-				     ? "no process listens at the peer's address and port"
-				     : "no answer from the peer's address");
+		bb_cm_broken(c, -err, "no process answers at the peer's address and port");
 		return;
 	}
 	c->connecting = false;

@@ -274,9 +274,8 @@ int soft_key_take(struct soft_ctl *ctl, uint32_t *key);
 /* ---- soft_maps.c */
 
 /*
- * Checks that [addr, addr + len) is mapped for reading, and for writing if @write. The part of a
- * mapping after the end of its file counts as not mapped, as when the kernel pins pages. Returns 0,
- * -EFAULT, or another negative errno.
+ * Checks that [addr, addr + len) is mapped for reading, and for writing if @write. A mapping ends
+ * with its file. Returns 0, -EFAULT, or another negative errno.
  */
 int soft_maps_check(const void *addr, size_t len, bool write);
 /*

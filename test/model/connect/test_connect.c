@@ -323,7 +323,7 @@ PAIR_TEST(pair_open(&p), test_request_without_an_answer_fails)
 	OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a));
 	ev = expect(&p, &p.a, BB_CM_FAILED);
 	assert_int_equal(ev.status, -ECONNREFUSED);
-	assert_string_equal(ev.why, "no process listens at the peer's address and port");
+	assert_string_equal(ev.why, "no process answers at the peer's address and port");
 	bb_conn_destroy(a);
 
 	assert_int_equal(listen(fd, 8), 0);

@@ -400,7 +400,7 @@ TEST(test_endpoint_without_a_connection_logs_the_reason)
 	rte_openlog_stream(NULL);
 	fclose(log);
 	assert_non_null(strstr(text, "invalid address \"localhost:18515\": give ADDRESS:PORT"));
-	assert_non_null(strstr(text, "endpoint: connection failed: no process listens"));
+	assert_non_null(strstr(text, "endpoint: connection failed: no process answers"));
 	free(text);
 	close(fd);
 	OK(bb_ep_destroy(ep));
