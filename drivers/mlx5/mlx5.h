@@ -99,6 +99,7 @@ struct mlx5_caps {
 	uint32_t max_dm_log_align;
 	bool odp, odp_write, odp_read, odp_atomic, odp_implicit;
 	bool relaxed_ordering;
+	bool relaxed_only; /* the device accepts only keys with relaxed ordering */
 	/* number of bonded ports over which QPs are distributed; 0 if QPs need no assigned port */
 	uint32_t lag_ports;
 };

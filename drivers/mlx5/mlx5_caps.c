@@ -97,6 +97,17 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	c->log_max_mkey = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MKEY);
 	c->stat_rates = bb_prm_get(cap, BB_PRM_HCA_STAT_RATE_SUPPORT);
 	c->relaxed_ordering = bb_prm_get(cap, BB_PRM_HCA_RELAXED_ORDERING_WRITE) != 0;
+	/*
+	 * DPDK (mlx5_os_wrapped_mkey_create()) and UCX (uct_ib_md_parse_relaxed_order()) give every
+	 * key of such a device relaxed ordering.
+	 */
+	c->relaxed_only = bb_prm_get(cap, BB_PRM_HCA_RELAXED_ORDERING_ONLY) != 0;
+	if (c->relaxed_only)
+		BB_LOG(WARNING,
+		       "%s: the device accepts only keys with relaxed ordering: data of one message "
+		       "may overtake the data of an earlier message; memory that peers write to "
+		       "needs BB_ACCESS_RELAXED_ORDERING, and indirect keys get it",
+		       d->ctx->name);
 	/* Capabilities that the kernel requires for implicit ODP (internal_fill_odp_caps()). */
 	c->odp_implicit = bb_prm_get(cap, BB_PRM_HCA_FIXED_BUFFER_SIZE) != 0 &&
 			  bb_prm_get(cap, BB_PRM_HCA_NULL_MKEY) != 0 &&
@@ -427,7 +438,7 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->odp_read = c->odp_read;
 	attr->odp_atomic = c->odp && c->odp_atomic && c->atomic;
 	attr->odp_implicit = c->odp && c->odp_implicit;
-	attr->relaxed_ordering = c->relaxed_ordering;
+	attr->relaxed_ordering = c->relaxed_ordering || c->relaxed_only;
 	attr->cq_resize = c->cq_resize && d->ctx->cq_resize;
 	attr->mr_rereg = true;
 	attr->refusal_events = true;

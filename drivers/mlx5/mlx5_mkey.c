@@ -106,6 +106,7 @@ mlx5_mkey_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mlx
 	bb_prm_set(mkc, BB_PRM_MKC_PD, ((const struct mlx5_pd *)pd->priv)->pdn);
 	bb_prm_set(mkc, BB_PRM_MKC_QPN, BB_MKEY_ANY_QP);
 	bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_RELAXED_ORDERING_WRITE, d->caps.relaxed_only);
 	bb_prm_set64(mkc, BB_PRM_MKC_START_ADDR, attr->iova);
 	if (empty) {
 		bb_prm_set(mkc, BB_PRM_MKC_FREE, 1);

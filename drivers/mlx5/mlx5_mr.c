@@ -128,6 +128,32 @@ other_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr
 }
 
 /*
+ * Checks the rights @access of a registration on a device that accepts only keys with relaxed
+ * ordering. Adds that right if no peer writes by the key: the program then learns of data by a CQE,
+ * and no CQE overtakes its data. Otherwise the program must request the right, because data of one
+ * message may then overtake the data of an earlier message.
+ */
+static int
+relaxed_only(const struct mlx5_dev *d, uint32_t *access)
+{
+	const uint32_t remote =
+		MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_ATOMIC | MLX5_ACCESS_MW_BIND;
+
+	if (!d->caps.relaxed_only || (*access & MLX5_ACCESS_RELAXED_ORDERING) != 0)
+		return 0;
+	if ((*access & remote) == 0) {
+		*access |= MLX5_ACCESS_RELAXED_ORDERING;
+		return 0;
+	}
+	BB_LOG(ERR,
+	       "%s: memory not registered with access 0x%x: the device accepts only keys with "
+	       "relaxed ordering: add BB_ACCESS_RELAXED_ORDERING if the order in which data of "
+	       "several messages arrive does not matter",
+	       d->ctx->name, *access);
+	return -ENOTSUP;
+}
+
+/*
  * Registers memory. May run inside an EAL memory event callback, so it allocates only with
  * calloc().
  */
@@ -150,6 +176,9 @@ mlx5_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_m
 
 	if (attr->kind == BB_DRV_MR_INDIRECT || attr->kind == BB_DRV_MR_MW)
 		return other_make(pd, attr, out);
+	ret = relaxed_only(d, &a.access);
+	if (ret != 0)
+		return ret;
 	m = calloc(1, sizeof(*m));
 	if (m == NULL) {
 		BB_LOG(ERR, "%s: out of memory for a memory region or window", d->ctx->name);

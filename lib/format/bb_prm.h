@@ -327,6 +327,8 @@ enum bb_prm_qp_state {
 /* QUERY_HCA_CAP: cmd_hca_cap, capabilities of memory regions. */
 #define BB_PRM_HCA_RELAXED_ORDERING_WRITE                                                          \
 	BB_PRM_F(0x01c, 8, 1) /* cmd_hca_cap.relaxed_ordering_write */
+#define BB_PRM_HCA_RELAXED_ORDERING_ONLY                                                           \
+	BB_PRM_F(0x074, 9, 1) /* DPDK: cmd_hca_cap.mkc_order_write_after_write_ro_only */
 #define BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET                                                 \
 	BB_PRM_F(0x020, 24, 1) /* cmd_hca_cap.umr_extended_translation_offset */
 #define BB_PRM_HCA_NULL_MKEY BB_PRM_F(0x020, 25, 1) /* cmd_hca_cap.null_mkey */
@@ -385,22 +387,23 @@ enum bb_prm_qp_state {
 #define BB_PRM_DESTROY_MKEY_INDEX    BB_PRM_F(0x008, 8, 24) /* destroy_mkey_in.mkey_index */
 
 /* Memory key context. */
-#define BB_PRM_MKC_FREE             BB_PRM_F(0x000, 1, 1)  /* mkc.free */
-#define BB_PRM_MKC_ACCESS_MODE_4_2  BB_PRM_F(0x000, 3, 3)  /* mkc.access_mode_4_2 */
-#define BB_PRM_MKC_UMR_EN           BB_PRM_F(0x000, 16, 1) /* mkc.umr_en */
-#define BB_PRM_MKC_A                BB_PRM_F(0x000, 17, 1) /* mkc.a */
-#define BB_PRM_MKC_RW               BB_PRM_F(0x000, 18, 1) /* mkc.rw */
-#define BB_PRM_MKC_RR               BB_PRM_F(0x000, 19, 1) /* mkc.rr */
-#define BB_PRM_MKC_LW               BB_PRM_F(0x000, 20, 1) /* mkc.lw */
-#define BB_PRM_MKC_LR               BB_PRM_F(0x000, 21, 1) /* mkc.lr */
-#define BB_PRM_MKC_ACCESS_MODE      BB_PRM_F(0x000, 22, 2) /* mkc.access_mode_1_0 */
-#define BB_PRM_MKC_QPN              BB_PRM_F(0x004, 0, 24) /* mkc.qpn */
-#define BB_PRM_MKC_MKEY_7_0         BB_PRM_F(0x004, 24, 8) /* mkc.mkey_7_0 */
-#define BB_PRM_MKC_EN_RINVAL        BB_PRM_F(0x00c, 7, 1)  /* mkc.en_rinval */
-#define BB_PRM_MKC_PD               BB_PRM_F(0x00c, 8, 24) /* mkc.pd */
-#define BB_PRM_MKC_START_ADDR       BB_PRM_F(0x010, 0, 64) /* mkc.start_addr */
-#define BB_PRM_MKC_LEN              BB_PRM_F(0x018, 0, 64) /* mkc.len */
-#define BB_PRM_MKC_XLT_OCTWORD_SIZE BB_PRM_F(0x034, 0, 32) /* mkc.translations_octword_size */
+#define BB_PRM_MKC_FREE                   BB_PRM_F(0x000, 1, 1)  /* mkc.free */
+#define BB_PRM_MKC_ACCESS_MODE_4_2        BB_PRM_F(0x000, 3, 3)  /* mkc.access_mode_4_2 */
+#define BB_PRM_MKC_RELAXED_ORDERING_WRITE BB_PRM_F(0x000, 13, 1) /* mkc.relaxed_ordering_write */
+#define BB_PRM_MKC_UMR_EN                 BB_PRM_F(0x000, 16, 1) /* mkc.umr_en */
+#define BB_PRM_MKC_A                      BB_PRM_F(0x000, 17, 1) /* mkc.a */
+#define BB_PRM_MKC_RW                     BB_PRM_F(0x000, 18, 1) /* mkc.rw */
+#define BB_PRM_MKC_RR                     BB_PRM_F(0x000, 19, 1) /* mkc.rr */
+#define BB_PRM_MKC_LW                     BB_PRM_F(0x000, 20, 1) /* mkc.lw */
+#define BB_PRM_MKC_LR                     BB_PRM_F(0x000, 21, 1) /* mkc.lr */
+#define BB_PRM_MKC_ACCESS_MODE            BB_PRM_F(0x000, 22, 2) /* mkc.access_mode_1_0 */
+#define BB_PRM_MKC_QPN                    BB_PRM_F(0x004, 0, 24) /* mkc.qpn */
+#define BB_PRM_MKC_MKEY_7_0               BB_PRM_F(0x004, 24, 8) /* mkc.mkey_7_0 */
+#define BB_PRM_MKC_EN_RINVAL              BB_PRM_F(0x00c, 7, 1)  /* mkc.en_rinval */
+#define BB_PRM_MKC_PD                     BB_PRM_F(0x00c, 8, 24) /* mkc.pd */
+#define BB_PRM_MKC_START_ADDR             BB_PRM_F(0x010, 0, 64) /* mkc.start_addr */
+#define BB_PRM_MKC_LEN                    BB_PRM_F(0x018, 0, 64) /* mkc.len */
+#define BB_PRM_MKC_XLT_OCTWORD_SIZE       BB_PRM_F(0x034, 0, 32) /* mkc.translations_octword_size */
 #define BB_PRM_MKC_LOG_PAGE_SIZE                                                                   \
 	BB_PRM_F(0x038, 27, 5) /* kernel: inside mkc.log_page_size; DPDK: mkc.log_page_size */
 #define BB_PRM_MKC_MODE_KLMS 2 /* MLX5_MKC_ACCESS_MODE_KLMS */

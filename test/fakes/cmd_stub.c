@@ -342,6 +342,7 @@ stub_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr 
 		return -ENOMEM;
 	(*mr)->lkey = 0x11200;
 	(*mr)->rkey = 0x11200;
+	stub.mr_access = attr->access;
 	stub.mrs++;
 	return 0;
 }

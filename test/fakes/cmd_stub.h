@@ -59,7 +59,7 @@ struct stub {
 	uint64_t umem_pgsz;
 	uint8_t *umem_addr;
 	size_t umem_len;
-	uint32_t umem_access;
+	uint32_t umem_access, mr_access;
 	uint64_t cookie, types; /* of the last subscription to an object; 1 << type */
 	uint32_t progressed;
 

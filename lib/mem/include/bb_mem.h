@@ -84,8 +84,8 @@ struct bb_mr {
  *   unknown, needs LOCAL_WRITE, or is REMOTE_ATOMIC on a device without atomics, or if ZERO_BASED
  *   memory does not start on a page. -EFAULT if the memory is not mapped, lies after the end of a
  *   mapped file, or is not writable although a right needs it; -ENOTSUP if the device does not
- * support ON_DEMAND with these rights; -ENOMEM, also when all max_mr keys are in use or the limit
- * of locked memory is reached.
+ *   support ON_DEMAND with these rights, or accepts only RELAXED_ORDERING for memory that peers
+ *   write; -ENOMEM, also when all max_mr keys are in use or the limit of locked memory is reached.
  */
 int bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **mr);
 

@@ -133,6 +133,55 @@ T_F(test_klm_list_of_five_is_padded_to_eight)
 	assert_memory_equal(in + 0x110 + 5 * 16, zeros, sizeof(zeros));
 }
 
+/*
+ * Devices that accept only keys with relaxed ordering. Positions: DPDK's mlx5_prm.h,
+ * cmd_hca_cap.mkc_order_write_after_write_ro_only (bit 0x3a9), mkc.relaxed_ordering_write (bit
+ * 0xd).
+ */
+T(test_relaxed_only_device_gets_only_relaxed_keys)
+{
+	static const uint32_t len[] = {100};
+	static uint8_t mem[4096];
+	const uint32_t write = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE;
+	struct fixture f;
+	struct bb_mr *mr;
+	uint32_t key;
+
+	for (uint32_t only = 0; only < 2; only++) {
+		const uint32_t relaxed = only ? BB_ACCESS_RELAXED_ORDERING : 0;
+
+		stub_reset();
+		bb_prm_set(stub.general, BB_PRM_HCA_MAX_INDIRECTION, 1);
+		bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, 6);
+		stub.general[0x3a8 / 8] |= only ? 0x40 : 0;
+		log_begin();
+		open_dev(&f);
+		log_expect(only ? "accepts only keys with relaxed ordering" : NULL);
+		assert_int_equal(make(&f, IOVA, len, 1, &key)[0x10 + 0xd / 8] & 0x04,
+				 only ? 0x04 : 0);
+		/* A key by which no peer writes. */
+		assert_int_equal(bb_mr_reg(f.pd, mem, sizeof(mem),
+					   BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ, &mr),
+				 0);
+		assert_int_equal(stub.mr_access,
+				 BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ | relaxed);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		/* A key by which peers write needs the right of the caller. */
+		log_begin();
+		assert_int_equal(bb_mr_reg(f.pd, mem, sizeof(mem), write, &mr),
+				 only ? -ENOTSUP : 0);
+		log_expect(only ? "add BB_ACCESS_RELAXED_ORDERING" : NULL);
+		if (!only)
+			assert_int_equal(bb_mr_dereg(mr), 0);
+		assert_int_equal(
+			bb_mr_reg(f.pd, mem, sizeof(mem), write | BB_ACCESS_RELAXED_ORDERING, &mr),
+			0);
+		assert_int_equal(stub.mr_access, write | relaxed);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		close_dev(&f);
+	}
+}
+
 /* A key that begins inside an entry has less room in its entries by that offset, or is a KLM. */
 T_F(test_key_that_begins_inside_an_entry_has_less_room)
 {
