@@ -49,7 +49,8 @@ static const struct {
 	[BB_REFUSED_FLAGS] =
 		{-EINVAL,
 		 "a flag is not allowed for the operation: FENCE is for RC, SOLICITED for SENDs "
-		 "and writes with immediate, INLINE for SENDs and writes"},
+		 "and writes with immediate, INLINE for SENDs and writes, by a function *_inline() or a "
+		 "list"},
 	[BB_REFUSED_AH] = {-EINVAL, "the request has no address handle of the QP's PD, which UD "
 				    "needs"},
 	[BB_REFUSED_WQE_SIZE] = {-EINVAL,

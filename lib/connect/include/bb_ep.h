@@ -21,6 +21,7 @@
 
 #include "bb_connect.h"
 #include "bb_post.h"
+#include "bb_wr.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -171,11 +172,41 @@ bb_ep_rung(struct bb_ep *ep, int posted)
 	return posted;
 }
 
-/** Posts a SEND of several SGEs (man rdma_post_sendv). @p flags: enum bb_send_flags. */
+/**
+ * Posts a request with inline data that is gathered from several SGEs, and rings the doorbell.
+ * Implements the flag BB_SEND_INLINE of bb_ep_post_sendv() and bb_ep_post_writev().
+ */
+static inline int
+bb_ep_post_inline(struct bb_ep *ep, enum bb_wr_opcode opcode, void *context,
+		  const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
+		  uint32_t flags)
+{
+	struct bb_send_wr wr;
+	int err;
+
+	memset(&wr, 0, sizeof(wr));
+	wr.wr_id = (uintptr_t)context;
+	wr.opcode = opcode;
+	wr.flags = flags;
+	wr.sge = sge;
+	wr.nsge = nsge;
+	wr.rdma.raddr = raddr;
+	wr.rdma.rkey = rkey;
+	if (bb_qp_post_list(ep->qp, &wr, 1, &err) != 1)
+		return err != 0 ? err : -EAGAIN;
+	return bb_ep_rung(ep, 0);
+}
+
+/**
+ * Posts a SEND of several SGEs (man rdma_post_sendv). @p flags: enum bb_send_flags. With
+ * BB_SEND_INLINE the keys of the SGEs are ignored.
+ */
 static inline int
 bb_ep_post_sendv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
 		 uint32_t flags)
 {
+	if ((flags & BB_SEND_INLINE) != 0)
+		return bb_ep_post_inline(ep, BB_WR_SEND, context, sge, nsge, 0, 0, flags);
 	return bb_ep_rung(ep, bb_post_send(ep->qp, (uintptr_t)context, sge, nsge, flags));
 }
 
@@ -188,11 +219,14 @@ bb_ep_post_readv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 			  bb_post_read(ep->qp, (uintptr_t)context, sge, nsge, raddr, rkey, flags));
 }
 
-/** Posts a WRITE of several SGEs (man rdma_post_writev). */
+/** Posts a WRITE of several SGEs (man rdma_post_writev). BB_SEND_INLINE: see bb_ep_post_sendv(). */
 static inline int
 bb_ep_post_writev(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
 		  uint64_t raddr, uint32_t rkey, uint32_t flags)
 {
+	if ((flags & BB_SEND_INLINE) != 0)
+		return bb_ep_post_inline(ep, BB_WR_RDMA_WRITE, context, sge, nsge, raddr, rkey,
+					 flags);
 	return bb_ep_rung(ep,
 			  bb_post_write(ep->qp, (uintptr_t)context, sge, nsge, raddr, rkey, flags));
 }

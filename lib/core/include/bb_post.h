@@ -29,6 +29,11 @@
  * consumes no receive. The device ignores both flags in these cases; bb_qp_post_list() of bb_wr.h
  * rejects such a request.
  *
+ * BB_SEND_INLINE is a flag of bb_wr.h. A post of this header that takes SGEs sends registered
+ * memory, which must not change before the completion. Code that is not optimized rejects the flag
+ * (-EINVAL). Optimized code rejects a constant flag, and ignores another one. To copy the data into
+ * the WQE, call the function *_inline().
+ *
  * Posts do not check whether the device supports an operation, as bb_dev_query() reports it:
  * atomics, immediate data on iWARP, a READ of more than max_read_sge SGEs. An unsupported request
  * is queued and completes with BB_WC_LOC_QP_OP_ERR or another error, which moves the QP to ERR. On

@@ -36,9 +36,22 @@ enum bb_send_flags {
 	 * this flag on the request after such a change. Callers may set it on any request.
 	 */
 	BB_SEND_SMALL_FENCE = BB_WQE_FM_SMALL,
-	BB_SEND_INLINE = 1 << 8, /**< flag of struct bb_send_wr: the data is copied when the request
-				    is posted */
+	/**
+	 * Flag of struct bb_send_wr: the data is copied when the request is posted. The posts of
+	 * bb_post.h do not support it: call the function *_inline() instead.
+	 */
+	BB_SEND_INLINE = 1 << 8,
 };
+
+/**
+ * True if @p flags has INLINE, which a post of registered memory rejects. Optimized code checks
+ * only constant flags, because a check of others costs an instruction per post.
+ */
+#ifdef __OPTIMIZE__
+#define BB_SEND_INLINE_MISUSED(flags) (__builtin_constant_p(flags) && ((flags)&BB_SEND_INLINE) != 0)
+#else
+#define BB_SEND_INLINE_MISUSED(flags) (((flags)&BB_SEND_INLINE) != 0)
+#endif
 
 /** Reasons why a request is refused permanently: to poll and try again would not help. */
 enum bb_refusal {

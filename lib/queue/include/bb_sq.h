@@ -470,6 +470,8 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	 */
 	struct bb_sge piece;
 
+	if (BB_SEND_INLINE_MISUSED(flags))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_FLAGS);
 	/* Most requests have one SGE of valid length, for which the size of the WQE is constant. */
 	if (bb_unlikely(nsge != 1 || sge->len - 1 >= BB_WQE_MAX_SGE_LEN)) {
 		if (nsge == 1) {

@@ -71,6 +71,8 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 {
 	int pieces;
 
+	if (BB_SEND_INLINE_MISUSED(flags))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_FLAGS);
 	/* The list's length may be out of range, so check it before reading the list. */
 	if (bb_unlikely(nsge > sq->max_sge))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);

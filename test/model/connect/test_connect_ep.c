@@ -129,6 +129,23 @@ T(test_receives_before_the_connection_take_its_messages)
 	assert_int_equal(bb_ep_get_recv_comp(a.ep, &wc), -ENOTCONN);
 }
 
+/* INLINE copies the data at the post: the memory needs no registration and may change at once. */
+T(test_inline_list_is_copied)
+{
+	volatile uint32_t flags = BB_SEND_SIGNALED | BB_SEND_INLINE;
+	char data[MSG] = "first";
+	struct bb_sge sge = {(uintptr_t)data, sizeof(data), 0};
+	struct bb_wc wc;
+
+	OK(bb_ep_post_sendv(a.ep, NULL, &sge, 1, flags));
+	memset(data, 'x', sizeof(data));
+	UNTIL(bb_cq_poll(b.ep->recv_cq, &wc, 1) == 1);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_string_equal((char *)b.buf, "first");
+	UNTIL(bb_cq_poll(a.ep->send_cq, &wc, 1) == 1);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+}
+
 /*
  * Receives posted while the connection is LOST. The accepting side is in RTS before its RECOVERED
  * event: receives posted then follow the stored ones. The second time the connection breaks at

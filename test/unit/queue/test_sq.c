@@ -252,9 +252,10 @@ T_SQ_CONF(8, test_refused_post_logs_once_and_changes_nothing)
 	assert_int_equal(bb_sq_post_nop(&f->sq, 1, 0), 0);
 	memcpy(before, f->ring.p, sizeof(before));
 	memcpy(wqes, f->wqes, sizeof(wqes));
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 7; i++) {
 		static const char *const text[] = {"max_sge", "2^31 bytes", "max_inline",
-						   "8 bytes", "multiple",   "RTS"};
+						   "8 bytes", "multiple",   "*_inline()",
+						   "RTS"};
 
 		sq = f->sq;
 		log_begin();
@@ -276,6 +277,10 @@ T_SQ_CONF(8, test_refused_post_logs_once_and_changes_nothing)
 				break;
 			case 4:
 				rc = bb_sq_post_atomic(&f->sq, 0x12, 0, &ok, 4, 0, 1, 0, 0);
+				break;
+			case 5: /* INLINE where the data is not copied */
+				rc = bb_sq_post_sgl(&f->sq, 8, true, 0, &ok, 1, 0, 0, 0,
+						    BB_SEND_SIGNALED | BB_SEND_INLINE);
 				break;
 			default:
 				bb_sq_enable(&f->sq, false);
