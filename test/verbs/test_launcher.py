@@ -9,10 +9,13 @@ import re
 import shutil
 import signal
 import stat
+import struct
 import sys
 import time
 
 from verbstest import NOBODY, VerbsTest, main
+
+PT_NULL, PT_INTERP = 0, 3    # types of program headers of ELF
 
 
 class Launcher(VerbsTest):
@@ -57,6 +60,56 @@ class Launcher(VerbsTest):
         shutil.copy(shutil.which('true'), path)
         os.chmod(path, stat.S_ISUID | 0o755)
         self.refused(127, r'is setuid or setgid', path)
+
+    def altered(self, name, change):
+        """Copies true(1) after a change of its ELF header. Returns the path."""
+        path = os.path.join(self.folder, name)
+        with open(shutil.which('true'), 'rb') as f:
+            data = bytearray(f.read())
+        change(data)
+        with open(path, 'wb') as f:
+            f.write(data)
+        os.chmod(path, 0o755)
+        return path
+
+    def test_program_that_cannot_load_the_library_is_refused(self):
+        """One without a dynamic linker, and ones for another word size and another processor."""
+        def no_linker(data):
+            at, = struct.unpack_from('<Q', data, 32)
+            size, n = struct.unpack_from('<HH', data, 54)
+            kinds = [struct.unpack_from('<I', data, at + i * size)[0] for i in range(n)]
+            self.assertIn(PT_INTERP, kinds)
+            struct.pack_into('<I', data, at + kinds.index(PT_INTERP) * size, PT_NULL)
+
+        def of_32_bits(data):
+            data[4] = 1
+
+        def of_s390(data):
+            struct.pack_into('<H', data, 18, 22)
+
+        self.refused(127, r'/static is linked statically', self.altered('static', no_linker))
+        for change in of_32_bits, of_s390:
+            self.refused(127, r'is built for another processor or word size', self.altered('other', change))
+        self.refused(0, r'^$', '--quiet', self.altered('same', lambda data: None))
+
+    def test_script_is_started(self):
+        path = os.path.join(self.folder, 'script')
+        with open(path, 'w') as f:
+            f.write('#!/bin/sh\ncat /sys/class/infiniband/mlx5_0/ports/1/link_layer\n')
+        os.chmod(path, 0o755)
+        self.refused(0, r'^Ethernet\n$', '--quiet', path)
+
+    def test_full_folder_in_memory_is_not_used(self):
+        """The files for /sys need more room than /dev/shm has, so they are in /tmp."""
+        mount = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs -o size=16k tmpfs /dev/shm && exec "$@"', 'sh']
+        rc, out = self.run_one([*mount, 'true'])
+        if rc != 0:
+            self.skipTest('cannot mount: ' + out)
+        del self.env['TMPDIR']
+        rc, out = self.run_one([*mount, self.program, '--quiet', '--', 'sh', '-c', 'echo $BB_VERBS_TREE; ls /dev/shm; '
+                                'cat /sys/class/infiniband/mlx5_0/ports/1/link_layer'])
+        self.assertEqual(rc, 0, out)
+        self.assertRegex(out, r'^/tmp/bb_verbs-\w+\nEthernet\n$')
 
     def test_program_sees_files_of_sys(self):
         rc, out = self.run_one(self.command('sh', '-c', 'ls /sys/class/infiniband; '

@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_log.h>
 
 #include "address.h"
 #include "preload.h"
+#include "program.h"
 #include "tree.h"
 #include "vdev.h"
 
@@ -231,47 +231,6 @@ device_of(const struct options *o, char *spec, size_t size, bool *choose)
 
 /* ---- The program to start */
 
-/* Returns the file that execvp() would run, NULL if there is none. */
-static const char *
-find_program(const char *name, char *path, size_t size)
-{
-	const char *at = getenv("PATH");
-	size_t len;
-
-	if (strchr(name, '/') != NULL)
-		return name;
-	for (at = at != NULL ? at : "/usr/bin:/bin"; *at != '\0'; at += len + (at[len] == ':')) {
-		len = strcspn(at, ":");
-		if (snprintf(path, size, "%.*s/%s", (int)len, at, name) < (int)size &&
-		    access(path, X_OK) == 0)
-			return path;
-	}
-	return NULL;
-}
-
-/*
- * Returns true if @name is a program that can be started. Rejects setuid and setgid programs, for
- * which the dynamic linker ignores LD_PRELOAD.
- */
-static bool
-may_start(const char *name)
-{
-	char path[PATH_MAX];
-	const char *file = find_program(name, path, sizeof(path));
-	struct stat st;
-
-	if (file == NULL || stat(file, &st) != 0 || access(file, X_OK) != 0) {
-		say("%s: %s", name, file == NULL ? "not found in PATH" : strerror(errno));
-		return false;
-	}
-	if ((st.st_mode & (S_ISUID | S_ISGID)) == 0)
-		return true;
-	say("%s is setuid or setgid, so it would not load the device's library: start a copy "
-	    "without that right",
-	    file);
-	return false;
-}
-
 /* Finds the library to preload: in a build folder beside this program, otherwise installed. */
 static bool
 find_library(char *path, size_t size)
@@ -407,7 +366,7 @@ main(int argc, char **argv)
 		return ret > 0 ? 0 : 2;
 	if (!device_of(&o, spec, 900, &choose))
 		return 2;
-	if (!may_start(o.program[0]) || !find_library(library, sizeof(library)))
+	if (!program_may_start(o.program[0]) || !find_library(library, sizeof(library)))
 		return 127;
 	rte_log_set_global_level(RTE_LOG_WARNING);
 	ret = o.vdev != NULL ? try_port(spec, o.vdev, vdev, sizeof(vdev), &port)

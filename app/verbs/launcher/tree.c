@@ -356,23 +356,32 @@ root_in(const char *parent, char *root, size_t size)
 	return mkdtemp(root) != NULL ? 0 : -errno;
 }
 
+/* Makes the files in a new folder in @parent. Returns 0 or -errno. */
+static int
+make_in(const char *parent, const struct tree_port *port, char *root, size_t size)
+{
+	struct tree t = {.root = root};
+	int ret = root_in(parent, root, size);
+
+	if (ret != 0)
+		return ret;
+	ret = put_all(&t, port);
+	if (ret == 0)
+		ret = watch(root);
+	if (ret != 0)
+		tree_remove(root);
+	return ret;
+}
+
 int
 tree_make(const struct tree_port *port, char *root, size_t size)
 {
 	const char *tmp = getenv("TMPDIR");
-	struct tree t = {.root = root};
 	int ret;
 
 	if (tmp != NULL && tmp[0] != '\0')
-		ret = root_in(tmp, root, size);
-	else if ((ret = root_in("/dev/shm", root, size)) != 0) /* in memory, so it is fast */
-		ret = root_in("/tmp", root, size);
-	if (ret != 0)
-		return ret;
-	ret = watch(root);
-	if (ret == 0)
-		ret = put_all(&t, port);
-	if (ret != 0)
-		tree_remove(root);
-	return ret;
+		return make_in(tmp, port, root, size);
+	ret = make_in("/dev/shm", port, root, size); /* in memory, so it is fast */
+	/* A container's /dev/shm is small, and may be full. */
+	return ret == 0 ? 0 : make_in("/tmp", port, root, size);
 }
