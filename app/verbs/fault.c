@@ -6,7 +6,7 @@
  * that it has mapped, before it deregisters the memory: a card accesses the pages, which the kernel
  * has pinned. Here the device's access faults, and the handler lets the access go on (soft_fill()).
  * The program's own actions for the two signals apply to all other faults: calls of sigaction() and
- * signal() set and return them as if this handler did not exist.
+ * signal() set and return them as if this handler did not exist. See also base/mask.c.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -136,6 +136,16 @@ pass_on(struct fault *f, siginfo_t *info, void *context)
 		to.sa_handler(f->sig);
 }
 
+/* Treats a signal that the program has blocked as the kernel does. */
+static void
+stay_blocked(const siginfo_t *info, ucontext_t *context)
+{
+	if (comes_again(info))
+		die(info);
+	else
+		mask_keep(info->si_signo, context);
+}
+
 static void
 on_fault(int sig, siginfo_t *info, void *context)
 {
@@ -145,7 +155,11 @@ on_fault(int sig, siginfo_t *info, void *context)
 	const bool filled = info->si_code == code && fill_memory(sig, info->si_addr);
 
 	errno = saved;
-	if (!filled)
+	if (filled)
+		return;
+	if (mask_blocks(sig))
+		stay_blocked(info, context);
+	else
 		pass_on(f, info, context);
 }
 
@@ -173,6 +187,7 @@ fault_forked(void)
 {
 	__atomic_store_n(&locked, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&owner, getpid(), __ATOMIC_RELAXED);
+	mask_forked();
 }
 
 /* ---- The program's calls */

@@ -52,6 +52,7 @@ before_fork(void)
 	paused = base != NULL && getpid() == owner && !soft_interrupted();
 	if (!paused)
 		return;
+	mask_ready(); /* for share_swap() */
 	soft_share_pause(base);
 	soft_fork_before(base);
 	share_lock();
@@ -346,23 +347,33 @@ node_open_cm(void)
 	return open_node(open_cm_locked);
 }
 
+/* Call it before the thread runs the device. Returns false if there is no device. */
+static bool
+ready(void)
+{
+	if (base == NULL)
+		return false;
+	mask_ready();
+	return true;
+}
+
 bool
 node_assist(void)
 {
-	return base != NULL && soft_assist(base);
+	return ready() && soft_assist(base);
 }
 
 void
 node_posted(void)
 {
-	if (base != NULL)
+	if (ready())
 		soft_posted(base);
 }
 
 bool
 node_assist_posted(void)
 {
-	return base != NULL && soft_assist_posted(base);
+	return ready() && soft_assist_posted(base);
 }
 
 bool
@@ -374,7 +385,7 @@ node_interrupted(void)
 void
 node_catch_up(void)
 {
-	if (base != NULL)
+	if (ready())
 		soft_catch_up(base);
 }
 

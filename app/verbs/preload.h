@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <ucontext.h>
 
 #include "cm/cm.h"
 #include "uverbs.h"
@@ -89,6 +90,27 @@ bool fds_any_node(void);
 void signals_hold(sigset_t *before);
 /* Executes the handlers of signals that have come since signals_hold(). */
 void signals_release(const sigset_t *before);
+
+/* ---- base/mask.c */
+extern __thread bool mask_unblocked __attribute__((tls_model("initial-exec")));
+/* Unblocks SIGSEGV and SIGBUS in this thread, so that the handler of fault_catch() runs. */
+void mask_unblock(void);
+/* Does the same before this thread runs the device. Costs nothing if it is done already. */
+static inline void
+mask_ready(void)
+{
+	if (__builtin_expect(!mask_unblocked, 0))
+		mask_unblock();
+}
+/* Returns true if the program has blocked @sig, SIGSEGV or SIGBUS, in this thread. */
+bool mask_blocks(int sig);
+/*
+ * For a handler, if mask_blocks() returns true: blocks @sig from the handler's return on, and makes
+ * it pending. @context: the handler's last argument.
+ */
+void mask_keep(int sig, ucontext_t *context);
+/* Call it in a child of fork(). */
+void mask_forked(void);
 
 /* ---- fault.c */
 /*

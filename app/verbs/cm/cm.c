@@ -86,10 +86,8 @@ struct node_caller {
 static void
 lock_node(struct node_caller *caller)
 {
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &caller->signals);
+	signals_hold(&caller->signals);
+	mask_ready();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller->cancel);
 	pthread_mutex_lock(&lock);
 }
@@ -100,7 +98,7 @@ unlock_node(const struct node_caller *caller)
 {
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(caller->cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &caller->signals, NULL);
+	signals_release(&caller->signals);
 }
 
 static void

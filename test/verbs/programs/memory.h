@@ -108,6 +108,7 @@ void unmapped_while_forking(void);
 void unmapped_flood(void);
 void unmapped_rights(void);
 void freed(void);
+void block(void);
 
 /* ---- memory_private.c */
 void handler_before_device(int sig);
@@ -119,6 +120,7 @@ void stack_unmapped(void);
 void own_mappings(void);
 void truncated(void);
 void handled(void);
+void masked(void);
 void crashes(void);
 void crashes_truncated(void);
 

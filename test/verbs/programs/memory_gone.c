@@ -102,6 +102,18 @@ reg_block(struct ibv_mr *(*reg_as)(void *addr, size_t len))
 	return reg_as(p, len);
 }
 
+/* A block of malloc() that is freed after its deregistration. */
+void
+block(void)
+{
+	struct ibv_mr *mr = reg_block(reg);
+	void *p = mr->addr;
+
+	check_direct(mr, p, 7);
+	CHECK(ibv_dereg_mr(mr) == 0);
+	free(p);
+}
+
 uint8_t *
 free_block(const struct ibv_mr *mr)
 {

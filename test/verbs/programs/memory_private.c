@@ -284,6 +284,75 @@ handled(void)
 	CHECK(ibv_dereg_mr(mr) == 0 && faults == 4);
 }
 
+/* Returns whether this thread blocks SIGSEGV. */
+static bool
+blocks(void)
+{
+	sigset_t set;
+
+	CHECK(pthread_sigmask(SIG_BLOCK, NULL, &set) == 0 && sigismember(&set, SIGBUS) == 1);
+	return sigismember(&set, SIGSEGV) == 1;
+}
+
+/* A message arrives in a part of the region that the device has not accessed before. */
+static void
+receive_next(struct ibv_mr *mr)
+{
+	static size_t at;
+
+	receive_gone(mr, (uint8_t *)mr->addr + at);
+	at += 16 * PAGE;
+}
+
+/*
+ * The thread blocks all signals. So it does for the program, whose own faults and signals are those
+ * of a thread that blocks them, but not for the device.
+ */
+void
+masked(void)
+{
+	const struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+	const size_t len = 256 * PAGE;
+	uint8_t *p = pages(len / PAGE, 1);
+	struct ibv_mr *mr = reg_local(p, len);
+	sigset_t all, segv;
+	unsigned int i;
+	pid_t pid;
+
+	sigfillset(&all);
+	CHECK(sigaction(SIGSEGV, &sa, NULL) == 0);
+	CHECK(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
+	CHECK(munmap(p, len) == 0);
+	for (i = 0; i < 8; i++) {
+		receive_next(mr);
+		CHECK(blocks());
+	}
+	receive_next(mr);
+	pid = fork();
+	if (pid == 0) {
+		(void)*(volatile uint8_t *)(p + len - PAGE);
+		_exit(0);
+	}
+	wait_for(pid, SIGSEGV);
+	receive_next(mr);
+	/* A signal waits until the program unblocks it. Handlers get no fault of the device. */
+	for (i = 0; i < 2; i++) {
+		CHECK(raise(SIGSEGV) == 0);
+		(void)post_empty();
+		CHECK(sigpending(&segv) == 0 && sigismember(&segv, SIGSEGV) == 1 &&
+		      faults == (int)i);
+		CHECK(blocks());
+		sigemptyset(&segv);
+		sigaddset(&segv, SIGSEGV);
+		if (sigsetjmp(jump, 0) == 0)
+			CHECK(pthread_sigmask(SIG_UNBLOCK, &segv, NULL) != 0); /* jumps */
+		CHECK(faults == (int)i + 1 && pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
+		receive_next(mr);
+	}
+	CHECK(post_from(mr, p + len - 2 * PAGE, LONG) == IBV_WC_REM_ACCESS_ERR);
+	CHECK(ibv_dereg_mr(mr) == 0 && faults == 2);
+}
+
 /* Maps two pages of a file, truncates it to nothing, and closes it. Registers the pages before. */
 static uint8_t *
 cut(int flags, struct ibv_mr **mr)
