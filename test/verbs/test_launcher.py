@@ -3,6 +3,7 @@
 """bb_verbs itself: options, what a program sees, what is removed, and programs that misuse descriptors."""
 
 import ctypes
+import ctypes.util
 import os
 import platform
 import re
@@ -110,6 +111,12 @@ class Launcher(VerbsTest):
                                 'cat /sys/class/infiniband/mlx5_0/ports/1/link_layer'])
         self.assertEqual(rc, 0, out)
         self.assertRegex(out, r'^/tmp/bb_verbs-\w+\nEthernet\n$')
+
+    def test_library_is_the_last_that_is_preloaded(self):
+        self.env['LD_PRELOAD'] = ctypes.util.find_library('m')
+        rc, out = self.run_one([self.program, '--quiet', '--', 'sh', '-c', 'echo $LD_PRELOAD'])
+        self.assertEqual(rc, 0, out)
+        self.assertRegex(out, r'^libm\.so\.6:/\S+/libbb-verbs\.so\n$')
 
     def test_program_sees_files_of_sys(self):
         rc, out = self.run_one(self.command('sh', '-c', 'ls /sys/class/infiniband; '

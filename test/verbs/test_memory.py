@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Memory that peers reach directly, as this user and without rights: a case of verbs_memory for each hazard."""
 
+import os
 import re
 import signal
+import subprocess
 import sys
 
 from verbstest import NOBODY, VerbsTest, main
 
-CASES = ('direct', 'receiver', 'messages', 'on_demand', 'bounds', 'deregistered', 'writers', 'system_calls', 'forked', 'vforked', 'cloned', 'unmapped',
+CASES = ('direct', 'receiver', 'messages', 'on_demand', 'block', 'bounds', 'deregistered', 'writers', 'system_calls', 'forked', 'vforked', 'cloned', 'unmapped',
          'unmapped_receive', 'unmapped_fork', 'unmapped_while_forking', 'unmapped_flood', 'unmapped_rights', 'freed', 'local_unmapped', 'local_moved', 'local_freed',
          'local_shrunk', 'stack_unmapped', 'own_mappings', 'truncated', 'handled', 'masked', 'remapped', 'advised', 'descriptors', 'killed', 'by_packets', 'heap')
 
@@ -30,6 +32,18 @@ class Memory(VerbsTest):
         for name, by in ('crashes', signal.SIGSEGV), ('crashes_truncated', signal.SIGBUS):
             rc, out = self.case(name)
             self.assertEqual(rc, -by, out)
+
+    def test_program_with_address_sanitizer(self):
+        """Its blocks of malloc() have bytes beside them that nothing may read by memcpy()."""
+        program = self.hostile + '_asan'
+        if not os.path.exists(program):
+            self.skipTest('no %s: the compiler has no AddressSanitizer' % program)
+        needed = subprocess.run(['ldd', program], check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.env['ASAN_OPTIONS'] = 'detect_leaks=0'    # libmlx5 has some
+        self.env['LD_PRELOAD'] = ''.join(re.findall(r'libasan\S+ => (\S+)', needed))
+        rc, out = self.run_one(self.command(program, 'block', options=('--quiet',)), self.uid)
+        self.assertEqual(rc, 0, out)
+        self.assertIn('block: right', out)
 
     def test_unmapped_private_memory_without_userfaultfd(self):
         self.env['BB_VERBS_NO_SHARE'] = '1'

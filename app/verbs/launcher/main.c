@@ -324,15 +324,18 @@ try_port(const char *spec, const char *given, char *vdev, size_t size, struct tr
 	return ret != 0 ? ret : vdev_port(given, &plan, vdev, size, port);
 }
 
-/* Sets LD_PRELOAD to @library, followed by the libraries that LD_PRELOAD already has. */
+/*
+ * Adds @library to LD_PRELOAD, after the libraries that LD_PRELOAD already has: the library of
+ * AddressSanitizer must be the first.
+ */
 static bool
 preload(const char *library)
 {
 	const char *old = getenv("LD_PRELOAD");
 	char all[2 * PATH_MAX];
 
-	if (snprintf(all, sizeof(all), "%s%s%s", library, old != NULL && *old != '\0' ? ":" : "",
-		     old != NULL ? old : "") >= (int)sizeof(all)) {
+	if (snprintf(all, sizeof(all), "%s%s%s", old != NULL ? old : "",
+		     old != NULL && *old != '\0' ? ":" : "", library) >= (int)sizeof(all)) {
 		say("LD_PRELOAD is too long");
 		return false;
 	}
