@@ -293,6 +293,9 @@ bb_qp_query_v(struct bb_qp *qp, struct bb_qp_attr *attr)
 	if (qp == NULL || attr == NULL)
 		return -EINVAL;
 	dev = qp->ctrl->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	tmp = qp->ctrl->attr;
 	tmp.state = __atomic_load_n(&qp->state, __ATOMIC_RELAXED);

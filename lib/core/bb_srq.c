@@ -174,6 +174,9 @@ bb_srq_query_v(struct bb_srq *srq, struct bb_srq_attr *attr)
 	if (srq == NULL || attr == NULL)
 		return -EINVAL;
 	dev = srq->ctrl->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->srq_query(srq, &armed);
 	pthread_mutex_unlock(&dev->lock);

@@ -20,7 +20,7 @@ static int
 port_check(const struct bb_dev *dev, uint32_t port)
 {
 	if (port >= 1 && port <= dev->attr.ports)
-		return 0;
+		return bb_process_owns(dev);
 	BB_LOG(ERR, "%s: invalid port %u: give 1 to %u", dev->name, port, dev->attr.ports);
 	return -EINVAL;
 }
@@ -91,6 +91,9 @@ bb_event_get_v(struct bb_dev *dev, struct bb_event *event)
 
 	if (dev == NULL || event == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->event_get(dev, &ev);
 	if (ret == 0) {

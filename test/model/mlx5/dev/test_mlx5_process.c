@@ -97,6 +97,7 @@ struct others {
 	struct bb_umem *umem;
 	struct bb_dm *dm;
 	struct bb_mw *mw;
+	struct bb_srq *srq;
 	struct rte_mempool *mp;
 };
 
@@ -146,6 +147,32 @@ others_made(const struct env *e, const struct others *o)
 	return 0;
 }
 
+/*
+ * Returns the number, from 1, of the first query that is not refused; 0 if all are refused. Queries
+ * execute commands of the device, and take its lock, which another thread may have held.
+ */
+static unsigned int
+queried(const struct env *e, const struct others *o)
+{
+	struct bb_port_attr port;
+	struct bb_srq_attr srq;
+	struct bb_event event;
+	struct bb_qp_attr qp;
+	struct bb_gid gid;
+	uint16_t pkey;
+	const int ret[] = {
+		bb_srq_query(o->srq, &srq),           bb_qp_query(e->a.qp, &qp),
+		bb_port_query(e->a.dev, 1, &port),    bb_gid_query(e->a.dev, 1, 0, &gid),
+		bb_pkey_query(e->a.dev, 1, 0, &pkey), bb_event_get(e->a.dev, &event),
+	};
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(ret); i++)
+		if (ret[i] != -ENOTSUP)
+			return i + 1;
+	return 0;
+}
+
 /* Returns the number, from 1, of the first of these calls that does not return @ret, else 0. */
 static int
 others_end(const struct others *o, int ret)
@@ -163,6 +190,7 @@ ENV_TEST(test_child_cannot_change_the_parents_objects)
 {
 	struct bb_qp_attr attr;
 	struct bb_cq_attr cq_attr;
+	struct bb_srq_attr srq_attr;
 	struct bb_cq *cq;
 	struct bb_pd *pd;
 	struct bb_mr *mr;
@@ -175,6 +203,9 @@ ENV_TEST(test_child_cannot_change_the_parents_objects)
 	OK(bb_umem_reg(e->a.dev, e->a.buf, 64, BB_ACCESS_LOCAL_WRITE, &o.umem));
 	OK(bb_dm_alloc(e->a.dev, 64, 0, &o.dm));
 	OK(bb_mw_alloc(e->a.pd, BB_MW_TYPE_2, &o.mw));
+	bb_srq_attr_init(&srq_attr);
+	srq_attr.depth = 16;
+	OK(bb_srq_create(e->a.pd, &srq_attr, &o.srq));
 	o.mp = rte_mempool_create("owned", 15, 64, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
 	assert_non_null(o.mp);
 	post_writes(e, 3);
@@ -206,6 +237,8 @@ ENV_TEST(test_child_cannot_change_the_parents_objects)
 			wrong = 0xff;
 		if (wrong == 0)
 			wrong = (unsigned int)others_made(e, &o);
+		if (wrong == 0 && queried(e, &o) != 0)
+			wrong = 0x40 + queried(e, &o);
 		_exit((int)wrong);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -214,6 +247,7 @@ ENV_TEST(test_child_cannot_change_the_parents_objects)
 	post_writes(e, 4);
 	finish_writes(e);
 	assert_int_equal(others_end(&o, 0), 0);
+	OK(bb_srq_destroy(o.srq));
 	rte_mempool_free(o.mp);
 }
 
