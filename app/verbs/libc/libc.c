@@ -206,22 +206,32 @@ dup(int fd)
 	return duplicated(fd, real(fd, port_flags(F_DUPFD, F_DUPFD_CLOEXEC), 0));
 }
 
+/* Closes the file of @to before @fd replaces it. A call that fails closes nothing. */
+static void
+before_dup(int fd, int to)
+{
+	if (to >= 0 && libc_fcntl(fd, F_GETFD) >= 0)
+		close_own((unsigned int)to, (unsigned int)to);
+}
+
 PUBLIC int
 dup2(int fd, int to)
 {
 	REAL(int, dup2, int, int);
-	if (fd != to && to >= 0)
-		close_own((unsigned int)to, (unsigned int)to);
-	return fd != to ? duplicated(fd, real(fd, to)) : real(fd, to);
+	if (fd == to)
+		return real(fd, to);
+	before_dup(fd, to);
+	return duplicated(fd, real(fd, to));
 }
 
 PUBLIC int
 dup3(int fd, int to, int flags)
 {
 	REAL(int, dup3, int, int, int);
-	if (fd != to && to >= 0)
-		close_own((unsigned int)to, (unsigned int)to);
-	return fd != to ? duplicated(fd, real(fd, to, flags)) : real(fd, to, flags);
+	if (fd == to || (flags & ~O_CLOEXEC) != 0)
+		return real(fd, to, flags);
+	before_dup(fd, to);
+	return duplicated(fd, real(fd, to, flags));
 }
 
 #define FCNTL(name_)                                                                               \

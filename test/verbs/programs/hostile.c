@@ -86,8 +86,12 @@ replaced(void)
 {
 	struct ibv_context *ctx = open_device();
 	int null = open("/dev/null", O_RDWR);
+	struct ibv_port_attr port;
 
 	CHECK(ctx != NULL && null >= 0);
+	/* Calls that fail replace nothing. */
+	CHECK(dup2(-1, ctx->cmd_fd) == -1 && dup3(null, ctx->cmd_fd, O_APPEND) == -1);
+	CHECK(ibv_query_port(ctx, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE);
 	CHECK(dup2(null, ctx->cmd_fd) == ctx->cmd_fd);
 	CHECK(write(ctx->cmd_fd, "x", 1) == 1);
 	/* The command goes to /dev/null, which answers nothing. */
