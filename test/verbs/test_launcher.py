@@ -93,6 +93,14 @@ class Launcher(VerbsTest):
             self.refused(127, r'is built for another processor or word size', self.altered('other', change))
         self.refused(0, r'^$', '--quiet', self.altered('same', lambda data: None))
 
+    def test_limit_of_file_sizes_is_reported(self):
+        """The kernel would end the process by SIGXFSZ. The program's own device has larger files than the first."""
+        for kib, files in (100, 'shared memory'), (1 << 22, 'the file of its pages'):
+            rc, out = self.run_one(['sh', '-c', 'ulimit -f %d; exec "$@"' % (2 * kib), 'sh',
+                                    *self.command(self.hostile, 'lengths', options=('--quiet',))])
+            self.assertEqual(rc, 1, out)
+            self.assertRegex(out, r'cannot create %s.*: File too large: raise .*ulimit -f' % files)
+
     def test_script_is_started(self):
         path = os.path.join(self.folder, 'script')
         with open(path, 'w') as f:

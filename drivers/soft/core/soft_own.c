@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, memfd_create() */
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -199,4 +200,27 @@ soft_own_map(const struct soft_dev *dev, size_t len, int prot, int flags, int fd
 		errno = err;
 	}
 	return p;
+}
+
+int
+soft_own_file(const char *name, uint64_t len, unsigned int flags)
+{
+	struct rlimit limit;
+	int fd, ret;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && len > limit.rlim_cur)
+		return -EFBIG;
+	fd = memfd_create(name, MFD_CLOEXEC | flags);
+	if (fd >= 0 && ftruncate(fd, (off_t)len) == 0)
+		return fd;
+	ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+const char *
+soft_own_file_hint(int ret)
+{
+	return ret == -EFBIG ? ": raise the limit of file sizes (ulimit -f)" : "";
 }

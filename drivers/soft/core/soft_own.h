@@ -28,6 +28,15 @@ void *soft_own_map(const struct soft_dev *dev, size_t len, int prot, int flags, 
  */
 int soft_own_zeros(uintptr_t at, size_t len);
 
+/*
+ * Creates a file in memory of @len bytes. @flags: those of memfd_create(), to which MFD_CLOEXEC is
+ * added. Returns its descriptor or a negative errno: -EFBIG if the process may not have files of
+ * this size; the kernel would end it by SIGXFSZ.
+ */
+int soft_own_file(const char *name, uint64_t len, unsigned int flags);
+/* Returns what to do about an error of soft_own_file(), for the end of a log line; may be "". */
+const char *soft_own_file_hint(int ret);
+
 /* Returns the length in bytes of the memory of a direct key. */
 static inline uint64_t
 soft_mkey_length(const struct soft_mkey *m)

@@ -55,16 +55,12 @@ soft_shm_fence(void)
 int
 soft_shm_create(struct soft_dev *dev, const char *name, size_t len, int *out, void **map)
 {
-	int fd, ret;
+	const int fd = soft_own_file(name, len, MFD_ALLOW_SEALING);
 	void *mem;
+	int ret;
 
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)len) != 0) {
-		ret = -errno;
-		goto close_fd;
-	}
+		return fd;
 	mem = soft_own_map(dev, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mem == MAP_FAILED) {
 		ret = -errno;

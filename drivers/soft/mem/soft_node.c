@@ -42,14 +42,14 @@ soft_node_start(struct soft_dev *dev)
 	dev->ctl->node_fd = -1;
 	if (!dev->opts.mmap)
 		return 0;
-	dev->ctl->node_fd = memfd_create("bluebell-pages", MFD_CLOEXEC);
-	if (dev->ctl->node_fd >= 0 && ftruncate(dev->ctl->node_fd, (off_t)FILE_BYTES) == 0)
-		return 0;
-	ret = -errno;
-	SOFT_LOG(ERR, "%s: cannot create the file of its pages (option mmap): %s", dev->name,
-		 strerror(-ret));
-	soft_node_stop(dev);
-	return ret;
+	ret = soft_own_file("bluebell-pages", FILE_BYTES, 0);
+	if (ret < 0) {
+		SOFT_LOG(ERR, "%s: cannot create the file of its pages (option mmap): %s%s",
+			 dev->name, strerror(-ret), soft_own_file_hint(ret));
+		return ret;
+	}
+	dev->ctl->node_fd = ret;
+	return 0;
 }
 
 void

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "soft_own.h"
 #include "soft_shm.h"
 
 #define EVENTS 32
@@ -227,10 +228,11 @@ soft_shm_start(struct soft_dev *dev)
 	}
 	ret = soft_shm_create(dev, "bluebell-dir", sizeof(*shm->dir), &shm->dir_fd, &mem);
 	if (ret != 0) {
-		SOFT_LOG(ERR,
-			 "%s: shm=%s: cannot create shared memory: %s: memfd_create() with "
-			 "F_SEAL_FUTURE_WRITE needs Linux 5.1 or later",
-			 dev->name, fabric, strerror(-ret));
+		SOFT_LOG(ERR, "%s: shm=%s: cannot create shared memory: %s%s", dev->name, fabric,
+			 strerror(-ret),
+			 ret == -EFBIG ? soft_own_file_hint(ret)
+				       : ": memfd_create() with F_SEAL_FUTURE_WRITE needs Linux "
+					 "5.1 or later");
 		goto fail;
 	}
 	shm->dir = mem;
