@@ -66,7 +66,8 @@ dmabuf_size(const struct soft_dev *dev, const char *what, int fd)
 		 dev->name, what, fd,
 		 dev->opts.dmabuf_memfd
 			 ? " or a memfd sealed against shrinking but not against writes"
-			 : "");
+			 : "; to register a sealed memfd instead, open the device with "
+			   "dmabuf=memfd");
 	return -EINVAL;
 }
 
