@@ -97,6 +97,16 @@ eal_free_hugepages(const char *dir)
 	return sum / 1024;
 }
 
+uint64_t
+eal_hugepages_to_reserve(const char *dir, uint32_t mb)
+{
+	const uint64_t free_mb = eal_free_hugepages(dir);
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/hugepages-2048kB/nr_hugepages", dir);
+	return read_number(path) + (free_mb < mb ? (mb - free_mb + 1) / 2 : 0);
+}
+
 bool
 eal_spec_no_pci(const char *spec)
 {
@@ -160,8 +170,8 @@ eal_start_completed(const char *name, int argc, char **argv, uint32_t mb, bool n
 			"%s: %" PRIu64 " of %" PRIu32
 			" MB of hugepages are free, so EAL gets plain "
 			"pages (--no-huge -m %" PRIu32 "), which costs TLB misses. To reserve "
-			"hugepages of 2 MB: echo %" PRIu32 " > /proc/sys/vm/nr_hugepages\n",
-			name, need.free_mb, mb, mb, (mb + 1) / 2);
+			"hugepages of 2 MB: echo %" PRIu64 " > /proc/sys/vm/nr_hugepages\n",
+			name, need.free_mb, mb, mb, eal_hugepages_to_reserve(HUGEPAGES, mb));
 	n = rte_eal_init(n, args);
 	/* The line above reports the missing hugepages, so the library need not log them too. */
 	if (n >= 0 && plain)

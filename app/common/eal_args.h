@@ -27,6 +27,12 @@ struct eal_need {
 uint64_t eal_free_hugepages(const char *dir);
 
 /*
+ * Returns the number for /proc/sys/vm/nr_hugepages with which @mb MB are free: the hugepages of 2
+ * MB that @dir has, used ones too, and those that are missing.
+ */
+uint64_t eal_hugepages_to_reserve(const char *dir, uint32_t mb);
+
+/*
  * Returns true if the device @spec uses no PCI device of EAL: a software device without port=, or
  * with a virtual port (port=net_...).
  */

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Arguments of EAL that a program adds, for given command lines and free hugepages. */
+#include <errno.h>
 #include <string.h>
 
 #include <sys/stat.h>
@@ -131,18 +132,39 @@ TEST(test_only_software_devices_without_physical_port_need_no_pci)
 }
 
 static void
-write_file(const char *dir, const char *size, const char *number)
+write_file_of(const char *dir, const char *size, const char *name, const char *number)
 {
 	char path[256];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, size);
-	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/%s/free_hugepages", dir, size);
+	assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+	snprintf(path, sizeof(path), "%s/%s/%s", dir, size, name);
 	f = fopen(path, "w");
 	assert_non_null(f);
 	fputs(number, f);
 	fclose(f);
+}
+
+static void
+write_file(const char *dir, const char *size, const char *number)
+{
+	write_file_of(dir, size, "free_hugepages", number);
+}
+
+/* Another program uses hugepages: the number of all pages must grow by the missing ones. */
+TEST(test_used_hugepages_count_for_the_number_to_reserve)
+{
+	char dir[] = "/tmp/bb_hugepages_XXXXXX", command[64];
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(eal_hugepages_to_reserve(dir, 511), 256);
+	write_file(dir, "hugepages-2048kB", "121\n");
+	write_file_of(dir, "hugepages-2048kB", "nr_hugepages", "128\n");
+	assert_int_equal(eal_hugepages_to_reserve(dir, 256), 135);
+	assert_int_equal(eal_hugepages_to_reserve(dir, 242), 128);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
 }
 
 TEST(test_free_hugepages_of_all_sizes_are_added)
