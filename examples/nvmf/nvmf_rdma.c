@@ -15,6 +15,8 @@
 #define CAPSULE_AT (NVMF_PAGE - NVMF_SQE)
 /* Interval between looks at the CM, a system call: a host waits for this long to be connected. */
 #define CM_POLL_US 1000
+/* nvmf_rdma.push_max for a software device */
+#define PUSH_MAX (256u << 10)
 
 static uint32_t
 stride_of(const struct nvmf_target_attr *t)
@@ -139,6 +141,7 @@ int
 nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nvmf_target *t,
 	       void *mem)
 {
+	struct bb_dev_attr dev;
 	uint32_t i;
 	int rc;
 
@@ -149,6 +152,8 @@ nvmf_rdma_open(struct nvmf_rdma *r, const struct nvmf_rdma_attr *attr, struct nv
 	r->depth = depth_of(&t->attr);
 	r->stride = stride_of(&t->attr);
 	r->slice = slice_of(&t->attr);
+	if (bb_dev_query(attr->dev, &dev) == 0 && dev.software)
+		r->push_max = PUSH_MAX;
 	r->tick = rte_get_tsc_cycles();
 	t->now = r->tick / (rte_get_tsc_hz() / 1000);
 	r->conn = calloc(attr->conns, sizeof(*r->conn));

@@ -39,13 +39,15 @@ struct nvmf_conn {
 	bool listed;               /* true if the connection is in nvmf_rdma.to_ring */
 	uint32_t pulls;            /* outstanding RDMA READs */
 	struct nvmf_conn *next_to_ring;
-	/*
-	 * Responses that are posted at the end of the turn, after the RDMA WRITEs of all of them: a
-	 * software device copies the data of successive WRITEs straight into a host's memory.
-	 */
+	/* Responses that are posted before the next RDMA WRITE, or at the end of the turn. */
 	uint32_t responses;                     /* number of these responses */
 	uint32_t first_response, last_response; /* indices of their requests */
 	uint32_t pushed;                        /* bytes of their RDMA WRITEs */
+	/*
+	 * 1 + index of the request whose SEND was the last one to be posted in this turn; 0: none.
+	 * The SEND is not signalled.
+	 */
+	uint32_t unsignalled;
 	/* The following fields are in use only if a worker has the connection. */
 	uint16_t qid;
 	/*
@@ -114,7 +116,13 @@ struct nvmf_rdma {
 	size_t slice;    /* bytes of mem for each connection */
 	uint32_t depth;  /* largest depth of a queue */
 	uint32_t stride; /* bytes between two receive buffers; data in a capsule begins at a page */
-	uint64_t tick;   /* TSC of the next call of nvmf_target_time() */
+	/*
+	 * Maximum bytes of RDMA WRITEs that are posted in a row, before their responses. 0: each
+	 * response follows its own WRITE, so that the host gets the response early. A software
+	 * device copies the data of a row straight into a host's memory.
+	 */
+	uint32_t push_max;
+	uint64_t tick;               /* TSC of the next call of nvmf_target_time() */
 	uint64_t busy_at;            /* TSC of the last turn that had work */
 	bool busy;                   /* events or completions were handled since the last turn */
 	bool send_armed, recv_armed; /* the CQ raises an event at its next completion */

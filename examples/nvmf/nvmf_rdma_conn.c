@@ -21,7 +21,7 @@ nvmf_rdma_release(struct nvmf_conn *c)
 		bb_qp_destroy(c->qp);
 	c->qp = NULL;
 	c->ring_send = c->ring_recv = false;
-	c->responses = 0;
+	c->responses = c->pushed = c->unsignalled = 0;
 	c->rdma->pulls -= c->pulls;
 	c->pulls = 0;
 	nvmf_queue_close(c->queue);

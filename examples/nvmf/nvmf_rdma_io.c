@@ -18,9 +18,6 @@
 #define WR_DONE 0x30000u /* SEND */
 #define WR_KIND 0xf0000u
 #define WR_REQ  0x0ffffu
-#define NO_REQ  UINT32_MAX /* end of a list of requests */
-/* Bytes of RDMA WRITEs that responses wait for at most. */
-#define PUSH_MAX (256u << 10)
 
 void
 nvmf_rdma_drop(struct nvmf_conn *c, const char *why)
@@ -79,23 +76,30 @@ post_response(struct nvmf_conn *c, struct nvmf_req *r, uint32_t flags)
 }
 
 /*
- * Only the last SEND is signalled, because a QP completes its requests in order. Afterwards each
- * request names the one before it, for sent().
+ * Posts the SENDs of the responses that wait. Afterwards each request names the one whose SEND was
+ * posted before it in this turn, for sent().
  */
-void
-nvmf_rdma_post_responses(struct nvmf_conn *c)
+static void
+post_waiting(struct nvmf_conn *c, bool end)
 {
-	uint32_t before = NO_REQ;
 	struct nvmf_req *r;
 
 	for (; c->responses != 0 && !c->ending; c->responses--) {
 		r = &c->queue->req[c->first_response];
 		c->first_response = r->next;
-		r->next = before;
-		before = r->index;
-		post_response(c, r, c->responses == 1 ? BB_SEND_SIGNALED : 0);
+		r->next = c->unsignalled;
+		c->unsignalled = r->index + 1;
+		post_response(c, r, end && c->responses == 1 ? BB_SEND_SIGNALED : 0);
 	}
 	c->responses = c->pushed = 0;
+}
+
+/* Only the last SEND of a turn is signalled, because a QP completes its requests in order. */
+void
+nvmf_rdma_post_responses(struct nvmf_conn *c)
+{
+	post_waiting(c, true);
+	c->unsignalled = 0;
 }
 
 /* Frees the request of a response that was sent, and those of the unsignalled ones before it. */
@@ -107,9 +111,9 @@ sent(struct nvmf_queue *q, struct nvmf_req *r)
 	for (;;) {
 		before = r->next;
 		nvmf_req_sent(r);
-		if (before == NO_REQ)
+		if (before == 0)
 			return;
-		r = &q->req[before];
+		r = &q->req[before - 1];
 	}
 }
 
@@ -125,6 +129,8 @@ respond(struct nvmf_queue *q, struct nvmf_req *r)
 	 * Post the receive first, because the host may send its next command after this response.
 	 */
 	(void)nvmf_rdma_receive(c, r->capsule);
+	if (c->pushed + r->push > c->rdma->push_max)
+		post_waiting(c, false);
 	if (r->push != 0)
 		posted(c, bb_post_write(c->qp, WR_PUSH | r->index, &sge, 1, r->addr, r->key, 0));
 	if (c->responses++ == 0)
@@ -133,8 +139,6 @@ respond(struct nvmf_queue *q, struct nvmf_req *r)
 		q->req[c->last_response].next = r->index;
 	c->last_response = r->index;
 	c->pushed += r->push;
-	if (c->pushed >= PUSH_MAX)
-		nvmf_rdma_post_responses(c);
 }
 
 static void
