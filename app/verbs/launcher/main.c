@@ -16,8 +16,8 @@
 #include <rte_log.h>
 
 #include "address.h"
+#include "loadable.h"
 #include "preload.h"
-#include "program.h"
 #include "tree.h"
 #include "vdev.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include "program.h"
+#include "loadable.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The program that bb_verbs starts. */
-#ifndef PROGRAM_H
-#define PROGRAM_H
+#ifndef LOADABLE_H
+#define LOADABLE_H
 
 #include <stdbool.h>
 
