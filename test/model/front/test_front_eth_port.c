@@ -160,7 +160,9 @@ test_frames_are_dropped_if_the_wire_stays_full(void **state)
 static void
 test_flood_takes_bounded_turns(void **state)
 {
+	const struct soft_netif_host *host = soft_dev_peek(1)->netif->host;
 	struct eth_stats *stats = &ports[1]->g.f->eth->stats;
+	const uint64_t before = host->rx_dropped;
 	uint8_t f[100];
 	uint32_t i, k;
 
@@ -180,7 +182,9 @@ test_flood_takes_bounded_turns(void **state)
 	for (i = 0; i < 10; i++)
 		g_poll(&ports[1]->g);
 	assert_int_equal(stats->rx_frames, 4);
-	assert_int_equal(stats->rx_frames + stats->dropped_no_wqe, 4 * WIRE);
+	/* Frames for which the netdev has no room are dropped, too. */
+	assert_int_equal(stats->rx_frames + stats->dropped_no_wqe + host->rx_dropped - before,
+			 4 * WIRE);
 	assert_int_equal(rte_mempool_avail_count(raw), RAW_MBUFS);
 }
 
