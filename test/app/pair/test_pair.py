@@ -400,7 +400,7 @@ class Pair(PairTest):
     def test_nobody_listens(self):
         res = self.run_json(['--device', self.shm(2), '--connect', '127.0.0.1:1', '--op', 'write'],
                             self.eal('client'), rc=1)
-        self.assertIn("no answer from the peer's address; start testrdma -- --listen at the target", res.err)
+        self.assertIn("no process answers at the peer's address and port; start testrdma -- --listen at the target", res.err)
 
     def test_usage(self):
         self.usage_error(['--connect', '127.0.0.1:1', '--listen', ':1'], '--listen', '--connect')
