@@ -3,10 +3,11 @@
  */
 /*
  * Checks whether memory is mapped, and finds its page size. The kernel learns both when it pins
- * pages. This file asks the kernel for the mappings, which shows hugepages and reserved ranges
- * without touching the memory. Since Linux 6.11 the ioctl PROCMAP_QUERY of /proc/self/maps finds
- * the mapping of an address. For older kernels the code reads /proc/self/maps and smaps. The code
- * allocates nothing and uses no stdio, because it runs inside EAL's memory callbacks.
+ * pages. This file asks the kernel for the mappings, which shows hugepages and reserved ranges. Of
+ * the memory it reads one byte of each mapping, to find the end of a file. Since Linux 6.11 the
+ * ioctl PROCMAP_QUERY of /proc/self/maps finds the mapping of an address. For older kernels the
+ * code reads /proc/self/maps and smaps. The code allocates nothing and uses no stdio, because it
+ * runs inside EAL's memory callbacks.
  */
 #include <errno.h>
 #include <fcntl.h>
