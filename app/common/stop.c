@@ -23,4 +23,5 @@ stop_catch(int flags)
 	sigaction(SIGTERM, &sa, NULL);
 	sa.sa_flags = flags;
 	sigaction(SIGPIPE, &sa, NULL);
+	signal(SIGXFSZ, SIG_IGN);
 }

@@ -15,6 +15,8 @@ extern volatile sig_atomic_t stop_signal;
  * the program, as the default action does. SIGPIPE is raised if the program's output has no reader.
  * It sets stop_signal too, so that the program still completes its result files. @param flags of
  * sigaction(2): SA_RESTART, or 0 if system calls must return with EINTR
+ *
+ * SIGXFSZ is ignored: a file that exceeds the limit of file sizes (ulimit -f) then gives EFBIG.
  */
 void stop_catch(int flags);
 

@@ -208,11 +208,15 @@ bb_qp_error_text(struct bb_qp *qp, char *buf, size_t size)
 	const struct bb_qp_error *e;
 	struct bb_text t;
 	struct bb_dev *dev;
+	int ret;
 
 	if (qp == NULL || (buf == NULL && size != 0))
 		return -EINVAL;
-	t = bb_text_start(buf, size);
 	dev = qp->ctrl->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
+	t = bb_text_start(buf, size);
 	pthread_mutex_lock(&dev->lock);
 	e = __atomic_load_n(&qp->ctrl->error, __ATOMIC_ACQUIRE);
 	if (e != NULL) {
@@ -234,18 +238,22 @@ bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size)
 	struct bb_dev *dev;
 	uint16_t counter;
 	uint32_t n;
+	int ret;
 
 	if (qp == NULL || (buf == NULL && size != 0))
 		return -EINVAL;
+	dev = qp->ctrl->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	n = bb_sq_pending(&qp->sq, &counter);
 	if (n == 0)
 		return -ENOENT;
-	e = bb_alloc(qp->ctrl->pd->dev, "the text of an error", sizeof(*e));
+	e = bb_alloc(dev, "the text of an error", sizeof(*e));
 	if (e == NULL)
 		return -ENOMEM;
 	wqe_take(e, qp, true, counter);
 	t = bb_text_start(buf, size);
-	dev = qp->ctrl->pd->dev;
 	pthread_mutex_lock(&dev->lock);
 	bb_text_add(&t,
 		    "QP 0x%x: %u request%s without a completion; the oldest, wr_id 0x%" PRIx64 ", "

@@ -220,6 +220,9 @@ bb_dev_stats_v(struct bb_dev *dev, struct bb_dev_stats *stats)
 
 	if (dev == NULL || stats == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->stats(dev, &tmp);
 	pthread_mutex_unlock(&dev->lock);
@@ -235,6 +238,9 @@ bb_dev_drops_v(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)
 
 	if (dev == NULL || (drops == NULL && n != 0))
 		return -EINVAL;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->drops(dev, NULL, 0);
 	n = ret > 0 ? RTE_MIN(n, (unsigned int)ret) : 0;

@@ -18,6 +18,23 @@ from verbstest import NOBODY, VerbsTest, main
 
 PT_NULL, PT_INTERP = 0, 3    # types of program headers of ELF
 
+SKIP = 77
+# Executes its arguments with a filter of seccomp(2) that fails system call 434 with EPERM. The filter's lines: load the
+# number; skip the next if it is not 434; fail; allow.
+REJECT_PIDFD_OPEN = """
+import ctypes, os, struct, sys
+lines = b''.join(struct.pack('HBBI', *line) for line in (
+    (0x20, 0, 0, 0), (0x15, 0, 1, 434), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)))
+buf = ctypes.create_string_buffer(lines)
+prog = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', 4, ctypes.addressof(buf)))
+libc = ctypes.CDLL(None, use_errno=True)
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, FILTER = 38, 22, 2
+if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, FILTER, prog):
+    print('no seccomp:', os.strerror(ctypes.get_errno()))
+    sys.exit(77)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
 
 class Launcher(VerbsTest):
     def refused(self, status, text, *args):
@@ -119,6 +136,15 @@ class Launcher(VerbsTest):
                                 'cat /sys/class/infiniband/mlx5_0/ports/1/link_layer'])
         self.assertEqual(rc, 0, out)
         self.assertRegex(out, r'^/tmp/bb_verbs-\w+\nEthernet\n$')
+
+    def test_container_that_rejects_pidfd_open_is_named(self):
+        """As seccomp profiles do that are older than the system call: EPERM, by a filter of this process."""
+        rc, out = self.run_one([sys.executable, '-c', REJECT_PIDFD_OPEN, *self.command('true', options=('--quiet',))])
+        if rc == SKIP:
+            self.skipTest(out)
+        self.assertEqual(rc, 1, out)
+        self.assertRegex(out, r'pidfd_open.*: Operation not permitted; a seccomp profile .* may reject')
+        self.until_removed()
 
     def test_library_is_the_last_that_is_preloaded(self):
         self.env['LD_PRELOAD'] = ctypes.util.find_library('m')

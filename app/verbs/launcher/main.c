@@ -386,6 +386,14 @@ main(int argc, char **argv)
 		    strerror(-ret));
 		return 1;
 	}
+	ret = tree_watch(root);
+	if (ret != 0) {
+		say("cannot start the process that removes %s at the end: pidfd_open(2) or fork(2): "
+		    "%s; a seccomp profile of the container may reject it",
+		    root, strerror(-ret));
+		tree_remove(root);
+		return 1;
+	}
 	set_environment(spec, vdev, root, choose);
 	if (preload(library))
 		execvp(o.program[0], o.program);

@@ -324,9 +324,8 @@ static void __attribute__((noreturn)) sweep(int pidfd, const char *root)
 	_exit(0);
 }
 
-/* Starts the process of sweep(). Returns 0 or -errno. */
-static int
-watch(const char *root)
+int
+tree_watch(const char *root)
 {
 	const int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	pid_t pid;
@@ -366,8 +365,6 @@ make_in(const char *parent, const struct tree_port *port, char *root, size_t siz
 	if (ret != 0)
 		return ret;
 	ret = put_all(&t, port);
-	if (ret == 0)
-		ret = watch(root);
 	if (ret != 0)
 		tree_remove(root);
 	return ret;

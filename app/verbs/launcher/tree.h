@@ -19,13 +19,15 @@ struct tree_port {
 /*
  * Makes the files that stand for /sys and /dev. They are in a new folder of TMPDIR, else /dev/shm
  * or /tmp, whose name is written to @root. Returns 0 or -errno.
- *
- * Starts a process that removes the files when this process ends, even if this process has executed
- * another program or is killed. Close the device before the call, because the new process inherits
- * all descriptors.
  */
 int tree_make(const struct tree_port *port, char *root, size_t size);
-/* Removes the tree of files at once. For a launcher that, after an error, starts no program. */
+/*
+ * Starts a process that removes the files when this process ends, even if this process has executed
+ * another program or is killed. Returns 0 or -errno. Close the device before the call, because the
+ * new process inherits all descriptors.
+ */
+int tree_watch(const char *root);
+/* Removes the files at once. For a launcher that, after an error, starts no program. */
 void tree_remove(const char *root);
 
 #endif

@@ -154,16 +154,25 @@ others_made(const struct env *e, const struct others *o)
 static unsigned int
 queried(const struct env *e, const struct others *o)
 {
+	struct bb_dev_stats stats;
 	struct bb_port_attr port;
 	struct bb_srq_attr srq;
 	struct bb_event event;
 	struct bb_qp_attr qp;
 	struct bb_gid gid;
 	uint16_t pkey;
+	char text[64];
 	const int ret[] = {
-		bb_srq_query(o->srq, &srq),           bb_qp_query(e->a.qp, &qp),
-		bb_port_query(e->a.dev, 1, &port),    bb_gid_query(e->a.dev, 1, 0, &gid),
-		bb_pkey_query(e->a.dev, 1, 0, &pkey), bb_event_get(e->a.dev, &event),
+		bb_srq_query(o->srq, &srq),
+		bb_qp_query(e->a.qp, &qp),
+		bb_port_query(e->a.dev, 1, &port),
+		bb_gid_query(e->a.dev, 1, 0, &gid),
+		bb_pkey_query(e->a.dev, 1, 0, &pkey),
+		bb_event_get(e->a.dev, &event),
+		bb_dev_stats(e->a.dev, &stats),
+		bb_dev_drops(e->a.dev, NULL, 0),
+		bb_qp_error_text(e->a.qp, text, sizeof(text)),
+		bb_qp_pending_text(e->a.qp, text, sizeof(text)),
 	};
 	unsigned int i;
 
