@@ -176,7 +176,8 @@ mlx5_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_m
 
 	if (attr->kind == BB_DRV_MR_INDIRECT || attr->kind == BB_DRV_MR_MW)
 		return other_make(pd, attr, out);
-	ret = relaxed_only(d, &a.access);
+	/* For device memory the kernel rejects the right (MLX5_IB_DM_MEMIC_ALLOWED_ACCESS). */
+	ret = attr->kind == BB_DRV_MR_DM ? 0 : relaxed_only(d, &a.access);
 	if (ret != 0)
 		return ret;
 	m = calloc(1, sizeof(*m));
@@ -236,8 +237,10 @@ mlx5_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_
 {
 	struct mlx5_dev *d = mlx5_dev_of(pd->dev);
 	struct mr *m = container_of(mr, struct mr, base);
-	int ret;
+	int ret = (flags & BB_MR_REREG_ACCESS) != 0 ? relaxed_only(d, &access) : 0;
 
+	if (ret != 0)
+		return ret;
 	ret = d->cmd->mr_rereg(d->ctx, m->mr, flags, new_pd != NULL ? new_pd->priv : NULL, addr,
 			       len, access);
 	if (ret != 0) {

@@ -81,8 +81,9 @@ bb_qp_failed(struct bb_qp *qp)
 	 * The event of an earlier error may arrive after the QP was reset, so a QP in RESET is not
 	 * changed.
 	 */
-	if (__atomic_load_n(&qp->state, __ATOMIC_RELAXED) != BB_QP_RESET)
-		bb_sq_error(&qp->sq);
+	if (__atomic_load_n(&qp->state, __ATOMIC_RELAXED) == BB_QP_RESET)
+		return;
+	bb_sq_error(&qp->sq);
 	__atomic_store_n(&qp->state, BB_QP_ERR, __ATOMIC_RELAXED);
 }
 

@@ -83,6 +83,22 @@ bb_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey)
 	return ret;
 }
 
+/*
+ * Handles the event of a QP's error. The event may be older than a reset of the QP, so the device
+ * is asked whether the QP is in ERR now. A QP of iWARP is never reset, and not every device of
+ * iWARP knows the state.
+ */
+static void
+qp_event(struct bb_qp *qp)
+{
+	struct bb_dev *dev = qp->ctrl->pd->dev;
+	struct bb_qp_attr now = qp->ctrl->attr;
+
+	now.state = BB_QP_ERR;
+	if (dev->iwarp || dev->drv->qp_query(qp, &now) != 0 || now.state == BB_QP_ERR)
+		bb_qp_failed(qp);
+}
+
 int
 bb_event_get_v(struct bb_dev *dev, struct bb_event *event)
 {
@@ -103,7 +119,7 @@ bb_event_get_v(struct bb_dev *dev, struct bb_event *event)
 		case BB_EVENT_QP_REQUEST:
 			BB_LOG(WARNING, "%s: QP 0x%x: asynchronous event: %s", dev->name,
 			       ev.qp->qpn, bb_event_name(ev.type));
-			bb_qp_failed(ev.qp);
+			qp_event(ev.qp);
 			break;
 		case BB_EVENT_QP_PATH_MIG:
 		case BB_EVENT_QP_PATH_MIG_ERR:

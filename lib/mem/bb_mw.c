@@ -20,39 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_ticketlock.h> /* a lock whose stores ThreadSanitizer sees */
-
-#include "bb_mem_priv.h"
 #include "bb_mem_table.h"
-#include "bb_mw.h"
-
-#define ACCESS_REMOTE_WRITES (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)
-#define ACCESS_WINDOW        (BB_ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITES | BB_ACCESS_ZERO_BASED)
+#include "bb_mw_priv.h"
 
 #define PAGE_BITS 12
-#define MAX_OPS   8
-
-/* A pending request that binds the window to region mr, or unbinds the window if mr is NULL. */
-struct op {
-	const struct bb_qp *qp; /* QP of the request; NULL if the QP was reset, so that it is
-				 * unknown whether the request was executed */
-	uint64_t seq;
-	struct bb_mr_priv *mr;
-	uint32_t rkey; /* key of the window before the request was posted */
-};
-
-struct bb_mw_priv {
-	struct bb_mw pub;
-	struct bb_drv_mr *drv;
-	/*
-	 * Protects the fields below, because owners of QPs may post and poll while bb_mr_dereg()
-	 * runs.
-	 */
-	rte_ticketlock_t lock;
-	struct bb_mr_priv *mr; /* region of the last completed bind, NULL if none */
-	struct op ops[MAX_OPS];
-	uint32_t n_ops;
-};
 
 struct bb_mw_table {
 	/*
@@ -154,7 +125,7 @@ enum fate {
 };
 
 static enum fate
-fate_of(const struct op *op)
+fate_of(const struct bb_mw_op *op)
 {
 	const struct bb_qp_ctrl *ctrl;
 	uint32_t done;
@@ -196,47 +167,68 @@ drop_lost(struct bb_mw_priv *w, uint32_t n)
 }
 
 /*
+ * Removes a request that the device has not executed. The window has the key that it had before,
+ * unless a later request has changed the key again.
+ */
+static void
+undo(struct bb_mw_priv *w, uint32_t at)
+{
+	const struct bb_mw_op op = w->ops[at];
+	uint32_t i = at;
+
+	remove_ops(w, at, 1);
+	release(op.mr);
+	while (i < w->n_ops && (w->ops[i].qp == NULL || w->ops[i].old_rkey != op.new_rkey))
+		i++;
+	if (i < w->n_ops)
+		w->ops[i].old_rkey = op.old_rkey;
+	else if (w->pub.rkey == op.new_rkey)
+		__atomic_store_n(&w->pub.rkey, op.old_rkey, __ATOMIC_RELAXED);
+}
+
+/*
  * Removes those of the window's requests that have completed, and updates w->mr. The counters of
  * the requests' queues show whether a request has completed. Call with w->lock held. If a request
  * has succeeded, also drops earlier requests whose QP was reset: the device executed them before,
  * or never will.
+ *
+ * The device executes the requests in the order of the posts, because each names the key that the
+ * one before it has set. So a request that has succeeded waits for earlier ones of other QPs whose
+ * completions were not polled.
  */
 static void
 settle(struct bb_mw_priv *w)
 {
+	bool waits = false;
 	uint32_t i = 0;
 
 	while (i < w->n_ops) {
 		const enum fate fate = fate_of(&w->ops[i]);
 		struct bb_mr_priv *mr = w->ops[i].mr;
 
-		if (fate == PENDING) {
+		if (fate == FAILED) {
+			undo(w, i);
+			continue;
+		}
+		if (fate == PENDING || waits) {
+			waits |= w->ops[i].qp != NULL;
 			i++;
 			continue;
 		}
 		remove_ops(w, i, 1);
-		if (fate == FAILED) {
-			release(mr);
-			continue;
-		}
 		release(w->mr);
 		w->mr = mr;
 		i -= drop_lost(w, i);
 	}
 }
 
-/*
- * Returns 0 if the window has room for one more pending request, -EAGAIN if a request must complete
- * first. Each request asks for a CQE, so there is room again when the owners of the queues ring and
- * poll. Call with w->lock held.
- */
-static int
-has_room(struct bb_mw_priv *w)
+int
+bb_mw_has_room(struct bb_mw_priv *w)
 {
 	uint32_t i;
 
 	settle(w);
-	if (w->n_ops < MAX_OPS)
+	if (w->n_ops < BB_MW_MAX_OPS)
 		return 0;
 	for (i = 0; i < w->n_ops; i++)
 		if (w->ops[i].qp != NULL)
@@ -244,16 +236,21 @@ has_room(struct bb_mw_priv *w)
 	BB_LOG(ERR,
 	       "memory window 0x%x can no longer be bound: %d QPs were reset or destroyed before "
 	       "its binds completed: free the window",
-	       w->pub.rkey, MAX_OPS);
+	       w->pub.rkey, BB_MW_MAX_OPS);
 	return -ENOMEM;
 }
 
-static void
-add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr, uint32_t rkey)
+void
+bb_mw_add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr, uint32_t new_rkey)
 {
 	hold(mr);
-	w->ops[w->n_ops++] = (struct op){
-		.qp = qp, .seq = bb_sq_seq64(&qp->sq, qp->sq.seq), .mr = mr, .rkey = rkey};
+	w->ops[w->n_ops++] = (struct bb_mw_op){
+		.qp = qp,
+		.seq = bb_sq_seq64(&qp->sq, qp->sq.seq),
+		.mr = mr,
+		.old_rkey = w->pub.rkey,
+		.new_rkey = new_rkey,
+	};
 }
 
 /*
@@ -298,7 +295,7 @@ handle_qp_reset(struct bb_mw_priv *w, const struct bb_qp *qp)
 	uint32_t i = 0, n = w->n_ops;
 
 	for (; n != 0; n--) {
-		struct op op = w->ops[i];
+		struct bb_mw_op op = w->ops[i];
 
 		if (op.qp != qp) {
 			i++;
@@ -324,20 +321,9 @@ abort_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
 	const uint64_t rung = bb_count_get(&qp->sq.rung_seq);
 	uint32_t i;
 
-	for (i = w->n_ops; i-- > 0;) {
-		const struct op op = w->ops[i];
-
-		if (op.qp != qp || op.seq <= rung)
-			continue;
-		/*
-		 * Restores the key that the window had before this request, unless a later request
-		 * of another QP has changed the key again.
-		 */
-		if (i == w->n_ops - 1)
-			w->pub.rkey = op.rkey;
-		remove_ops(w, i, 1);
-		release(op.mr);
-	}
+	for (i = w->n_ops; i-- > 0;)
+		if (w->ops[i].qp == qp && w->ops[i].seq > rung)
+			undo(w, i);
 }
 
 void
@@ -346,8 +332,8 @@ bb_mw_qp_abort(const struct bb_qp *qp)
 	for_each(qp->ctrl->pd->dev, abort_qp, qp);
 }
 
-static struct bb_mw_priv *
-find(const struct bb_dev *dev, uint32_t rkey)
+struct bb_mw_priv *
+bb_mw_find(const struct bb_dev *dev, uint32_t rkey)
 {
 	struct bb_mw_priv **slot = table_slot(dev, rkey);
 
@@ -363,9 +349,10 @@ bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey)
 	if (t == NULL)
 		return;
 	rte_ticketlock_lock(&t->lock);
-	w = find(dev, rkey);
+	w = bb_mw_find(dev, rkey);
 	if (w != NULL) {
 		rte_ticketlock_lock(&w->lock);
+		settle(w);
 		/*
 		 * If @rkey is the key that the last posted request set, the device has executed all
 		 * requests on the window. Another @rkey belongs to an earlier bind, or to a freed
@@ -457,139 +444,5 @@ bb_mw_free(struct bb_mw *pub)
 	pthread_mutex_unlock(&dev->lock);
 	if (ret == 0)
 		free(w);
-	return ret;
-}
-
-/* Returns why the range of the MR cannot be bound, NULL if it can. */
-static const char *
-range_bad(const struct bb_mw *mw, const struct bb_mr *mr, uint64_t addr, uint64_t len,
-	  uint32_t access)
-{
-	if (mr->pd != mw->pd)
-		return "the MR and the window have different PDs";
-	if ((mr->access & BB_ACCESS_MW_BIND) == 0)
-		return "the MR was registered without MW_BIND";
-	/* An ON_DEMAND region has no lkey, and a bind names its region by the lkey. */
-	if ((mr->access & BB_ACCESS_ON_DEMAND) != 0)
-		return "an ON_DEMAND MR cannot be bound";
-	if (addr < mr->iova || len > mr->len || addr - mr->iova > mr->len - len)
-		return "the range exceeds the MR";
-	if ((access & ~(uint32_t)ACCESS_WINDOW) != 0)
-		return "a window allows only REMOTE_* rights";
-	if ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && !mw->pd->dev->attr.memory_window_atomics)
-		return "the device has no atomics through windows: leave REMOTE_ATOMIC out";
-	if ((access & ACCESS_REMOTE_WRITES) != 0 && (mr->access & BB_ACCESS_LOCAL_WRITE) == 0)
-		return "REMOTE_WRITE and REMOTE_ATOMIC need an MR with LOCAL_WRITE";
-	return NULL;
-}
-
-static int
-refuse(const struct bb_qp *qp, const struct bb_mw *mw, int err, const char *why)
-{
-	BB_LOG(ERR, "QP 0x%x: the memory window 0x%x is not bound: %s", qp->qpn, mw->rkey, why);
-	return err;
-}
-
-static int
-post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, struct bb_mr *mr,
-     struct bb_bind *bind, uint32_t flags)
-{
-	struct bb_mw_priv *w = (struct bb_mw_priv *)mw;
-	int ret;
-
-	bind->mw_obj = w->drv;
-	/* This call may ring a doorbell, so it must be made before w->lock is taken. */
-	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, bind->len != 0));
-	rte_ticketlock_lock(&w->lock);
-	ret = has_room(w);
-	if (ret == 0)
-		ret = bb_sq_post_bind(&qp->sq, wr_id, mw->type == BB_MW_TYPE_2, mw->rkey, new_rkey,
-				      bind, flags | BB_SQ_ASK_CQE);
-	if (ret == 0) {
-		add_op(w, qp, (struct bb_mr_priv *)mr, mw->rkey);
-		mw->rkey = new_rkey;
-	}
-	rte_ticketlock_unlock(&w->lock);
-	return ret;
-}
-
-int
-bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr *mr, uint64_t addr,
-	   uint64_t len, uint32_t access, uint32_t flags)
-{
-	struct bb_bind bind = {.addr = addr, .len = len, .access = access};
-	const char *why = NULL;
-
-	if (mw->type != BB_MW_TYPE_1)
-		return refuse(qp, mw, -EINVAL, "the window is of type 2: use bb_post_bind_mw()");
-	if (mw->pd != qp->ctrl->pd)
-		return refuse(qp, mw, -EINVAL, "the window and the QP have different PDs");
-	if (len == 0)
-		return post(qp, wr_id, mw, bb_inc_rkey(mw->rkey), NULL, &bind, flags);
-	if (mr == NULL)
-		return refuse(qp, mw, -EINVAL, "the MR is NULL");
-	if (len > BB_WQE_MAX_SGE_LEN)
-		return refuse(qp, mw, -EOPNOTSUPP, "a window has at most 2^31 bytes");
-	if (((access | mr->access) & BB_ACCESS_ZERO_BASED) != 0)
-		why = "a window of type 1 and its MR must not be ZERO_BASED";
-	else
-		why = range_bad(mw, mr, addr, len, access);
-	if (why != NULL)
-		return refuse(qp, mw, -EINVAL, why);
-	bind.lkey = mr->lkey;
-	bind.mr_obj = ((struct bb_mr_priv *)mr)->reg->drv_mr;
-	return post(qp, wr_id, mw, bb_inc_rkey(mw->rkey), mr, &bind, flags);
-}
-
-int
-bb_post_bind_mw(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey,
-		struct bb_mr *mr, uint64_t addr, uint64_t len, uint32_t access, uint32_t flags)
-{
-	struct bb_bind bind = {
-		.addr = addr,
-		.len = len,
-		.access = access,
-		.zero_based = (access & BB_ACCESS_ZERO_BASED) != 0,
-	};
-	const char *why = NULL;
-
-	if (mw->type != BB_MW_TYPE_2)
-		return refuse(qp, mw, -EINVAL, "the window is of type 1: use bb_mw_bind()");
-	if (mw->pd != qp->ctrl->pd)
-		return refuse(qp, mw, -EINVAL, "the window and the QP have different PDs");
-	if (mr == NULL || len == 0)
-		return refuse(qp, mw, -EINVAL,
-			      "a window of type 2 needs an MR and a length of at least 1; to "
-			      "unbind it, post an invalidate");
-	if (len > BB_WQE_MAX_SGE_LEN)
-		return refuse(qp, mw, -EOPNOTSUPP, "a window has at most 2^31 bytes");
-	if ((new_rkey ^ mw->rkey) >> 8 != 0)
-		return refuse(qp, mw, -EINVAL,
-			      "the new rkey may differ from the current rkey only in the low "
-			      "byte: use bb_inc_rkey()");
-	why = range_bad(mw, mr, addr, len, access);
-	if (why != NULL)
-		return refuse(qp, mw, -EINVAL, why);
-	bind.lkey = mr->lkey;
-	bind.mr_obj = ((struct bb_mr_priv *)mr)->reg->drv_mr;
-	return post(qp, wr_id, mw, new_rkey, mr, &bind, flags);
-}
-
-int
-bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flags)
-{
-	struct bb_mw_priv *w = find(qp->ctrl->pd->dev, rkey);
-	int ret;
-
-	if (w == NULL)
-		return bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
-	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, false));
-	rte_ticketlock_lock(&w->lock);
-	ret = has_room(w);
-	if (ret == 0)
-		ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags | BB_SQ_ASK_CQE);
-	if (ret == 0)
-		add_op(w, qp, NULL, rkey);
-	rte_ticketlock_unlock(&w->lock);
 	return ret;
 }

@@ -361,6 +361,7 @@ stub_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct m
 {
 	if (stub.mr_errno != 0)
 		return stub.mr_errno;
+	stub.mr_access = access;
 	mr->lkey += 0x100;
 	mr->rkey = mr->lkey;
 	return 0;

@@ -32,7 +32,7 @@ enum bb_mw_type {
 /** A memory window; read-only for the application. */
 struct bb_mw {
 	struct bb_pd *pd;
-	uint32_t rkey; /**< key of the last posted bind */
+	uint32_t rkey; /**< key of the last posted bind that has not failed; see bb_mw_bind() */
 	enum bb_mw_type type;
 };
 
@@ -61,9 +61,11 @@ bb_inc_rkey(uint32_t rkey)
  * WQEs use for the MR (man ibv_bind_mw). On success mw->rkey is the new key, which is the old key
  * with its low byte incremented. When the bind executes, the old key becomes invalid. Give the new
  * key to the peer over this QP, or after the completion (BB_WC_BIND_MW). A bind that completes in
- * error changes nothing, so keep the old key until then. A length of 0 unbinds; @p mr may be NULL
- * then. Neither the old nor the new MR can be deregistered until the completion was polled. An
- * unsignalled bind completes with the next signalled request.
+ * error changes nothing: mw->rkey is the old key again after its QP was reset, or after the next
+ * call that binds or invalidates the window. A length of 0 unbinds; @p mr may be NULL then. Neither
+ * the old nor the new MR can be deregistered until the completion was polled. An unsignalled bind
+ * completes with the next signalled request. Ring the requests of one window on several QPs in the
+ * order of their posts.
  * @param access rights of peers, BB_ACCESS_REMOTE_*; writes and atomics need an MR with
  *   LOCAL_WRITE. REMOTE_ATOMIC needs bb_dev_attr.memory_window_atomics.
  * @return 0 or an error of bb_post_send(). -EAGAIN also if 8 requests are pending on this window.

@@ -165,6 +165,12 @@ T(test_relaxed_only_device_gets_only_relaxed_keys)
 				 0);
 		assert_int_equal(stub.mr_access,
 				 BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ | relaxed);
+		assert_int_equal(
+			bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, BB_ACCESS_REMOTE_READ),
+			0);
+		assert_int_equal(stub.mr_access, BB_ACCESS_REMOTE_READ | relaxed);
+		assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, write),
+				 only ? -ENOTSUP : 0);
 		assert_int_equal(bb_mr_dereg(mr), 0);
 		/* A key by which peers write needs the right of the caller. */
 		log_begin();

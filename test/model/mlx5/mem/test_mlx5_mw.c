@@ -362,6 +362,65 @@ KEYS_TEST(test_window_may_be_freed_while_its_completion_is_polled)
 
 #define OPS_MAX 8 /* unsettled requests of one window */
 
+/* A bind that was flushed has not changed the key, so the window can be bound again. */
+KEYS_TEST(test_failed_bind_gives_the_key_back)
+{
+	const uint64_t at = raddr_of(&e->b, 0);
+	struct bb_qp_attr attr;
+	struct bb_mw *mw;
+	uint32_t rkey;
+
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw));
+	bind1(e, mw, at, 64, REMOTE);
+	rkey = mw->rkey;
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	OK(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE));
+	assert_int_equal(post1(e, mw, e->b.mr), 0);
+	assert_int_equal(post1(e, mw, e->b.mr), 0);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_WR_FLUSH_ERR);
+	fresh(e);
+	assert_int_equal(mw->rkey, rkey);
+	assert_int_equal(try(e, OP_READ, at, rkey, 64), BB_WC_SUCCESS);
+	bind1(e, mw, at, 64, REMOTE);
+	assert_int_equal(try(e, OP_READ, at, mw->rkey, 64), BB_WC_SUCCESS);
+	OK(bb_mw_free(mw));
+}
+
+/* Binds on two queues are executed in the order of the posts, and polled in the reverse order. */
+KEYS_TEST(test_bind_that_is_polled_first_was_executed_last)
+{
+	struct bb_cq *cq[2] = {e->b.cq, NULL};
+	struct bb_mr *mr = region(e);
+	struct bb_cq_attr attr;
+	struct side first[2];
+	struct bb_mw *mw;
+
+	bb_cq_attr_init(&attr);
+	attr.depth = 256;
+	OK(bb_cq_create(e->b.dev, &attr, &cq[1]));
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw));
+	assert_int_equal(post1(e, mw, mr), 0);
+	bb_qp_ring(e->b.qp);
+	first[0] = e->a;
+	first[1] = e->b;
+	e->b.cq = cq[1];
+	env_up(e);
+	bind1(e, mw, raddr_of(&e->b, 0), 64, REMOTE);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	env_expect(e, &first[1], 2, BB_WC_SUCCESS);
+	OK(bb_mr_dereg(mr));
+	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+	OK(bb_mw_free(mw));
+	pending_lost(first);
+	OK(bb_qp_destroy(e->a.qp));
+	OK(bb_qp_destroy(e->b.qp));
+	OK(bb_cq_destroy(cq[1]));
+	e->b.cq = cq[0];
+	env_up(e);
+}
+
 /*
  * The library tracks OPS_MAX unsettled requests of a window; further binds return -EAGAIN until a
  * completion is polled, or until the window is freed.

@@ -275,6 +275,17 @@ KEYS_TEST(test_aborted_bind_gives_the_key_back)
 		OK(bb_qp_abort(t.qp[0]));
 		assert_int_equal(mw->rkey, rkey);
 	}
+	/* An invalidation by another low byte does not change the key. */
+	OK(bb_post_local_inv(t.qp[0], 1, mw->rkey ^ 0x80, 0));
+	OK(bb_qp_abort(t.qp[0]));
+	assert_int_equal(mw->rkey, rkey);
+	/* Two queues, of which the first one aborts first. */
+	for (i = 0; i < 2; i++)
+		OK(bb_mw_bind(t.qp[i], 1, mw, mr, (uintptr_t)e->a.buf, 64, BB_ACCESS_REMOTE_READ,
+			      0));
+	OK(bb_qp_abort(t.qp[0]));
+	OK(bb_qp_abort(t.qp[1]));
+	assert_int_equal(mw->rkey, rkey);
 	/* The next bind uses the key of the aborted bind. */
 	OK(bb_mw_bind(t.qp[0], 2, mw, mr, (uintptr_t)e->a.buf, 64, BB_ACCESS_REMOTE_READ,
 		      BB_SEND_SIGNALED));

@@ -87,6 +87,26 @@ bring_back(struct env *e, struct bb_qp *qa, struct bb_qp *qb, struct bb_qp_recov
 	assert_memory_equal(e->b.buf + ENV_BUF - 8, &data, 8);
 }
 
+/* The target reads the event of its error only after it was brought back. */
+T(test_late_event_of_an_error_does_not_change_the_state)
+{
+	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
+	struct bb_event event;
+
+	put(e, 1, 0, e->b.mr->rkey + 1, BB_SEND_SIGNALED);
+	bb_qp_ring(e->a.qp);
+	wait_cqes(e, &e->a, 1);
+	bring_back(e, e->a.qp, e->b.qp, &r);
+	do
+		env_event(e, e->b.dev, &event);
+	while (event.type != BB_EVENT_QP_ACCESS);
+	assert_ptr_equal(event.qp, e->b.qp);
+	assert_int_equal(e->b.qp->state, BB_QP_RTS);
+	put(e, 2, 0, e->b.mr->rkey, BB_SEND_SIGNALED);
+	bb_qp_ring(e->a.qp);
+	env_expect(e, &e->a, 2, BB_WC_SUCCESS);
+}
+
 T(test_access_error_leaves_later_requests_not_done)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
