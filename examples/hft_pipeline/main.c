@@ -243,6 +243,8 @@ run(const struct options *o, const struct itch_file *file)
 	workers[o->worker_of[STAGE_GATEWAY]].gateway.max_orders = file->h.messages;
 	if (o->listen != NULL)
 		printf("hft_pipeline: listening at %s\n", o->listen);
+	if (o->connect != NULL)
+		printf("hft_pipeline: connecting to %s, for up to %u s\n", o->connect, o->wait_s);
 	fflush(stdout);
 	for (i = 0; i < o->workers; i++) {
 		p = &workers[i];

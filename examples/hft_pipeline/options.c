@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -17,7 +18,6 @@ enum {
 	OPT_LISTEN,
 	OPT_CONNECT,
 	OPT_STAGES,
-	OPT_PLACE,
 	OPT_DEFECT,
 	OPT_SEED,
 	OPT_U32, /* OPT_U32 + i is the option u32_options[i] */
@@ -75,7 +75,6 @@ const struct option hft_options[] = {
 	{"collar", required_argument, NULL, OPT_U32 + 12},
 	{"warm", required_argument, NULL, OPT_U32 + 13},
 	{"worker", required_argument, NULL, OPT_U32 + 14},
-	{"place", required_argument, NULL, OPT_PLACE}, /* former name of --worker */
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -148,10 +147,15 @@ static int
 parse_addr(const char *name, const char *arg)
 {
 	struct sockaddr_storage addr;
+	uint16_t port;
 
-	if (bb_cm_addr(arg, &addr) == 0)
-		return 0;
-	say("--%s %s: give an address and a port, as in 192.0.2.1:18600", name, arg);
+	if (bb_cm_addr(arg, &addr) == 0) {
+		port = ntohs(((const struct sockaddr_in *)&addr)->sin_port);
+		if (port > 0 && port <= UINT16_MAX - (LINKS - 1))
+			return 0;
+	}
+	say("--%s %s: give an address and a port of 1 to %d, as in 192.0.2.1:18600", name, arg,
+	    UINT16_MAX - (LINKS - 1));
 	return -1;
 }
 
@@ -187,9 +191,6 @@ parse_one(struct options *o, int c)
 		return parse_addr("connect", optarg);
 	case OPT_STAGES:
 		return parse_stages(o, optarg);
-	case OPT_PLACE:
-		say("--place %s: the option is now --worker", optarg);
-		return -1;
 	case OPT_DEFECT:
 		return parse_defect(o, optarg);
 	case OPT_SEED:
@@ -223,6 +224,11 @@ check_together(struct options *o)
 	if (o->listen != NULL && (o->file != NULL || o->kill_after != 0)) {
 		say("--file and --kill-after are options of the end that connects; leave them "
 		    "out with --listen");
+		return -1;
+	}
+	if (o->kill_after != 0 && o->worker_of[STAGE_RISK] == o->worker_of[STAGE_GATEWAY]) {
+		say("--kill-after: the kill switch needs the link from risk to gateway; give them "
+		    "different workers in --stages");
 		return -1;
 	}
 	if (o->worker != ALL_WORKERS && (o->listen == NULL || o->worker >= o->workers ||

@@ -133,10 +133,12 @@ check_kill(struct outcome *c)
 		fault(c, "orders stopped without the kill switch");
 }
 
-/* Returns the seconds from the first tick to the last. */
+/* Returns the seconds from the first tick to the last, 0 if the feed did not come to the last. */
 static double
 seconds(const struct outcome *c)
 {
+	if (c->feed->end_tsc == 0)
+		return 0;
 	return latency_ns(c->feed->end_tsc - c->feed->start) / 1e9;
 }
 

@@ -56,6 +56,15 @@ class Scripts(unittest.TestCase):
         self.assertEqual(res.returncode, 77, res.stdout)
         self.assertIn('update of deb-src failed: bad file', res.stdout)
 
+    def test_files_of_others_stay(self):
+        for script in 'fio-source', 'fabtests':
+            folder = os.path.join(self.folder, 'home')
+            os.makedirs(os.path.join(folder, 'bin'), exist_ok=True)
+            res = self.run_script(os.path.join(TOP, 'devtools', script), folder)
+            self.assertEqual(res.returncode, 2, res.stdout)
+            self.assertIn('home has files of others: give a new folder', res.stdout)
+            self.assertEqual(os.listdir(folder), ['bin'])
+
     def test_fabtests_without_their_repository(self):
         for tool in 'autoreconf', 'libtoolize':
             self.program(tool, 'exit 1\n')

@@ -198,7 +198,9 @@ report_summary(struct tester *t)
 	fprintf(out, "; %.1f s\n", (double)(rte_rdtsc() - t->started) / (double)t->tsc_hz);
 	if (stop_signal != 0)
 		fprintf(out, "stopped by %s before the end\n",
-			stop_signal == SIGINT ? "Ctrl-C" : "SIGTERM");
+			stop_signal == SIGINT    ? "Ctrl-C"
+			: stop_signal == SIGTERM ? "SIGTERM"
+						 : "the end of the output's reader");
 	if (t->fatal)
 		fprintf(out, "ended early: the queue pairs cannot be used again after the error\n");
 	fflush(out);

@@ -89,6 +89,7 @@ run(const struct options *o)
 {
 	static struct job jobs[MAX_JOBS];
 	uint32_t n = rte_lcore_count(), i;
+	bool ran = false;
 	int rc;
 
 	if (n > MAX_JOBS) {
@@ -105,11 +106,13 @@ run(const struct options *o)
 			printf("nvmf_client: connected, depth %u\n",
 			       bb_nvmf_shape(jobs[0].nvmf)->depth);
 			fflush(stdout);
+			ran = true;
 			rc = step(jobs, n, job_run);
 		}
 		step(jobs, n, job_close);
 		rc = client_report(o, jobs, n);
-		if (o->journal != NULL && journal_write(o, jobs, n) != 0)
+		/* A run that did not connect leaves the journal of an earlier one as it is. */
+		if (ran && o->journal != NULL && journal_write(o, jobs, n) != 0)
 			rc = EXIT_FAILED;
 	}
 	for (i = 0; i < n; i++) {

@@ -382,7 +382,8 @@ job_run(void *job)
 	for (;;) {
 		over = over || stop_signal != 0 ||
 		       ((j->ios != 0 || j->o->check != NULL) && j->begun >= j->ios) ||
-		       (j->o->seconds != 0 && rte_get_tsc_cycles() > end) || j->failed > 1000;
+		       (j->o->seconds != 0 && rte_get_tsc_cycles() > end) || j->failed > 1000 ||
+		       j->seq == UINT32_MAX; /* the last number of a write */
 		if (rc >= 0)
 			rc = fill(j, over);
 		if (rc > 0)

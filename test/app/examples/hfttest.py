@@ -87,6 +87,10 @@ class HftTest(AppTest):
             self.assertIn('listening', there[-1].stdout.readline())
         return self.start(0, args, port), *there
 
+    def until_connected(self, proc):
+        self.assertIn('connecting to', proc.stdout.readline())
+        self.assertIn('connected', proc.stdout.readline())
+
     def run_pair(self, *args, ticks=TICKS, others=((),)):
         """Runs a pair, or more processes, to the end without an error. Returns the checked result."""
         with tempfile.TemporaryDirectory() as folder:

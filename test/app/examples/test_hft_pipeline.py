@@ -102,7 +102,7 @@ class HftPipeline(HftTest):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'result')
             procs = self.pair(['--messages', '10000', '--rate', '10000', '--json', path])
-            self.assertIn('connected', procs[0].stdout.readline())
+            self.until_connected(procs[0])
             time.sleep(0.2)
             procs[side].send_signal(signal.SIGSTOP)
             time.sleep(0.3)
@@ -162,8 +162,11 @@ class HftPipeline(HftTest):
                             (['--listen', ':1', '--connect', ':1'], ['one end listens']),
                             (['--connect', ':1', '--stages', 'feed,book,strategy,risk+gateway'],
                              ['one clock']),
+                            (['--connect', ':65533'], ['--connect', '1 to 65532']),
+                            (['--listen', ':0'], ['--listen', '1 to 65532']),
+                            (['--kill-after', '1', '--stages', 'feed+book+strategy,risk+gateway'],
+                             ['link from risk to gateway']),
                             (['--worker', '1'], ['--listen']),
-                            (['--place', '1'], ['--worker']),
                             (['--listen', ':1', '--worker', '2'], ['--stages makes 2 workers']),
                             (['--listen', ':1', '--worker', '0'], ["does not run the feed"]),
                             (['--symbols', '0'], ['1 to 4096']),
@@ -217,7 +220,7 @@ class HftPipeline(HftTest):
         both = ['--stages', 'feed+gateway,book,strategy+risk']
         here, book, risk = self.pair(both + ['--messages', '1M', '--rate', '1000'],
                                      both + ['--worker', '1'], both + ['--worker', '2'])
-        self.assertIn('connected', here.stdout.readline())
+        self.until_connected(here)
         risk.kill()
         for side in (here, book):
             out, err = side.communicate(timeout=WAIT)
@@ -240,7 +243,7 @@ class HftPipeline(HftTest):
         there = self.start(1, [], port)
         self.assertIn('listening', there.stdout.readline())
         here = self.start(0, ['--messages', '1M', '--rate', '1000'], port)
-        self.assertIn('connected', here.stdout.readline())
+        self.until_connected(here)
         second = self.start(0, ['--device', self.device(2)], port)
         _, err = second.communicate(timeout=WAIT)
         self.assertEqual(second.returncode, 1, err)
@@ -255,15 +258,21 @@ class HftPipeline(HftTest):
 
     @long
     def test_peer_dies(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, 'result')
         for dies in (0, 1):
-            here, there = self.pair(['--messages', '1M', '--rate', '1000'])
+            here, there = self.pair(['--messages', '1M', '--rate', '1000', '--json', path])
             first, second = (here, there) if dies == 0 else (there, here)
             # Connected: the feed prints its start.
-            self.assertIn('connected', here.stdout.readline())
+            self.until_connected(here)
             first.kill()
             out, err = second.communicate(timeout=WAIT)
             self.assertEqual(second.returncode, 1, out + err)
             self.assertRegex(err, 'has exited|failed')
+        # The feed did not come to its last tick.
+        with open(path) as f:
+            self.assertEqual(json.load(f)['seconds'], 0)
 
     @long
     def test_peer_lies(self):
@@ -287,7 +296,7 @@ class HftPipeline(HftTest):
             for nap in (0.3, 3, 20):
                 here, there = self.pair(['--messages', '1M', '--rate', '1000', '--slots', '32768'],
                                         ['--slots', '32768', '--wait', '10'])
-                self.assertIn('connected', here.stdout.readline())
+                self.until_connected(here)
                 time.sleep(nap)
                 there.send_signal(signal.SIGSTOP)
                 here.send_signal(signal.SIGINT)
@@ -319,7 +328,7 @@ class HftPipeline(HftTest):
             both = ['--slots', '4', '--wait', '2' if i < 2 else '120']
             sides = self.pair(['--messages', '300K', '--rate', '30K', '--kill-after', '50'] + both, both)
             if i >= 2:
-                self.assertIn('connected', sides[0].stdout.readline())
+                self.until_connected(sides[0])
             time.sleep(after)
             if i // 2 == 1:
                 sides[i % 2].send_signal(signal.SIGSTOP)
@@ -343,14 +352,15 @@ class HftPipeline(HftTest):
         there.communicate(timeout=WAIT)
         self.assertEqual(there.returncode, 0)
         alone = self.start(0, ['--wait', '1'], port)
-        _, err = alone.communicate(timeout=WAIT)
+        out, err = alone.communicate(timeout=WAIT)
         self.assertEqual(alone.returncode, 1, err)
+        self.assertEqual(out, 'hft_pipeline: connecting to %s:%d, for up to 1 s\n' % (self.LISTEN, port))
         self.assertIn('the peer did not connect within 1 s', err)
 
     @long
     def test_interrupted(self):
         here, there = self.pair(['--messages', '1M', '--rate', '1000'])
-        self.assertIn('connected', here.stdout.readline())
+        self.until_connected(here)
         here.send_signal(signal.SIGINT)
         out, err = here.communicate(timeout=WAIT)
         self.assertEqual(here.returncode, 130, out + err)

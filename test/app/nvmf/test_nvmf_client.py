@@ -141,6 +141,14 @@ class Client(NvmfTest):
         self.assertEqual(r['reads'], 0)
         reads, _, _ = self.stop(target)
         self.assertEqual(reads, len(lines) + 1)
+        # A run that does not connect leaves the journal of the run before.
+        with open(path, 'w') as f:
+            f.write('\n'.join(['nvmf_client 1 bs %d seed 1' % BS, *lines, 'end %d' % len(lines)]) + '\n')
+        with open(path) as f:
+            before = f.read()
+        self.client('--rw', 'randwrite', '--ios', '20', '--journal', path, '--wait', '1', rc=1)
+        with open(path) as f:
+            self.assertEqual(f.read(), before)
 
     @long
     def test_large_requests(self):
