@@ -6,6 +6,25 @@
 
 #include "fab.h"
 
+/*
+ * Returns the receives of an endpoint that need room in its CQ. A receive of a shared context
+ * completes once. The first endpoint that uses a context with a CQ reserves room for all receives
+ * of the context, and the last endpoint returns it.
+ */
+static uint32_t
+receives(const struct fab_ep *ep)
+{
+	const struct fab_ep *other;
+
+	if (ep->srx == NULL)
+		return ep->rx_size;
+	LIST_FOREACH(other, &ep->dev->eps, next)
+		if (other != ep && other->qp != NULL && other->srx == ep->srx &&
+		    other->rx_cq == ep->rx_cq)
+			return 0;
+	return ep->srx->depth;
+}
+
 /* Makes room in the CQs for the completions of an endpoint. */
 static int
 reserve(struct fab_ep *ep)
@@ -14,17 +33,7 @@ reserve(struct fab_ep *ep)
 
 	if (ret != 0)
 		return ret;
-	if (ep->srx == NULL) {
-		ret = fab_cq_reserve(ep->rx_cq, ep->rx_size);
-	} else if (ep->srx->cq_id != ep->rx_cq->id) {
-		/*
-		 * Each receive of a shared context completes once, so reserve entries for it only
-		 * once.
-		 */
-		ret = fab_cq_reserve(ep->rx_cq, ep->srx->depth);
-		if (ret == 0)
-			ep->srx->cq_id = ep->rx_cq->id;
-	}
+	ret = fab_cq_reserve(ep->rx_cq, receives(ep));
 	if (ret != 0)
 		ep->tx_cq->used -= ep->tx_size;
 	return ret;
@@ -34,8 +43,7 @@ void
 fab_ep_unreserve(struct fab_ep *ep)
 {
 	ep->tx_cq->used -= ep->tx_size;
-	if (ep->srx == NULL)
-		ep->rx_cq->used -= ep->rx_size;
+	ep->rx_cq->used -= receives(ep);
 }
 
 /* Computes ep->tx and ep->rx, the attributes of requests that use the endpoint's default flags. */

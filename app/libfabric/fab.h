@@ -165,7 +165,6 @@ struct fab_cq {
 				  wakeup: eventfd; -1 if unused */
 	struct fab_comp *comp; /* completions; the entries from at to count - 1 are not read yet */
 	unsigned int at, count, size;
-	uint64_t id;   /* unique number of the CQ, from 1; never used again */
 	uint32_t used; /* completions that the bound endpoints may have outstanding */
 	unsigned int refs;
 };
@@ -176,7 +175,6 @@ struct fab_srx {
 	struct fab_domain *domain;
 	struct bb_srq *srq;
 	uint32_t depth;
-	uint64_t cq_id; /* fab_cq.id of the CQ in which room for all receives was reserved last */
 	unsigned int refs;
 };
 

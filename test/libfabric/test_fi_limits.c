@@ -107,4 +107,47 @@ TEST(test_more_endpoints_than_the_device_has)
 	free(eps);
 }
 
+#define DEEP   4096u /* receives of the shared context */
+#define ROUNDS 400u  /* more rounds than memory has room for, if no room returns */
+
+static struct fid_ep *
+shared_endpoint(struct pair *p, struct fid_ep *srx, struct fid_cq *cq)
+{
+	struct fid_ep *ep;
+
+	OK(fi_endpoint(p->domain, p->info, &ep, NULL));
+	OK(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_ep_bind(ep, &srx->fid, 0));
+	OK(fi_enable(ep));
+	return ep;
+}
+
+/* A server that replaces its endpoints spreads them over two CQs. */
+TEST(test_room_for_a_shared_receive_context_returns_with_its_last_endpoint)
+{
+	struct fi_rx_attr rx = {.size = DEEP};
+	struct fid_cq *cqs[2];
+	struct fid_ep *srx, *ep, *other;
+	struct pair p;
+	uint32_t i;
+
+	pair_open(&p, &plain);
+	OK(fi_srx_context(p.domain, &rx, &srx, NULL));
+	cqs[0] = p.a.cq;
+	cqs[1] = p.b.cq;
+	for (i = 0; i < ROUNDS; i++) {
+		ep = shared_endpoint(&p, srx, cqs[i & 1]);
+		if (i % 16 == 0) {
+			/* The room stays while another endpoint uses it. */
+			other = shared_endpoint(&p, srx, cqs[i & 1]);
+			OK(fi_close(&ep->fid));
+			ep = shared_endpoint(&p, srx, cqs[i & 1]);
+			OK(fi_close(&other->fid));
+		}
+		OK(fi_close(&ep->fid));
+	}
+	OK(fi_close(&srx->fid));
+	pair_close(&p);
+}
+
 TEST_MAIN(0)

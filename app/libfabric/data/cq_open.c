@@ -9,8 +9,6 @@
 /* Depth of a CQ on a device that cannot resize it. */
 #define FIXED_DEPTH 32768u
 
-static uint64_t last_id; /* id of the CQ that was opened last */
-
 static struct fab_cq *
 cq_of(struct fid_cq *fid)
 {
@@ -148,7 +146,6 @@ fab_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	if (cq == NULL)
 		return -FI_ENOMEM;
 	cq->domain = d;
-	cq->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
 	ret = fab_wait_open(cq, attr->wait_obj);
 	if (ret != 0)
