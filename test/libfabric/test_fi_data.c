@@ -337,6 +337,26 @@ TEST(test_selective_completion)
 	pair_close(&p);
 }
 
+TEST(test_data_of_a_write_completes_at_the_target_despite_a_silent_receive)
+{
+	const struct want w = {.selective = FI_SELECTIVE_COMPLETION};
+	struct fi_cq_data_entry e;
+	struct pair p;
+	int context;
+
+	pair_open(&p, &w);
+	pair_connect(&p, &w);
+	OK(fi_recv(p.b.ep, p.b.mem, 64, p.b.desc, 0, &context));
+	OK(fi_recv(p.b.ep, p.b.mem, 64, p.b.desc, 0, &context));
+	OK(fi_senddata(p.a.ep, p.a.mem, 8, p.a.desc, 76, 0, NULL));
+	OK(fi_writedata(p.a.ep, p.a.mem, 100, p.a.desc, 77, 0, (uintptr_t)p.b.mem, p.b.key, NULL));
+	e = done(&p.b);
+	assert_fields(e, op_context, NULL, flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+		      data, 77, len, 100);
+	none(&p);
+	pair_close(&p);
+}
+
 TEST(test_counters_count_what_no_completion_reports)
 {
 	const struct want w = {.counters = true, .selective = FI_SELECTIVE_COMPLETION};

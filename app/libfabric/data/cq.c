@@ -67,6 +67,22 @@ convert_failed(struct fab_ep *ep, const struct bb_wc *wc, struct fab_comp *c)
 	return true;
 }
 
+/*
+ * Converts the data of a peer's fi_writedata() that consumed a receive without FI_COMPLETION. The
+ * target is always notified of such data (fi_rma(3)).
+ */
+static __attribute__((noinline)) bool
+convert_data(const struct bb_wc *wc, struct fab_comp *c)
+{
+	*c = (struct fab_comp){
+		.entry.flags = flags_of(wc) | FI_REMOTE_CQ_DATA,
+		.entry.len = wc->byte_len,
+		.entry.data = bb_be32(wc->imm),
+		.status = BB_WC_SUCCESS,
+	};
+	return true;
+}
+
 static inline __attribute__((always_inline)) bool
 convert(const struct bb_wc *wc, struct fab_comp *c)
 {
@@ -79,7 +95,7 @@ convert(const struct bb_wc *wc, struct fab_comp *c)
 	if (bb_unlikely(wc->status != BB_WC_SUCCESS))
 		return convert_failed(ep, wc, c);
 	if (wc->wr_id == FAB_SILENT(ep) || wc->wr_id == FAB_INJECTED(ep))
-		return false;
+		return wc->opcode == BB_WC_RECV_RDMA_IMM && convert_data(wc, c);
 	c->entry.op_context = (void *)(uintptr_t)wc->wr_id;
 	c->entry.flags = flags_of(wc) | (data ? FI_REMOTE_CQ_DATA : 0);
 	c->entry.len = received ? wc->byte_len : 0;
