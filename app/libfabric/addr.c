@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -192,4 +193,21 @@ fab_cm_unpack(const struct fab_dev *d, const struct bb_cm_event *ev, size_t *len
 	/* The peer may send a length that exceeds the data. */
 	*len = bytes[0] < *len ? bytes[0] : *len - 1;
 	return bytes + 1;
+}
+
+int
+fab_peer_set(struct fi_info *info, const void *addr)
+{
+	const struct sockaddr *any = addr;
+	const size_t len = any->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						      : sizeof(struct sockaddr_in);
+	void *copy = malloc(len);
+
+	if (copy == NULL)
+		return -FI_ENOMEM;
+	memcpy(copy, addr, len);
+	free(info->dest_addr);
+	info->dest_addr = copy;
+	info->dest_addrlen = len;
+	return 0;
 }

@@ -31,9 +31,7 @@ ep_connect(struct fid_ep *fid, const void *addr, const void *data, size_t len)
 	struct fab_cm_room room;
 	int ret = -FI_EISCONN;
 
-	if (addr == NULL)
-		addr = ep->info->dest_addr;
-	if (addr == NULL) {
+	if (addr == NULL && ep->info->dest_addr == NULL) {
 		FAB_WARN(EP_CTRL, "fi_connect() needs an address\n");
 		return -FI_EINVAL;
 	}
@@ -45,10 +43,12 @@ ep_connect(struct fid_ep *fid, const void *addr, const void *data, size_t len)
 	if (ep->conn != NULL)
 		goto unlock;
 	ret = fab_ep_enable(ep);
+	if (ret == 0 && addr != NULL)
+		ret = fab_peer_set(ep->info, addr); /* for fi_getpeer() */
 	if (ret != 0)
 		goto unlock;
 	param_init(&param, ep, &room, data, len);
-	ret = bb_conn_connect(ep->dev->cm, addr, ep->qp, &param, &ep->conn);
+	ret = bb_conn_connect(ep->dev->cm, ep->info->dest_addr, ep->qp, &param, &ep->conn);
 	if (ret == 0) {
 		ep->connecting = true;
 		bb_conn_user_set(ep->conn, &ep->fid.fid);

@@ -283,6 +283,8 @@ int fab_transport(bool *rdma);
 int fab_device_address(uint32_t format, bool routed, struct sockaddr_storage *addr);
 /* Returns the maximum bytes of private data. */
 size_t fab_cm_max(const struct fab_dev *dev);
+/* Copies the peer's address, a sockaddr_in or sockaddr_in6, to @info. Returns 0 or -FI_ENOMEM. */
+int fab_peer_set(struct fi_info *info, const void *addr);
 /* Returns 0, or -FI_EINVAL (logged) if @call has too many bytes of private data. */
 int fab_cm_check(const struct fab_dev *dev, const char *call, size_t len);
 /*

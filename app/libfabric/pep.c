@@ -73,19 +73,9 @@ set_peer(struct fi_info *info, const struct bb_conn *conn)
 {
 	struct sockaddr_storage addr;
 	struct bb_conn_info about;
-	size_t len;
 
 	bb_conn_query(conn, &about);
-	if (bb_cm_addr(about.peer, &addr) != 0)
-		return 0;
-	len = addr.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-	free(info->dest_addr);
-	info->dest_addr = malloc(len);
-	if (info->dest_addr == NULL)
-		return -FI_ENOMEM;
-	memcpy(info->dest_addr, &addr, len);
-	info->dest_addrlen = len;
-	return 0;
+	return bb_cm_addr(about.peer, &addr) == 0 ? fab_peer_set(info, &addr) : 0;
 }
 
 /* Reports a request to the event queue of its passive endpoint. */

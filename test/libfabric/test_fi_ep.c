@@ -16,8 +16,8 @@ TEST(test_connect_accept_and_data_in_both_directions)
 	struct sockaddr_storage any;
 	const size_t size = pair_addr(&any, 0);
 	struct pair p;
-	char addr[64];
-	size_t len = sizeof(addr);
+	char addr[64], to[64];
+	size_t len = sizeof(addr), to_len = sizeof(to);
 
 	pair_open(&p, &plain);
 	pair_connect(&p, &plain);
@@ -25,6 +25,11 @@ TEST(test_connect_accept_and_data_in_both_directions)
 	assert_memory_equal(p.data, "hello", 5);
 	OK(fi_getpeer(p.b.ep, addr, &len));
 	assert_int_equal(len, size);
+	/* The peer of the connecting side is the address of fi_connect(). */
+	OK(fi_getname(&p.pep->fid, to, &to_len));
+	OK(fi_getpeer(p.a.ep, addr, &len));
+	assert_int_equal(len, size);
+	assert_memory_equal(addr, to, size);
 	len = 2;
 	assert_int_equal(fi_getname(&p.pep->fid, addr, &len), -FI_ETOOSMALL);
 	assert_int_equal(len, size);
