@@ -39,7 +39,9 @@ fab_eq_add(struct fab_eq *q, uint32_t type, int err, fid_t fid, struct fi_info *
 		return;
 	}
 	e->type = type;
-	e->err = (struct fi_eq_err_entry){.fid = fid, .context = fid->context, .err = err};
+	/* eq_strerror() gets prov_errno only. */
+	e->err = (struct fi_eq_err_entry){
+		.fid = fid, .context = fid->context, .err = err, .prov_errno = err};
 	e->info = info;
 	e->head = err != 0 ? 0 : sizeof(struct fi_eq_cm_entry);
 	if (err == 0)

@@ -73,6 +73,8 @@ TEST(test_nobody_listens)
 	assert_int_equal(fi_connect(p.a.ep, &to, NULL, 0), -FI_EISCONN);
 	err = event_error(&p);
 	assert_int_equal(err.err, FI_ECONNREFUSED);
+	assert_string_equal(fi_eq_strerror(p.eq, err.prov_errno, err.err_data, NULL, 0),
+			    fi_strerror(FI_ECONNREFUSED));
 	pair_close(&p);
 }
 
