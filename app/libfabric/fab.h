@@ -373,7 +373,10 @@ int fab_cq_reserve(struct fab_cq *cq, uint32_t entries);
  */
 void fab_cq_fill(struct fab_cq *cq);
 ssize_t fab_cq_read(struct fid_cq *fid, void *buf, size_t count);
-/* Returns true if the application has read every completion; arms the CQ on a card. */
+/*
+ * Returns true if the application has read every completion. Then its wait object is readable only
+ * after a later completion, a signal, or the next tick of a timer.
+ */
 bool fab_cq_is_empty(struct fab_cq *cq);
 bool fab_eq_is_empty(struct fab_eq *eq);
 
@@ -390,6 +393,8 @@ ssize_t fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *
 ssize_t fab_wait_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
 			   const void *cond, int timeout);
 int fab_wait_signal(struct fid_cq *fid);
+/* Consumes the signals of fi_cq_signal(). Returns true if there was one. */
+bool fab_wait_signaled(struct fab_cq *cq);
 
 /*
  * Adds an event with @len bytes of private data. Frees @info, or passes it to the application. @err

@@ -31,6 +31,7 @@ int
 fab_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	struct fab_dev *dev = container_of(fabric, struct fab_fabric, fid)->dev;
+	struct fab_cq *cq;
 	int i, ret = 0;
 
 	fab_lock(dev);
@@ -38,7 +39,9 @@ fab_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 	for (i = 0; i < count && ret == 0; i++) {
 		switch (fids[i]->fclass) {
 		case FI_CLASS_CQ:
-			if (!fab_cq_is_empty(container_of(fids[i], struct fab_cq, fid.fid)))
+			cq = container_of(fids[i], struct fab_cq, fid.fid);
+			/* The caller that fi_cq_signal() wakes must not sleep again at once. */
+			if (fab_wait_signaled(cq) || !fab_cq_is_empty(cq))
 				ret = -FI_EAGAIN;
 			break;
 		case FI_CLASS_EQ:

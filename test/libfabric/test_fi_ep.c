@@ -287,6 +287,12 @@ TEST(test_waits)
 	assert_int_equal(fi_cq_sread(p.a.cq, &e, 1, NULL, 1), -FI_EAGAIN);
 	OK(fi_cq_signal(p.a.cq));
 	assert_int_equal(fi_cq_sread(p.a.cq, &e, 1, NULL, -1), -FI_ECANCELED);
+	/* A signal ends one wait of fi_trywait(), too. */
+	fids[0] = &p.a.cq->fid;
+	OK(fi_cq_signal(p.a.cq));
+	assert_int_equal(fi_trywait(p.fabric, fids, 1), -FI_EAGAIN);
+	OK(fi_trywait(p.fabric, fids, 1));
+	assert_int_equal(fi_cq_sread(p.a.cq, &e, 1, NULL, 1), -FI_EAGAIN);
 	/* The descriptor wakes a sleeper, whose read runs the device. */
 	OK(fi_control(&p.b.cq->fid, FI_GETWAIT, &fd.fd));
 	OK(fi_recv(p.b.ep, p.b.mem, 64, p.b.desc, 0, NULL));

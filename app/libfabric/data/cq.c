@@ -205,13 +205,19 @@ fab_cq_read(struct fid_cq *fid, void *buf, size_t count)
 bool
 fab_cq_is_empty(struct fab_cq *cq)
 {
+	struct bb_cq *which;
+
 	if (cq->at != cq->count)
 		return false;
 	if (cq->domain->dev->child)
 		return true;
 	fab_timer_clear(cq->timer);
-	if (cq->channel != NULL)
+	if (cq->channel != NULL) {
+		/* The descriptor stays readable until every event is read. */
+		while (bb_channel_get(cq->channel, &which) == 0)
+			;
 		bb_cq_arm(cq->cq, false);
+	}
 	fab_cq_fill(cq);
 	return cq->at == cq->count;
 }

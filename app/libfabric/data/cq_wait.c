@@ -76,16 +76,14 @@ fab_wait_close(struct fab_cq *cq)
 		bb_channel_destroy(cq->channel);
 }
 
-/* Reads the events that have made the descriptor readable. */
-static void
-consume(struct fab_cq *cq)
+bool
+fab_wait_signaled(struct fab_cq *cq)
 {
-	struct bb_cq *which;
+	uint64_t signals;
 
-	fab_timer_clear(cq->timer);
-	if (cq->channel != NULL)
-		while (bb_channel_get(cq->channel, &which) == 0)
-			;
+	/* A child of fork() shares the descriptor with its parent, which gets the signal. */
+	return cq->wakeup >= 0 && !cq->domain->dev->child &&
+	       read(cq->wakeup, &signals, sizeof(signals)) > 0;
 }
 
 int
@@ -111,7 +109,6 @@ fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, in
 	const int64_t end = fab_deadline(timeout);
 	struct pollfd p = {.fd = cq->fd, .events = POLLIN};
 	const bool child = dev->child;
-	uint64_t signals;
 	ssize_t n;
 
 	(void)cond;
@@ -125,10 +122,9 @@ fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, in
 			(void)poll(NULL, 0, FAB_NAP_MS);
 			continue;
 		}
-		if (read(cq->wakeup, &signals, sizeof(signals)) > 0)
+		if (fab_wait_signaled(cq))
 			return -FI_ECANCELED;
 		fab_lock(dev);
-		consume(cq);
 		n = fab_cq_is_empty(cq);
 		fab_unlock(dev);
 		if (n != 0 && poll(&p, 1, FAB_NAP_MS) < 0)
