@@ -52,6 +52,17 @@
  */
 #define HNS_VENDOR_ID 0x19e5u /* PCI vendor ID of Huawei; assumed to be that of libhns devices */
 
+/*
+ * PCI vendor ID of Broadcom. If the kernel refuses to resize a CQ, libbnxt_re of rdma-core 53 to 64
+ * frees the memory that the CQ still uses (bnxt_re_resize_cq()). So CQs are not resized.
+ */
+#define BNXT_VENDOR_ID 0x14e4u
+/*
+ * PCI vendor ID of AMD Pensando. ibv_wr_start() of libionic holds a lock of the CQ until
+ * ibv_wr_complete() (ionic_wr_start()), so a poll between them would wait for ever.
+ */
+#define IONIC_VENDOR_ID 0x1dd8u
+
 static uint32_t
 at_most(int value, uint32_t limit)
 {
@@ -85,7 +96,8 @@ probe_queues(struct verbs_dev *d, struct bb_dev_attr *attr)
 		ret = bb_ibv_errno();
 		goto free_pd;
 	}
-	attr->cq_resize = ibv_resize_cq(cq, 4) == 0;
+	attr->cq_resize =
+		d->attr.orig_attr.vendor_id != BNXT_VENDOR_ID && ibv_resize_cq(cq, 4) == 0;
 	init.send_cq = cq;
 	init.recv_cq = cq;
 	for (len = VERBS_MAX_INLINE; qp == NULL; len = len > 16 ? len / 2 : 0) {
@@ -144,6 +156,15 @@ probe_rereg(struct ibv_pd *pd)
 	return known;
 }
 
+/* Returns true if a window can be allocated: bnxt_re reports windows, but libbnxt_re has none. */
+static bool
+probe_windows(struct ibv_pd *pd)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+
+	return mw != NULL && ibv_dealloc_mw(mw) == 0;
+}
+
 static void
 probe_mrs(struct verbs_dev *d, struct bb_dev_attr *attr)
 {
@@ -153,6 +174,8 @@ probe_mrs(struct verbs_dev *d, struct bb_dev_attr *attr)
 		return;
 	attr->dmabuf = probe_dmabuf(pd);
 	attr->mr_rereg = probe_rereg(pd);
+	attr->memory_windows = attr->memory_windows && probe_windows(pd);
+	attr->memory_window_atomics = attr->memory_windows && attr->atomics;
 	(void)ibv_dealloc_pd(pd);
 }
 
@@ -209,7 +232,6 @@ fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
 	a->memory_windows =
 		o->max_mw != 0 && (flags & IBV_DEVICE_MEM_WINDOW) != 0 &&
 		(flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)) != 0;
-	a->memory_window_atomics = a->memory_windows && a->atomics;
 	a->cq_moderation = x->cq_mod_caps.max_cq_count != 0;
 	a->clock_hz = x->completion_timestamp_mask != 0 ? x->hca_core_clock * UINT64_C(1000) : 0;
 	odp(&x->odp_caps, a);
@@ -246,14 +268,17 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	 * Use ibv_post_send() with iWARP, because only that path checks for the operations that
 	 * iWARP lacks.
 	 */
-	d->no_qp_ex = attr->iwarp;
+	d->no_qp_ex = attr->iwarp || d->attr.orig_attr.vendor_id == IONIC_VENDOR_ID;
 	d->no_cq_ex = d->rxe;
 	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret = probe_queues(d, attr);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot create a QP to measure the device's limits: %s%s",
+		BB_LOG(ERR,
+		       "%s: cannot create a QP of type RC to measure the device's limits: %s%s",
 		       d->ibname, strerror(-ret),
-		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");
+		       ret == -ENOMEM       ? ": raise the locked memory limit (ulimit -l)"
+		       : ret == -EOPNOTSUPP ? ": Bluebell needs a device with reliable connections"
+					    : "");
 		return ret;
 	}
 	probe_mrs(d, attr);

@@ -244,11 +244,11 @@ verbs_bind_info(struct verbs_dev *d, const struct ibv_mw *mw, const struct bb_bi
 	memset(info, 0, sizeof(*info));
 	if (bind->mr_obj == NULL) {
 		/*
-		 * A bind without memory removes the window's access to its MR. rxe's provider reads
-		 * the MR in this case too, so pass the placeholder.
+		 * A bind without memory removes the window's access to its MR. Providers other than
+		 * libmlx5 read the MR in this case too, so pass the placeholder.
 		 */
-		d->no_mr.pd = mw->pd;
-		info->mr = d->rxe ? &d->no_mr : NULL;
+		d->no_mr.mr.pd = mw->pd;
+		info->mr = d->mlx5 ? NULL : &d->no_mr.mr;
 		return;
 	}
 	info->mr = container_of(bind->mr_obj, struct verbs_mr, base)->mr;

@@ -170,7 +170,7 @@ verbs_cq_resize(struct bb_cq *cq, uint32_t depth)
 	if (ret != 0)
 		return ret;
 	bb_cqring_clear(ring, log_size);
-	err = ibv_resize_cq(c->cq, (int)depth);
+	err = abs(ibv_resize_cq(c->cq, (int)depth)); /* some providers return a negative errno */
 	if (err != 0) {
 		BB_LOG(ERR, "%s: cannot resize CQ 0x%x to %u CQEs: %s", cq->ctrl->dev->name,
 		       cq->cqn, depth, strerror(err));

@@ -84,7 +84,14 @@ struct verbs_dev {
 	bool hns;  /* provider is libhns: see verbs_caps.c */
 	/* CQ that occupies the low mmap offsets of siw: see verbs_caps.c */
 	struct ibv_cq *siw_low;
-	struct ibv_mr no_mr; /* placeholder for an MR, without a key */
+	/*
+	 * Placeholder for an MR, without a key. Providers may read the fields of their own struct
+	 * after those of struct ibv_mr.
+	 */
+	union {
+		struct ibv_mr mr;
+		uint8_t space[256];
+	} no_mr;
 	struct verbs_qpns qpns;
 };
 

@@ -27,8 +27,8 @@ struct null_dev {
 	bool failed; /* a call failed */
 	const char *failed_call;
 
-	bool no_cq_ex, no_qp_ex, no_td, no_keys, no_resize; /* the provider lacks these */
-	bool no_cq_flags;                                   /* and IBV_CREATE_CQ_ATTR_* */
+	bool no_cq_ex, no_qp_ex, no_td, no_keys, no_resize, no_mw; /* the provider lacks these */
+	bool no_cq_flags;                                          /* and IBV_CREATE_CQ_ATTR_* */
 	bool no_devices;
 	bool gone;  /* removed: calls into the kernel fail with EIO */
 	bool iwarp; /* its transport is iWARP */

@@ -200,7 +200,7 @@ ibv_create_cq(struct ibv_context *ctx, int cqe, void *user, struct ibv_comp_chan
 	return cq_make(ctx, (uint32_t)cqe, user, channel);
 }
 
-/* Exactly the requested depth. */
+/* Exactly the requested depth. As with libbnxt_re, an error is negative. */
 int
 ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
@@ -210,7 +210,7 @@ ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	if (null_dev.no_resize)
 		return EOPNOTSUPP;
 	if (err != 0 || (uint32_t)cqe < c->tail - c->head)
-		return err != 0 ? err : EINVAL;
+		return err != 0 ? -err : -EINVAL;
 	c->depth = (uint32_t)cqe;
 	null_dev.resized = (uint32_t)cqe;
 	return 0;

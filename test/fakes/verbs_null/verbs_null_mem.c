@@ -38,6 +38,10 @@ null_at(uint32_t key, uint64_t addr)
 static struct ibv_mw *
 alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
+	if (null_dev.no_mw) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
 	MAKE(struct ibv_mw, mw);
 	mw->pd = pd;
 	mw->context = pd->context;

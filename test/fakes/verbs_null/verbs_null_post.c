@@ -133,7 +133,7 @@ atomic(const struct ibv_send_wr *wr)
 static enum ibv_wc_status
 bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
-	bool good = info->mr != NULL ? info->mr->pd == mw->pd : info->length == 0 && !null_dev.rxe;
+	bool good = info->mr != NULL ? info->mr->pd == mw->pd : info->length == 0 && null_dev.mlx5;
 
 	null_dev.bind = *info;
 	return good ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR;

@@ -440,6 +440,30 @@ T_ON(BB_QPT_RC, false, test_refused_limit_is_returned_as_its_error)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
+/* Defects of libbnxt_re and libionic: see verbs_caps.c. */
+T(test_faulty_calls_of_providers_are_avoided)
+{
+	static const uint32_t vendor[] = {0, 0x14e4, 0x1dd8};
+	struct fixture own;
+	struct bb_dev_attr attr;
+
+	for (uint32_t i = 0; i < RTE_DIM(vendor); i++) {
+		null_dev.vendor_id = vendor[i];
+		null_dev.no_mw = i == 1;
+		make(&own, BB_QPT_RC, false, 0);
+		assert_int_equal(bb_dev_query(own.dev, &attr), 0);
+		assert_int_equal(attr.cq_resize, i != 1);
+		assert_int_equal(null_dev.resized, i != 1 ? 4 : 0);
+		assert_int_equal(attr.memory_windows, i != 1);
+		assert_int_equal(attr.memory_window_atomics, i != 1);
+		one(&own, bb_post_write_inline(own.qp, 1, mem, 8, TO, 1, BB_SEND_SIGNALED), 1,
+		    BB_WC_RDMA_WRITE);
+		assert_int_equal(null_dev.wr_plain != 0, i == 2);
+		fixture_free(&own);
+		null_reset();
+	}
+}
+
 /* A CQ with a single owner is flagged so, if the provider knows the flag. */
 T_ON(BB_QPT_RC, false, test_cq_of_one_owner_is_flagged)
 {
