@@ -495,12 +495,17 @@ void
 soft_shm_last_packets(struct soft_engine *e)
 {
 	struct soft_shm *shm = e->dev->shm;
+	uint32_t i;
 
 	if (shm == NULL)
 		return;
 	e->timed = false;
 	e->stamped = false;
-	link_shm_take(e, shm, true);
+	/* The number of bursts is limited, because a peer might send without end. */
+	for (i = 0; i < SOFT_RING_SIZE / (SOFT_RING_ALIGN * BURST) && link_shm_waiting(e); i++)
+		link_shm_take(e, shm, true);
+	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
+		soft_inbox_drain(e);
 	/* The next poll runs the QPs that the packets have queued. */
 	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 }

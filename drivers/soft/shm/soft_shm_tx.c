@@ -477,6 +477,9 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 	}
 	if (why == NULL)
 		return;
+	/* The peer has closed its listener before it accepted the connection, and may live. */
+	if (why == soft_shm_died && tx->state == SOFT_SHM_HANDSHAKE)
+		why = soft_shm_closed;
 	if (why != soft_shm_closed && why != soft_shm_died)
 		tx->group_retry = rte_rdtsc() + soft_time_cycles(SOFT_SHM_GROUP_RETRY_NS);
 	/* A member that leaves its group does not close its device. */

@@ -369,8 +369,10 @@ soft_capture_begin(struct soft_capture *c, enum soft_capture_dir dir, const uint
 
 	pthread_mutex_lock(&c->lock);
 	c->packet = c->used;
-	if (c->stopped || most > BUF_LEN || !fits(c, most))
+	if (c->stopped || most > BUF_LEN || !fits(c, most)) {
+		c->packet = c->used; /* fits() may have written the buffer to the file */
 		return;
+	}
 	if (most > BUF_LEN - c->used)
 		flush_or_stop(c);
 	c->packet = c->used;

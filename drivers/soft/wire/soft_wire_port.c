@@ -168,10 +168,13 @@ soft_wire_expired(struct soft_wire *w, const struct soft_wire_dest *to)
 
 	if (w->qp->st == BB_PRM_QP_ST_RC)
 		return false;
-	if (w->full_since == 0 || !bb_roce_same_gid(w->full_to, to->net.dst)) {
+	/* A packet that was dropped long ago says nothing of the room now. */
+	if (w->full_since == 0 || now - w->full_seen >= SOFT_WIRE_LIFETIME_NS ||
+	    !bb_roce_same_gid(w->full_to, to->net.dst)) {
 		w->full_since = now;
 		memcpy(w->full_to, to->net.dst, sizeof(w->full_to));
 	}
+	w->full_seen = now;
 	return now - w->full_since >= SOFT_WIRE_LIFETIME_NS;
 }
 

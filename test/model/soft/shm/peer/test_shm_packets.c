@@ -369,18 +369,21 @@ T(test_turn_ends_after_a_message_of_a_conversation)
 	poll_finds(i + 1, i + 5);
 }
 
-/* All messages that have arrived are received before the QP moves to ERR. */
+/* All messages that have arrived are received before the QP moves to ERR, also more than a burst.
+ */
 T(test_messages_of_a_conversation_are_received_before_an_error)
 {
-	const uint32_t i = converse();
+	const uint32_t i = converse(), n = 40;
 	struct bb_qp_attr attr;
+	uint32_t k;
 
-	write_message(i);
-	write_message(i + 1);
+	for (k = 0; k < n; k++)
+		write_message(i + k);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
 	OK(bb_qp_modify(e.a.qp, &attr, BB_QP_STATE));
-	poll_finds(i, i + 2);
+	for (k = 0; k < n; k += 8)
+		poll_finds(i + k, i + k + 8);
 }
 
 /* With fault injection a received packet is serialized again; no fault hits it afterwards. */
