@@ -53,7 +53,7 @@ alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 static int
 dealloc_mw(struct ibv_mw *mw)
 {
-	return null_destroy(__func__, mw);
+	return null_destroy("ibv_dealloc_mw", mw);
 }
 
 static int

@@ -360,4 +360,4 @@ T(test_kernel_asks_for_the_null_key)
 	assert_int_equal(bb_prm_get(f->g.out, BB_PRM_QUERY_SPECIAL_CONTEXTS_OUT_NULL_MKEY), 0xff);
 }
 
-TEST_MAIN(0)
+TEST_MAIN(g_needs_paging())

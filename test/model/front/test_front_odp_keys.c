@@ -276,4 +276,4 @@ T(test_query_of_a_key_of_nobody_or_of_another_user_and_with_short_outputs)
 	assert_status(&f->g, BAD_RES);
 }
 
-TEST_MAIN(0)
+TEST_MAIN(g_needs_paging())

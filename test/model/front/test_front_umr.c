@@ -203,4 +203,4 @@ T(test_user_cannot_change_a_key_of_the_kernel)
 	assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, 0xd);
 }
 
-TEST_MAIN(0)
+TEST_MAIN(g_needs_paging())

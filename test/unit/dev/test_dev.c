@@ -235,6 +235,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_event_of_a_live_object_is_report
 	attr.send_cq = f->cq;
 	attr.recv_cq = f->cq;
 	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), 0);
+	qp->state = BB_QP_RTS;
 	fake.has_event = true;
 	fake.event.type = BB_EVENT_QP_ACCESS;
 	fake.event.qp = qp;

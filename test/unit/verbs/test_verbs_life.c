@@ -150,7 +150,7 @@ T(test_error_of_a_present_device_is_ordinary)
 		assert_int_equal(call_, 0);                                                        \
 	} while (0)
 		FAILS(bb_dm_free(m.dm), "free_dm", "cannot free 64 bytes of device memory");
-		FAILS(bb_mw_free(m.mw), "dealloc_mw", "cannot release key");
+		FAILS(bb_mw_free(m.mw), "ibv_dealloc_mw", "cannot release key");
 		assert_int_equal(bb_ah_destroy(m.ah), 0);
 		FAILS(bb_qp_destroy(f.qp), "ibv_destroy_qp", "cannot destroy QP");
 		FAILS(bb_srq_destroy(f.srq), "ibv_destroy_srq", "cannot destroy SRQ");

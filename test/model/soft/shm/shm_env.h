@@ -100,6 +100,9 @@ open_two(enum bb_qp_type type, const char *more, unsigned int ip_b, struct bb_qp
 	actor_spawn(&b, EAL);
 	assert_int_equal(open_dev(&a, 1, more), 0);
 	assert_int_equal(open_dev(&b, ip_b, more), 0);
+	/* Eight seconds: on a loaded machine the other process may wait long for its CPU. */
+	a.timeout = 18;
+	a.retry_cnt = 7;
 	reg(&a, &mr_a.raddr, &mr_a.rkey);
 	reg(&b, &mr_b.raddr, &mr_b.rkey);
 	m.a = (uint32_t)type;
