@@ -436,16 +436,24 @@ link_shm_due(struct soft_engine *e)
 	return false;
 }
 
-static bool
-link_shm_waiting(struct soft_engine *e)
+static inline bool
+link_shm_packets_wait(const struct soft_shm *shm)
 {
-	const struct soft_shm *shm = e->dev->shm;
 	uint32_t i, n = __atomic_load_n(&shm->n_rx, __ATOMIC_ACQUIRE);
 
 	for (i = 0; i < n; i++)
 		if (soft_ring_waiting(&shm->rx[i]->ring))
 			return true;
-	return __atomic_load_n(&shm->changes, __ATOMIC_RELAXED) !=
+	return false;
+}
+
+static bool
+link_shm_waiting(struct soft_engine *e)
+{
+	const struct soft_shm *shm = e->dev->shm;
+
+	return link_shm_packets_wait(shm) ||
+	       __atomic_load_n(&shm->changes, __ATOMIC_RELAXED) !=
 		       __atomic_load_n(&e->shm_changes, __ATOMIC_RELAXED) ||
 	       link_shm_due(e);
 }
@@ -502,7 +510,8 @@ soft_shm_last_packets(struct soft_engine *e)
 	e->timed = false;
 	e->stamped = false;
 	/* The number of bursts is limited, because a peer might send without end. */
-	for (i = 0; i < SOFT_RING_SIZE / (SOFT_RING_ALIGN * BURST) && link_shm_waiting(e); i++)
+	for (i = 0; i < SOFT_RING_SIZE / (SOFT_RING_ALIGN * BURST) && link_shm_packets_wait(shm);
+	     i++)
 		link_shm_take(e, shm, true);
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);

@@ -153,7 +153,7 @@ void wqe_head(const struct g_qp *qp, uint8_t *w, uint8_t opcode, uint32_t ds, ui
 #define assert_status(g, expected) assert_int_equal(run(g), BB_PRM_STAT_##expected)
 
 /*
- * For TEST_MAIN(): skips tests of UMRs and of memory on demand if process_vm_writev() is not
+ * For TEST_MAIN(): skips tests of UMRs and of memory on demand if process_vm_readv() is not
  * available, as in QEMU's emulation of a process. The device has neither then.
  */
 int g_needs_paging(void);

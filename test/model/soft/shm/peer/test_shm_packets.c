@@ -369,8 +369,7 @@ T(test_turn_ends_after_a_message_of_a_conversation)
 	poll_finds(i + 1, i + 5);
 }
 
-/* All messages that have arrived are received before the QP moves to ERR, also more than a burst.
- */
+/* All messages that have arrived, more than a burst, are received before the QP moves to ERR. */
 T(test_messages_of_a_conversation_are_received_before_an_error)
 {
 	const uint32_t i = converse(), n = 40;
