@@ -21,6 +21,7 @@
 #define MAX_PAGES       (UINT64_C(1) << 26) /* of all windows; each takes 8 bytes of this process */
 #define MAPS_OF_PROCESS 8192u               /* mappings that the rest of the process may need */
 #define MAX_MAP_COUNT   65530u              /* Linux: default of vm.max_map_count */
+#define WINDOWS_AT_ONCE 8                   /* windows of one guest_drop_writes() */
 
 static struct guest *guests;
 static volatile sig_atomic_t lost_pages;
@@ -43,14 +44,19 @@ max_map_count(void)
 void
 guest_init(struct guest *g)
 {
-	uint32_t n = max_map_count();
+	uint32_t maps = max_map_count(), n = 0;
 
 	memset(g, 0, sizeof(*g));
-	g->max_runs = n > 2 * MAPS_OF_PROCESS ? n - MAPS_OF_PROCESS : n / 2;
 	g->max_pages = MAX_PAGES;
 	g->max_bytes = UINT64_C(1) << MAX_WINDOW_LOG;
+	TAILQ_INIT(&g->with_holes);
 	g->next = guests;
 	guests = g;
+	maps = maps > 2 * MAPS_OF_PROCESS ? maps - MAPS_OF_PROCESS : maps / 2;
+	for (g = guests; g != NULL; g = g->next)
+		n++;
+	for (g = guests; g != NULL; g = g->next)
+		g->max_runs = maps / n;
 }
 
 static struct guest_map *
@@ -125,14 +131,36 @@ map_zeros(uint8_t *at, uint64_t bytes)
 }
 
 /*
- * Maps the guest pages of a window into its range of this process, with one call for each run of
- * pages that are contiguous RAM, or that are no RAM. If a page has no RAM: fails if @all is true,
- * otherwise maps zeros. Returns false on a failure.
+ * Returns the number of mappings of this process that a window needs: one for each run of pages
+ * that are contiguous RAM, or that are no RAM. Sets *@hole to the index of the first page that is
+ * no RAM, or to the number of pages if all are RAM.
  */
-static bool
-window_fill(struct guest *g, struct guest_window *w, bool all)
+static uint32_t
+count_runs(struct guest *g, const struct guest_window *w, uint32_t *hole)
 {
 	uint32_t i, run, runs = 0;
+	struct guest_map *m;
+
+	*hole = w->n;
+	for (i = 0; i < w->n; i += run, runs++) {
+		run = run_length(g, w, i, &m);
+		if (run != 0)
+			continue;
+		if (*hole == w->n)
+			*hole = i;
+		run = hole_length(g, w, i);
+	}
+	return runs;
+}
+
+/*
+ * Maps the guest pages of a window into its range of this process, with one call for each run, and
+ * zeros where a page is no RAM. Returns false on a failure.
+ */
+static bool
+window_fill(struct guest *g, struct guest_window *w)
+{
+	uint32_t i, run;
 
 	for (i = 0; i < w->n; i += run) {
 		uint8_t *at = w->at + ((uint64_t)i << w->log_sz);
@@ -140,21 +168,6 @@ window_fill(struct guest *g, struct guest_window *w, bool all)
 		uint64_t bytes;
 
 		run = run_length(g, w, i, &m);
-		runs++;
-		if (run == 0 && all) {
-			HCA_LOG(ERR,
-				"cannot map guest page 0x%" PRIx64
-				" of 2^%u bytes: it is not writable RAM",
-				w->pa[i], w->log_sz);
-			return false;
-		}
-		if (all && (uint64_t)g->runs + runs > g->max_runs) {
-			HCA_LOG(ERR,
-				"the guest's memory regions need more than %u mappings of this "
-				"process; raise vm.max_map_count, or use hugepages in the guest",
-				g->max_runs);
-			return false;
-		}
 		if (run == 0) {
 			run = hole_length(g, w, i);
 			if (!map_zeros(at, (uint64_t)run << w->log_sz))
@@ -169,8 +182,45 @@ window_fill(struct guest *g, struct guest_window *w, bool all)
 			return false;
 		}
 	}
-	w->runs = runs;
 	return true;
+}
+
+/* Returns false (logged) if the guest may not have @runs more mappings for its windows. */
+static bool
+runs_fit(const struct guest *g, uint32_t runs)
+{
+	if (runs <= g->max_runs && g->runs <= g->max_runs - runs)
+		return true;
+	HCA_LOG(ERR,
+		"the guest's memory regions need %u more mappings of this process, and have %u of at "
+		"most %u; raise vm.max_map_count of the host, or use hugepages in the guest",
+		runs, g->runs, g->max_runs);
+	return false;
+}
+
+/* Maps a new window. Returns false (logged) if a page is not RAM, or if mappings ran out. */
+static bool
+window_map(struct guest *g, struct guest_window *w)
+{
+	uint32_t hole;
+
+	w->runs = count_runs(g, w, &hole);
+	if (hole == w->n)
+		return runs_fit(g, w->runs) && window_fill(g, w);
+	HCA_LOG(ERR, "cannot map guest page 0x%" PRIx64 " of 2^%u bytes: it is not writable RAM",
+		w->pa[hole], w->log_sz);
+	return false;
+}
+
+/* Adds a window to the list of those with holes, or removes it. @holes: a page has no RAM. */
+static void
+set_holes(struct guest *g, struct guest_window *w, bool holes)
+{
+	if (holes && !w->holes)
+		TAILQ_INSERT_TAIL(&g->with_holes, w, hole);
+	else if (!holes && w->holes)
+		TAILQ_REMOVE(&g->with_holes, w, hole);
+	w->holes = holes;
 }
 
 static struct guest_window **
@@ -213,7 +263,7 @@ guest_window(struct guest *g, const uint64_t *pa, uint32_t n, unsigned int log_s
 	w->at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (w->at == MAP_FAILED)
 		goto free;
-	if (!window_fill(g, w, true))
+	if (!window_map(g, w))
 		goto unmap;
 	g->runs += w->runs;
 	g->pages += n;
@@ -240,6 +290,7 @@ guest_window_free(struct guest *g, void *window)
 		if (w->at != window)
 			continue;
 		*p = w->next;
+		set_holes(g, w, false);
 		g->runs -= w->runs;
 		g->pages -= w->n;
 		g->bytes -= (uint64_t)w->n << w->log_sz;
@@ -250,9 +301,36 @@ guest_window_free(struct guest *g, void *window)
 }
 
 /*
- * Maps every window (range of guest pages) again that has a page in [@addr, @addr + @size) of the
- * guest addresses.
+ * Maps a window (range of guest pages) again after the guest's memory map has changed. The software
+ * device may access the window at any time. So if the pages cannot be mapped, maps zeros.
+ *
+ * The window keeps the mappings that it once needed, so that it gets them back: other windows
+ * cannot take them while this one has holes.
  */
+static void
+window_refill(struct guest *g, struct guest_window *w)
+{
+	uint64_t bytes = (uint64_t)w->n << w->log_sz;
+	uint32_t hole, runs = count_runs(g, w, &hole);
+	bool filled = false;
+
+	if (runs <= w->runs || runs_fit(g, runs - w->runs)) {
+		if (runs > w->runs) {
+			g->runs += runs - w->runs;
+			w->runs = runs;
+		}
+		/* In the course of window_fill() the range has both old and new mappings. */
+		filled = (runs <= g->max_runs - g->runs || map_zeros(w->at, bytes)) &&
+			 window_fill(g, w);
+	}
+	if (!filled && !map_zeros(w->at, bytes)) {
+		HCA_LOG(ERR, "cannot map zeros: %s", strerror(errno));
+		abort();
+	}
+	set_holes(g, w, hole < w->n || !filled);
+}
+
+/* Maps every window again that has a page in [@addr, @addr + @size) of the guest addresses. */
 static void
 refill(struct guest *g, uint64_t addr, uint64_t size)
 {
@@ -266,20 +344,22 @@ refill(struct guest *g, uint64_t addr, uint64_t size)
 			for (i = 0; i < w->n; i++)
 				if (w->pa[i] - addr < size || addr - w->pa[i] < page)
 					break;
-			if (i == w->n)
-				continue;
-			g->runs -= w->runs;
-			/*
-			 * The software device may access the window, a range of guest pages, at any
-			 * time. So if the pages cannot be mapped, map zeros.
-			 */
-			if (!window_fill(g, w, false)) {
-				if (!map_zeros(w->at, (uint64_t)w->n << w->log_sz))
-					abort();
-				w->runs = 1;
-			}
-			g->runs += w->runs;
+			if (i < w->n)
+				window_refill(g, w);
 		}
+}
+
+void
+guest_drop_writes(struct guest *g)
+{
+	struct guest_window *w;
+	int i;
+
+	for (i = 0; i < WINDOWS_AT_ONCE && (w = TAILQ_FIRST(&g->with_holes)) != NULL; i++) {
+		(void)madvise(w->at, (uint64_t)w->n << w->log_sz, MADV_DONTNEED);
+		TAILQ_REMOVE(&g->with_holes, w, hole);
+		TAILQ_INSERT_TAIL(&g->with_holes, w, hole);
+	}
 }
 
 void

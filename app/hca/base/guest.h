@@ -7,7 +7,7 @@
  * A mapping is a range of guest addresses and a piece of a file (a memfd). A window is a list of
  * guest pages that appear as one range of this process. The monitor may unmap RAM and map it again
  * at any time. Addresses are therefore looked up at each access, and the pages of windows follow
- * the mappings: a page without RAM reads as zeros, and writes to it are lost.
+ * the mappings: a page without RAM reads as zeros, and writes to it are lost (guest_drop_writes()).
  *
  * If the monitor truncates a file, an access raises SIGBUS. guest_catch_sigbus() installs a handler
  * that puts a page of zeros at the address, so that the program goes on.
@@ -19,6 +19,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <sys/queue.h>
 
 #define GUEST_MAX_MAPS     256
 #define GUEST_WINDOW_LISTS 1024 /* power of two */
@@ -35,9 +37,11 @@ struct guest_window {
 	struct guest_window *next;
 	uint8_t *at;
 	uint32_t n, log_sz; /* n: number of pages; log_sz: log2 of the bytes of a page */
-	uint32_t runs;      /* number of mappings of this process that the pages need: one for each
-			       contiguous part */
-	uint64_t pa[];      /* guest address of each page */
+	uint32_t runs;      /* number of mappings of this process that are reserved for the pages:
+			       one for each contiguous part, at the time with the most parts */
+	bool holes;         /* a page has no RAM; the window is then in guest.with_holes */
+	TAILQ_ENTRY(guest_window) hole;
+	uint64_t pa[]; /* guest address of each page */
 };
 
 struct guest {
@@ -45,8 +49,10 @@ struct guest {
 	uint32_t n_maps;
 	uint32_t last; /* index of the mapping of the last access */
 	struct guest_window *windows[GUEST_WINDOW_LISTS];
-	uint32_t runs, max_runs; /* runs: number of mappings of this process that all windows
-				    (ranges of guest pages) need; max_runs: its limit */
+	TAILQ_HEAD(, guest_window) with_holes;
+	uint32_t runs, max_runs; /* runs: number of mappings of this process that are reserved for
+				    all windows (ranges of guest pages); max_runs: its limit. The
+				    guests have equal parts of the limit of the process. */
 	/*
 	 * Guest pages of all windows, and the bytes of all windows, with their limits. A guest may
 	 * register the same memory many times, which takes memory and addresses of this process.
@@ -56,7 +62,7 @@ struct guest {
 	struct guest *next; /* next in the list for the SIGBUS handler */
 };
 
-/* Initializes @g without mappings. */
+/* Initializes @g without mappings. Call it for all guests before the first window. */
 void guest_init(struct guest *g);
 /* Unmaps all RAM of the guest. Ranges of guest_window() stay valid, but read as zeros. */
 void guest_reset(struct guest *g);
@@ -78,6 +84,12 @@ int guest_unmap(struct guest *g, uint64_t addr, uint64_t size);
  * guest_window() read as zeros, as without RAM. Mappings stay.
  */
 void guest_block(struct guest *g, bool block);
+
+/*
+ * Frees the memory that writes to pages without RAM have taken, in some of the windows (ranges of
+ * guest pages). Call it often: a peer can write to such pages at any time.
+ */
+void guest_drop_writes(struct guest *g);
 
 /*
  * Returns the address of @len bytes at guest address @addr, NULL if they are not RAM of one mapping

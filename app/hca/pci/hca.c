@@ -182,6 +182,7 @@ hca_poll(struct hca *h)
 	if (h->bf.len == DOORBELL_SIZE && hca_now() - h->bf.since >= BF_WAIT_NS &&
 	    !vfu_has_input(&h->vfu))
 		hca_bf_flush(h);
+	guest_drop_writes(&h->guest);
 	ms = front_poll(h->front);
 	if (h->o.shared)
 		__atomic_store_n(&h->stats.shared_stores, front_shared_stores(h->front),
