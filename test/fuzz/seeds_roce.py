@@ -114,6 +114,8 @@ def wire_seeds():
         'shm_all': recv() * 7 + b''.join(way(pkt(op, 8)) + run for op in (4, 5, 10, 11, 12, 19, 20)
                                          for way in (shm, anew)),
         'shm_answers': (post(0) + run + shm(answer(17)) + run) * 2 + post(0) + run + anew(answer(17)) + run,
+        'send_held': recv() * 2 + b''.join(p + run for p in (
+            pkt(10, 8, 1), pkt(10, 8), pkt(23, 20, 1, key=none), pkt(10, 8), pkt(4, 200), pkt(11, 8))),
         'send_short': recv() * 3 + pkt(4, 3) + run + pkt(4, 30) + run + pkt(4, 64) + run,
         'no_recv': pkt(4, 8) + run + recv() + pkt(4, 8) + run,
         'recv_small': recv(lens=(1, 1)) + pkt(4, 9) + run + revive + recv(pieces=0) + pkt(4, 1) + run,

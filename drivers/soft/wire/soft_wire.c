@@ -111,7 +111,6 @@ soft_wire_reset(struct soft_wire *w)
 	bb_roce_qp_init(&w->roce, &soft_wire_ops, NULL, &mem);
 	memset(&w->counted_stats, 0, sizeof(w->counted_stats));
 	w->sq_next = 0;
-	w->in_cqe_len = 0;
 	w->recv_failed = false;
 	w->parked = false;
 	w->full_since = 0;

@@ -92,8 +92,7 @@ struct soft_wire {
 	struct soft_qp *qp;
 	uint16_t sq_next; /* Block index of the next WQE to pass to the RoCEv2 engine. */
 	bool recv_failed; /* True if a receive failed by a local error and has its error CQE. */
-	uint8_t in_cqe_len;
-	uint8_t in_cqe[SOFT_CS_MAX]; /* Receive data that will be written into the CQE. */
+	uint8_t in_cqe[SOFT_CS_MAX]; /* Data of the current receive, if its CQE has the data. */
 	bool parked; /* True if a page is missing: the QP's next turn is after SOFT_PF_NS. */
 	/*
 	 * The WRITE whose access was checked in the turn with number @turn; e->remote has its

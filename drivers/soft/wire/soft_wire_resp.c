@@ -93,9 +93,8 @@ soft_wire_recv_place(void *ctx, struct bb_roce_qp *roce, uint32_t off, const uin
 	 * If the first packet is this short, the message has no other packet. Software copies the
 	 * data from the CQE to the buffers when it polls the CQ.
 	 */
-	if (qp->cs_res != 0 && off == 0 && len <= qp->cs_res) {
+	if (off == 0 && len <= qp->cs_res) {
 		memcpy(w->in_cqe, data, len);
-		w->in_cqe_len = (uint8_t)len;
 		return 0;
 	}
 	/* The receive of a datagram also needs room for the GRH. */
@@ -144,11 +143,14 @@ soft_wire_recv_done(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_rec
 	struct soft_engine *e = qp->engine;
 	uint8_t opcode = soft_wire_cqe_opcode(r->kind);
 	uint32_t imm = r->kind == BB_ROCE_MSG_SEND_INV ? bb_be32(r->imm) : r->imm, len = r->len;
-	bool solicited = r->solicited, in_cqe = w->in_cqe_len != 0;
-	bool ok;
+	/*
+	 * The condition of soft_wire_recv_place(). It must hold for this message: an earlier one
+	 * may have failed after its data was placed.
+	 */
+	const bool in_cqe = r->kind != BB_ROCE_MSG_WRITE_IMM && r->len != 0 && r->len <= qp->cs_res;
+	bool solicited = r->solicited, ok;
 
 	(void)ctx;
-	w->in_cqe_len = 0;
 	if (soft_resp_recv_ready(e, qp, NULL, NULL).kind != SOFT_ACK)
 		return BB_SYN_LOCAL_QP_OP;
 	if (r->status != 0) {

@@ -9,7 +9,8 @@
  *
  * Invariants: writes go only to memory that a key or a receive opens to the peer. A READ is
  * answered only from readable memory. A queue pair without rights writes nothing. CQEs are
- * written only for posted requests. All objects can be destroyed at the end.
+ * written only for posted requests, and have data only if it fits. All objects can be destroyed at
+ * the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -296,8 +297,12 @@ world_poll(struct world *w)
 	struct rig_cqe e;
 
 	rig_poll(&w->u);
-	while (rig_cqe(&w->cq, &e))
+	while (rig_cqe(&w->cq, &e)) {
 		w->cqes++;
+		check((rig_cqe_bytes(&w->cq)[63] & 0xc) == 0 ||
+			      (e.bytes <= 32 && e.opcode != MLX5_CQE_RESP_WR_IMM),
+		      "a CQE has data that is not its own");
+	}
 	check(w->cqes <= w->posted, "a CQE of what was not posted");
 }
 

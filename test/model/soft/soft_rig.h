@@ -220,6 +220,12 @@ void rig_recv(struct rig_qp *q, const struct rig_mem *m, size_t off, uint32_t le
 /* ---- CQEs */
 
 bool rig_cqe(struct rig_cq *c, struct rig_cqe *e);
+/* Returns the last 64 bytes of the CQE that rig_cqe() consumed last. */
+static inline const uint8_t *
+rig_cqe_bytes(const struct rig_cq *c)
+{
+	return c->mem + (size_t)(((c->ci - 1) & ((1u << c->log) - 1)) + 1) * c->cqe - 64;
+}
 /* Waits for the next CQE while running the device of @u; fails after RIG_WAIT_US. */
 void rig_wait(struct rig_cq *c, struct rig_uar *u, struct rig_cqe *e);
 /* Expects a requester's success, or an error. Polls the device first. */

@@ -7,17 +7,10 @@
  */
 #include "../soft_rig.h"
 
-/* Returns bits 2 and 3 of op_own, and the first bytes, of the CQE consumed last. */
-static const uint8_t *
-last_cqe(const struct rig_cq *c)
-{
-	return c->mem + (size_t)(((c->ci - 1) & ((1u << c->log) - 1)) + 1) * c->cqe - 64;
-}
-
 static void
 expect_format(const struct rig_cq *c, const uint8_t *data, uint32_t len)
 {
-	const uint8_t *cqe = last_cqe(c);
+	const uint8_t *cqe = rig_cqe_bytes(c);
 
 	assert_int_equal(cqe[63] & 0xc, data != NULL ? MLX5_INLINE_SCATTER_32 : 0);
 	if (data != NULL)
@@ -99,8 +92,8 @@ TEST(test_cqes_of_128_bytes_have_64_bytes_of_data)
 		p.mb.p[1000] = (uint8_t)i;
 		rig_read(&a, &p.ma, 0, 64, &p.mb, 1000, RIG_CQE);
 		rig_done(&a, MLX5_OPCODE_RDMA_READ, (uint16_t)i);
-		assert_int_equal(last_cqe(&big)[63] & 0xc, MLX5_INLINE_SCATTER_64);
-		assert_memory_equal(last_cqe(&big) - 64, p.mb.p + 1000, 64);
+		assert_int_equal(rig_cqe_bytes(&big)[63] & 0xc, MLX5_INLINE_SCATTER_64);
+		assert_memory_equal(rig_cqe_bytes(&big) - 64, p.mb.p + 1000, 64);
 	}
 	assert_int_equal(p.ma.p[0], 0xee);
 	rig_read(&a, &p.ma, 0, 65, &p.mb, 1000, RIG_CQE);
@@ -115,7 +108,7 @@ TEST(test_cqes_of_128_bytes_have_64_bytes_of_data)
 	rig_wait(&big, p.u[0], &e);
 	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
 	assert_int_equal(e.bytes, 64);
-	assert_memory_equal(last_cqe(&big) - 64, p.mb.p + 1000, 64);
+	assert_memory_equal(rig_cqe_bytes(&big) - 64, p.mb.p + 1000, 64);
 	assert_int_equal(p.ma.p[200], 0xee);
 	rig_qp_close(&a);
 	rig_cq_close(&big);

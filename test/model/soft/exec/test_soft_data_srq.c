@@ -437,17 +437,10 @@ TEST(test_two_engines_take_each_receive_once)
 
 /* ---- Data in CQEs */
 
-/* Returns bits 2 and 3 of op_own, and the first bytes, of the CQE consumed last. */
-static const uint8_t *
-last_cqe(const struct rig_cq *c)
-{
-	return c->mem + (size_t)((c->ci - 1) & ((1u << c->log) - 1)) * 64;
-}
-
 static void
 expect_format(const struct rig_cq *c, const uint8_t *data, uint32_t len)
 {
-	const uint8_t *cqe = last_cqe(c);
+	const uint8_t *cqe = rig_cqe_bytes(c);
 
 	assert_int_equal(cqe[63] & 0xc, data != NULL ? MLX5_INLINE_SCATTER_32 : 0);
 	if (data != NULL)

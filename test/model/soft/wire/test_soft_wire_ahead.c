@@ -242,4 +242,71 @@ TEST(test_device_that_holds_nothing_resends_more)
 	assert_true(again[0] * 4 < again[1]);
 }
 
+/* Delivers a packet of the QP's peer with a PSN @ahead after the first one. */
+static void
+deliver(struct rig_pair *p, uint8_t opcode, uint32_t ahead, uint32_t len, uint32_t rkey)
+{
+	static const uint8_t payload[1024];
+	struct soft_wire *w = qp_of(&p->b)->wire;
+	const struct bb_roce_attr *attr = &w->roce.attr;
+	const struct bb_roce_pkt pkt = {
+		.opcode = opcode,
+		.flags = BB_ROCE_MIGREQ,
+		.pkey = attr->pkey,
+		.dqpn = p->b.qpn,
+		.psn = (attr->rq_psn + ahead) & BB_ROCE_PSN_MASK,
+		.va = (uintptr_t)p->mb.p,
+		.rkey = rkey,
+		.dmalen = len,
+		.imm = rkey,
+		.payload = payload,
+		.len = len,
+	};
+	struct bb_roce_net net = attr->path;
+
+	memcpy(net.src, attr->path.dst, 16);
+	memcpy(net.dst, attr->path.src, 16);
+	soft_wire_rx(qp_of(&p->b)->engine, w, &pkt, &net);
+}
+
+/*
+ * A packet that was held fails because of its key, after the device has read its short payload. The
+ * next packet with its PSN has other data, which does not fit a CQE or is not that of a receive.
+ */
+TEST(test_held_packet_that_fails_leaves_no_data_for_a_later_cqe)
+{
+	static const uint8_t ops[] = {BB_ROCE_SEND_ONLY, BB_ROCE_WRITE_ONLY_IMM,
+				      BB_ROCE_WRITE_ONLY_IMM};
+	static const uint32_t lens[] = {1024, 1024, 16};
+	const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6, .cs_res = 1};
+	struct rig_link l = rig_link_default();
+	struct rig_pair p;
+	struct rig_cqe c;
+	struct rig_qp own;
+	uint32_t i;
+
+	for (i = 0; i < RTE_DIM(ops); i++) {
+		rig_pair_open(&p, "wire=1,virtual_time,seed=1", false, &l);
+		own = p.b;
+		rig_qp_open(&p.b, p.u[0], &p.cb, &p.cb, &attr);
+		rig_qp_reset(&p.a);
+		rig_connect(&p.a, &p.b, &l);
+		rig_recv(&p.b, &p.mb, 0, 2048);
+		deliver(&p, BB_ROCE_WRITE_ONLY, 1, 8, p.mb.mr->rkey);
+		deliver(&p, BB_ROCE_WRITE_ONLY, 0, 8, p.mb.mr->rkey);
+		deliver(&p, BB_ROCE_SEND_ONLY_INV, 2, 20, 0xdead00);
+		assert_int_equal(qp_of(&p.b)->wire->roce.stats.stored, 1);
+		deliver(&p, BB_ROCE_WRITE_ONLY, 1, 8, p.mb.mr->rkey);
+		assert_int_equal(qp_of(&p.b)->wire->roce.resp.n_out_of_order, 0);
+		assert_false(rig_cqe(&p.cb, &c));
+		deliver(&p, ops[i], 2, lens[i], p.mb.mr->rkey);
+		assert_true(rig_cqe(&p.cb, &c));
+		assert_int_equal(c.bytes, lens[i]);
+		assert_int_equal(rig_cqe_bytes(&p.cb)[63] & 0xc, 0);
+		rig_qp_close(&p.b);
+		p.b = own;
+		rig_pair_close(&p);
+	}
+}
+
 TEST_MAIN(0)
