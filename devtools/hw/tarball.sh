@@ -22,7 +22,7 @@ done
 ldd "$build/test/hw/testrdma-static" | sed -n 's/.* => \([^ ]*libisal[^ ]*\) .*/\1/p' | while read -r lib; do
   cp -L "$lib" "$to/bin/lib/"
 done
-cp "$HERE"/*.py "$TOP/doc/guides/hardware-status.rst" "$to/hw/"
+cp "$HERE"/*.py "$TOP/doc/guides/evidence/hardware-status.rst" "$to/hw/"
 cp "$TOP/LICENSE" "$TOP/devtools/hw/README.tarball" "$to/"
 mv "$to/README.tarball" "$to/README"
 git -C "$TOP" describe --always --dirty >"$to/hw/VERSION" 2>/dev/null || echo unknown >"$to/hw/VERSION"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parts of Bluebell that no card has run, in the order of risk. The list is doc/guides/hardware-status.rst."""
+"""Parts of Bluebell that no card has run, in the order of risk. The list is doc/guides/evidence/hardware-status.rst."""
 
 import fnmatch
 import os
@@ -7,7 +7,7 @@ import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # In the source tree, and in the tarball.
-GUIDES = (os.path.join(HERE, '..', '..', 'doc', 'guides', 'hardware-status.rst'),
+GUIDES = (os.path.join(HERE, '..', '..', 'doc', 'guides', 'evidence', 'hardware-status.rst'),
           os.path.join(HERE, 'hardware-status.rst'))
 START = 'Parts and their evidence'
 PART = re.compile(r'^(\S.*)\n((?:   .*\n|\n(?=   ))+)', re.M)

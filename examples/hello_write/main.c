@@ -145,6 +145,6 @@ main(int argc, char **argv)
 		rc = at = rte_eal_init(argc, argv);
 	if (rc < 0)
 		return fprintf(stderr, "EAL did not start: give no EAL options, or --no-huge\n"), 2;
-	/* rte_eal_cleanup() may crash with net_memif: see doc/guides/troubleshooting.rst. */
+	/* rte_eal_cleanup() may crash with net_memif: see doc/guides/start/troubleshooting.rst. */
 	return hello(at + 1 < argc ? argv[at + 1] : "soft0") == 0 ? 0 : 1;
 }

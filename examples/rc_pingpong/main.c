@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* ibv_rc_pingpong of rdma-core with Bluebell: doc/guides/porting.rst explains each part. */
+/* ibv_rc_pingpong of rdma-core with Bluebell: doc/guides/start/porting.rst explains each part. */
 #include "eal_args.h" /* of app/common */
 #include <bluebell.h>
 #include <netdb.h>

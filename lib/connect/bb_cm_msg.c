@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Encodes and decodes the TCP messages of lib/connect. Layout: doc/guides/connect.rst. */
+/* Encodes and decodes the TCP messages of lib/connect. Layout: doc/guides/api/connect.rst. */
 #include <string.h>
 
 #include "bb_bytes.h"

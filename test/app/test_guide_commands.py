@@ -4,7 +4,7 @@
 
 usage: test_guide_commands.py DOCUMENT... -- PROGRAM...
 
-A folder stands for the .rst files in it. Runs console and text blocks whose commands all need no
+A folder stands for all .rst files below it. Runs console and text blocks whose commands all need no
 card, no interface and no other machine. A command that listens runs until the others of its block
 have ended. A command that takes longer than a few seconds is stopped by SIGINT, and must then
 exit with 130.

@@ -22,7 +22,7 @@ except ImportError:
     numpy = None
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
-GUIDE = os.path.join(TREE, 'doc', 'guides', 'python.rst')
+GUIDE = os.path.join(TREE, 'doc', 'guides', 'api', 'python.rst')
 WHERE = os.path.join(TREE, 'lib', 'python', 'where.py')
 
 

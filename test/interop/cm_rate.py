@@ -3,7 +3,7 @@
 """Connections a second by librdmacm in one guest: rxe with the kernel's rdma_cm, and bb_verbs.
 
 Two processes of verbs_rdmacm open and end connections, with a queue pair each. A measurement for
-doc/guides/verbs-programs.rst, no test.
+doc/guides/tools/verbs-programs.rst, no test.
 
 usage: cm_rate.py BB_VERBS LIBBB_VERBS VERBS_RDMACM
 """

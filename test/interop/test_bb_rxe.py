@@ -80,7 +80,7 @@ def main():
     p.add_argument('--short', action='store_true', help='a run of each kind, and no table')
     p.add_argument('bb_peer', help='bb_peer as built')
     p.add_argument('verbs_peer', help='verbs_peer as built')
-    p.add_argument('rst', help='doc/guides/interop.rst')
+    p.add_argument('rst', help='doc/guides/evidence/interop.rst')
     args = p.parse_args()
     reason = guest.missing(args.suite)
     if reason:

@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'verbs'))
 from test_pyverbs import cell_table     # noqa: E402
 
-PAGE = os.path.join(HERE, '..', '..', 'doc', 'guides', 'libfabric-fabtests.rst')
+PAGE = os.path.join(HERE, '..', '..', 'doc', 'guides', 'tools', 'libfabric-fabtests.rst')
 VERSION = '1.17.0'      # of libfabric: the page is about these tests
 SKIP = 77
 WAIT = 60               # seconds for a program; a machine may be busy

@@ -20,7 +20,7 @@ from verbstest import VerbsTest, main
 TESTS = '/usr/share/doc/rdma-core/tests'
 PYTHON = '/usr/bin/python3'     # Debian's, for which python3-pyverbs is built
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAGE = os.path.join(HERE, '..', '..', 'doc', 'guides', 'verbs-pyverbs.rst')
+PAGE = os.path.join(HERE, '..', '..', 'doc', 'guides', 'tools', 'verbs-pyverbs.rst')
 VERSION = '44'                  # of rdma-core: the page is about these tests
 ENV = 'machine'
 WAIT_ALL = 900  # seconds for all tests; a machine may be busy

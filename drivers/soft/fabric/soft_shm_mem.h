@@ -8,7 +8,7 @@
  * Each page has one writing process. Seals let only the creator's mapping write a directory or a
  * ring (F_SEAL_FUTURE_WRITE). Seals also fix the size, so that no access to a peer's memory can
  * fault. Application memory that is shared has no seals, because EAL owns it. This process trusts
- * the peer not to truncate that memory, see doc/guides/software-device.rst.
+ * the peer not to truncate that memory, see doc/guides/devices/software-device.rst.
  */
 #ifndef SOFT_SHM_MEM_H
 #define SOFT_SHM_MEM_H

@@ -8,7 +8,7 @@
  * A connection manager (CM) moves queue pairs of the application to RTS. The CM finds the peer by a
  * TCP address, through librdmacm, or by the messages of librdmacm. Names and roles follow man
  * rdma_cm. One side connects. Its peer gets BB_CM_CONNECT_REQUEST and accepts or rejects. Both
- * sides get BB_CM_ESTABLISHED. doc/guides/connect.rst has the sequence, the TCP message and a table
+ * sides get BB_CM_ESTABLISHED. doc/guides/api/connect.rst has the sequence, the TCP message and a table
  * for programs written for librdmacm.
  *
  * Threads: a CM, its listeners, its connections and their QPs belong to one thread, the owner of
@@ -46,7 +46,7 @@ struct bb_conn;
 
 /** Transport of the messages that establish a connection. */
 enum bb_cm_transport {
-	BB_CM_TCP,    /**< messages over a TCP connection: doc/guides/connect.rst */
+	BB_CM_TCP,    /**< messages over a TCP connection: doc/guides/api/connect.rst */
 	BB_CM_RDMACM, /**< librdmacm, which does not create the QPs (man rdma_connect: qp_num) */
 	/**
 	 * The messages of librdmacm (IBTA vol. 1, chapter 12 and annex A11), sent by the library

@@ -5,7 +5,7 @@
  * @file
  * Endpoints: one object with a connection, its queue pair, CQs and PD, and functions that wait. The
  * functions are modelled on librdmacm's rdma_verbs.h (man rdma_create_ep), so that programs written
- * for it port line by line. doc/guides/connect.rst has the table.
+ * for it port line by line. doc/guides/api/connect.rst has the table.
  *
  * Endpoints suit small programs, and the start of larger ones. Make all calls from one thread.
  * While a function waits, it polls and runs the device. An endpoint's fields can be passed to every

@@ -8,7 +8,7 @@ The exporter loads each file of its folder telemetry-endpoints, and calls info()
 # At most this number of queue pairs, and of CQs, of each device has metrics of its own.
 MOST_QUEUES = 1000
 
-# Fields of the replies: doc/guides/telemetry.rst explains them.
+# Fields of the replies: doc/guides/tools/telemetry.rst explains them.
 DEVICE_GAUGES = {
     'pds': 'Protection domains.',
     'cqs': 'Completion queues.',

@@ -22,7 +22,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from apptest import CPUS, EAL, LIMIT, AppTest, lcores, long, main  # noqa: E402
 
 TUNING = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'doc', 'guides',
-                      'tuning.rst')
+                      'tools', 'tuning.rst')
 INSTRUCTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'devtools',
                             'instructions')
 CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'pauses', 'mapped',

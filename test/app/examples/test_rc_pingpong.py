@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/rc_pingpong: the commands of doc/guides/porting.rst, on one host and on two network namespaces.
+"""examples/rc_pingpong: the commands of doc/guides/start/porting.rst, on one host and on two network namespaces.
 
 The commands are the guide's, except for the lcores, the fabric's name and the TCP port.
 """
@@ -15,7 +15,8 @@ sys.path += [APP, os.path.dirname(APP)]
 import netns  # noqa: E402
 from apptest import CPUS, LIMIT, SKIP, AppTest, free_ports, main  # noqa: E402
 
-GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'doc', 'guides', 'porting.rst')
+GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'doc', 'guides', 'start',
+                     'porting.rst')
 RESULT = re.compile(r'^1000 rounds of 4096 bytes, [\d.]+ us each$', re.M)
 
 

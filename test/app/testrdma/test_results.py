@@ -16,7 +16,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, long, main, needs_defects  # noqa: E402
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
-GUIDE = os.path.join(TOP, 'doc', 'guides', 'testrdma.rst')
+GUIDE = os.path.join(TOP, 'doc', 'guides', 'tools', 'testrdma.rst')
 
 
 class Results(AppTest):

@@ -8,7 +8,7 @@ Options that a command gives to one of PROGRAM, after its -- where it has one, m
 program's --help. Scripts of devtools/ and source files that a document names must be in TOP.
 A block of commands of a .rst file is a console block, and starts with a prompt.
 The commands by which a document adds folders to PATH must add the folder of each PROGRAM.
-A folder stands for the .rst files in it.
+A folder stands for all .rst files below it.
 """
 
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The porting table of doc/guides/connect.rst names each function of librdmacm's rdma_verbs.h.
+"""The porting table of doc/guides/api/connect.rst names each function of librdmacm's rdma_verbs.h.
 
 usage: porting.py CONNECT_RST [HEADER]
 """

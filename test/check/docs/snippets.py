@@ -5,7 +5,7 @@
 usage: snippets.py DOCUMENT... -- INCLUDE_DIR...
 
 Every ```c block of a .md file and every code-block:: c of a .rst file must compile by itself,
-as C11, without warnings except for unused code. A folder stands for the .rst files in it.
+as C11, without warnings except for unused code. A folder stands for all .rst files below it.
 """
 
 import glob
@@ -21,7 +21,7 @@ DIRECTIVE = re.compile(r'^\.\. code-block:: c\n\n((?:(?:[ \t].*)?\n)+)', re.M)
 
 def expand(documents):
     return [f for d in documents
-            for f in (sorted(glob.glob(os.path.join(d, '*.rst'))) if os.path.isdir(d) else [d])]
+            for f in (sorted(glob.glob(os.path.join(d, '**', '*.rst'), recursive=True)) if os.path.isdir(d) else [d])]
 
 
 def snippets(path):

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-GUIDE = 'doc/guides/telemetry.rst'
+GUIDE = 'doc/guides/tools/telemetry.rst'
 
 
 def registered(source):

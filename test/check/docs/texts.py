@@ -12,8 +12,8 @@ import os
 import re
 import sys
 
-GUIDES = 'doc/guides/*.rst'
-GUIDE = 'doc/guides/troubleshooting.rst'
+GUIDES = 'doc/guides/*/*.rst'
+GUIDE = 'doc/guides/start/troubleshooting.rst'
 STATUSES = 'lib/core/include/bb_cq.h'
 
 

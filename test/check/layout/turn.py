@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the path of an RDMA WRITE in doc/guides/drivers.rst, and its table of rooms.
+"""Checks the path of an RDMA WRITE in doc/guides/devices/drivers.rst, and its table of rooms.
 
 usage: turn.py TREE              against the sources
        turn.py TREE --run FILE   against the sources that the program turn_path enters, by callgrind
@@ -25,7 +25,7 @@ import tempfile
 
 import rooms
 
-GUIDE = 'doc/guides/drivers.rst'
+GUIDE = 'doc/guides/devices/drivers.rst'
 TURN = 'One turn of the engine'
 ROOMS = 'Folders of the software device'
 MOST = 15

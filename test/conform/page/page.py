@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the page of conformance results (doc/guides/conformance.rst) from the JSON of conform.
+"""Writes the page of conformance results (doc/guides/evidence/conformance.rst) from the JSON of conform.
 
 A row is in one of three lists. EVERY: it passes on every device. REFUSAL: it needs a device without some
 capability, so most devices skip it. SOME: at least one device does not pass it for another reason. Each
@@ -30,7 +30,7 @@ source "assumption" marks behaviour of the software device that no public source
 cards. If a card behaves differently in such a row, the suite reports that and does not fail.
 
 Devices whose names start with ``guest:`` are those of Linux 6.1 in a virtual machine, on the function of
-:doc:`hca`: ``guest:mlx5_0`` by DEVX, ``guest:verbs:mlx5_0`` by libibverbs. The suite ``kernel`` runs them.
+:doc:`/tools/hca`: ``guest:mlx5_0`` by DEVX, ``guest:verbs:mlx5_0`` by libibverbs. The suite ``kernel`` runs them.
 
 Summary
 -------

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares doc/guides/conformance.rst with the results of the suite; see also --update.
+"""Compares doc/guides/evidence/conformance.rst with the results of the suite; see also --update.
 
 usage: table.py [--update | --distinct] CONFORM ALLOWED_SKIPS CONFORMANCE_RST RECORDS DEVICE...
 

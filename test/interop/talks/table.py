@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares doc/guides/interop.rst with the conversations and the cases of rdma_cm: same cells, none empty.
+"""Compares doc/guides/evidence/interop.rst with the conversations and the cases of rdma_cm: same cells, none empty.
 
 test_bb_rxe.py finds the content of the cells and writes the file. This check needs no guest:
 it finds a conversation, path or known gap that is not in the table. The cells of rdma_cm are the lists of cases that
@@ -30,7 +30,8 @@ Interoperation with Linux
 ``devtools/test --long --only interop`` runs the tests and compares their results with this page;
 ``test/interop/README.md`` explains how.
 
-This page has the results of verbs. Those of NVMe over Fabrics are in :doc:`nvmf` and :doc:`nvmf_client`.
+This page has the results of verbs. Those of NVMe over Fabrics are in :doc:`/examples/nvmf` and
+:doc:`/examples/nvmf_client`.
 
 The software device exchanges RoCEv2 packets with ``rdma_rxe``, the software RDMA of the Linux kernel. rxe was
 written independently of this project, so it is unlikely that both have the same mistake. The tests run
@@ -51,7 +52,7 @@ of the kernel from a fault of Bluebell.
 
 A path is the network between the program in the guest and the program on the host: the IP version, the MTU
 and the injected faults. netem is Linux's network emulation. Device options are those of the software device
-(:doc:`software-device`). Paths:
+(:doc:`/devices/software-device`). Paths:
 
 '''
 NAMES = {'send': 'SEND', 'send_imm': 'SEND with immediate', 'send_inv': 'SEND with invalidate',
@@ -64,17 +65,17 @@ Connections by rdma_cm
 ----------------------
 
 Programs connect by the messages of the connection manager: Linux's rdma_cm in the guest, and on the host ``BB_CM_IB``
-of Bluebell's API or a program on :doc:`bb_verbs <verbs-programs>`. A column names the side of the host. With bb_verbs, the
-same program of Debian runs on both sides. Debian 12's perftest connects by rdma_cm over IPv4 only.
+of Bluebell's API or a program on :doc:`bb_verbs </tools/verbs-programs>`. A column names the side of the host. With
+bb_verbs, the same program of Debian runs on both sides. Debian 12's perftest connects by rdma_cm over IPv4 only.
 
 A guest with rxe: ``meson test cm_ib cm_verbs``. The programs of the API are ``test/interop/programs/cm_peer.c`` and, for
 ``ib_write_bw``, ``bb_perf``. ``loss 5%`` is netem's loss in both directions.
 
 '''
 HCA_CONNECTIONS = '''
-A guest with Linux's mlx5 driver on :doc:`bb_hca <hca>`: ``meson test kernel_eth_bridge``. The frames of the guest and of
-the host's device pass through a bridge. The programs of the API are ``cm_peer`` and, for ``ib_write_bw``, ``bb_perf``.
-``tx_drop`` and ``rx_drop`` are options of the host's device, which loses packets of both directions.
+A guest with Linux's mlx5 driver on :doc:`bb_hca </tools/hca>`: ``meson test kernel_eth_bridge``. The frames of the
+guest and of the host's device pass through a bridge. The programs of the API are ``cm_peer`` and, for ``ib_write_bw``,
+``bb_perf``. ``tx_drop`` and ``rx_drop`` are options of the host's device, which loses packets of both directions.
 
 '''
 CM_HEADER = '''\
