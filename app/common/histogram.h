@@ -18,7 +18,7 @@
 
 struct hist {
 	uint64_t count;
-	uint64_t sum;
+	unsigned __int128 sum;
 	uint64_t min, max; /* smallest and largest value added, not rounded to a bucket */
 	uint64_t bucket[HIST_BUCKETS];
 };
@@ -37,16 +37,23 @@ hist_index(uint64_t v)
 	return shift * HIST_SUB + (uint32_t)(v >> shift);
 }
 
+/* Adds the value @v @n times. */
 static inline void
-hist_add(struct hist *h, uint64_t v)
+hist_add_many(struct hist *h, uint64_t v, uint64_t n)
 {
-	h->bucket[hist_index(v)]++;
-	h->count++;
-	h->sum += v;
+	h->bucket[hist_index(v)] += n;
+	h->count += n;
+	h->sum += (unsigned __int128)v * n;
 	if (v < h->min)
 		h->min = v;
 	if (v > h->max)
 		h->max = v;
+}
+
+static inline void
+hist_add(struct hist *h, uint64_t v)
+{
+	hist_add_many(h, v, 1);
 }
 
 /* Returns the largest value of bucket @index. */

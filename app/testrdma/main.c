@@ -43,7 +43,7 @@ run(struct tester *t)
 		rc = tester_open_queues(t);
 	t->started = rte_rdtsc();
 	if (rc != 0)
-		return -rc;
+		return stop_signal != 0 ? 128 + stop_signal : -rc;
 	test = rte_zmalloc("row", sizeof(*test), 64);
 	if (test == NULL) {
 		say("no memory for the list of tests");

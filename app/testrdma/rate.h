@@ -23,6 +23,7 @@ struct schedule {
 	uint64_t step;  /* TSC cycles between two operations, << RATE_SHIFT */
 	uint64_t count; /* number of operations due at the last update */
 	uint64_t limit; /* number of the first operation that the schedule does not contain */
+	uint64_t end;   /* TSC at which the schedule ended, if limit is set */
 };
 
 /*

@@ -15,7 +15,8 @@
 #include "stall.h"
 
 #define LIVE_HZ      100
-#define CHECK_PASSES 16 /* maximum passes of the loop between two checks of the clock */
+#define ENDLESS      1e8 /* s; hundreds of thousands of hours */
+#define CHECK_PASSES 16  /* maximum passes of the loop between two checks of the clock */
 #define SPINS        4096 /* polls between two checks of the clock while one operation is outstanding */
 /* bytes transferred between two checks of the clock, unless one pass over all pairs has more */
 #define CHECK_BYTES (256u << 10)
@@ -257,10 +258,12 @@ span(struct tester *t, struct watch *w, uint64_t ops)
 			check_end(t, w);
 		}
 	} while (open > 0 && !t->fatal);
-	t->schedule.on = false;
 	res->cycles += rte_rdtsc() - start;
 	res->ops += flows_done(t) - before;
 	res->doorbells += doorbells(t) - bells;
+	if (t->schedule.on && t->schedule.limit != UINT64_MAX)
+		pace_unposted(t);
+	t->schedule.on = false;
 }
 
 /*
@@ -473,8 +476,8 @@ void
 test_run(struct tester *t, struct test *test)
 {
 	bool endless = isinf(t->o.duration) != 0;
-	double rate = endless ? 0.09 : t->o.duration / 2, hz = (double)t->tsc_hz;
 	bool paced = test->rate != 0; /* true if the rate phase also measures the latencies */
+	double rate = endless ? 0.09 : t->o.duration / 2, hz = (double)t->tsc_hz;
 	uint32_t i;
 
 	t->test = test;
@@ -490,8 +493,12 @@ test_run(struct tester *t, struct test *test)
 
 	/*
 	 * In a test without a given end the rate phase and the latency phase alternate. A tenth of
-	 * each 100 ms is the latency phase.
+	 * each 100 ms is the latency phase. An open loop has only the rate phase, and ends only at
+	 * the user's command, because its operations wait for late ones before them. With --verify
+	 * each round has a schedule of its own anyway.
 	 */
+	if (endless && paced && !t->o.verify)
+		rate = ENDLESS;
 	do {
 		if (!t->fatal)
 			rate_phase(t, (uint64_t)((paced ? 2 * rate : rate) * hz));

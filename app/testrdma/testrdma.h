@@ -138,6 +138,7 @@ struct pair {
 	/* The following fields are used only with --rate. */
 	uint64_t first; /* number of the first operation that is timed in this round of the test */
 	uint64_t due;   /* number of the first operation that is not due yet */
+	uint64_t overdue; /* value of due at the end of the schedule; 0 if all will be posted */
 	/*
 	 * index of this flow (one direction of a pair). With n flows, flow i executes the
 	 * operations i, i + n, i + 2n and so on of the schedule
@@ -269,11 +270,13 @@ void recv_completed(struct tester *t, const struct bb_wc *wc);
 void mixed_count(const struct tester *t, uint64_t *count);
 
 /*
- * rate.c, for --rate: starts the schedule, updates the number of due operations, ends the schedule.
+ * rate.c, for --rate: starts the schedule, updates the number of due operations, ends the schedule,
+ * and counts, after the end, the operations that were never posted.
  */
 void pace_begin(struct tester *t, uint64_t now);
 void pace_roll(struct tester *t, uint64_t now);
 void pace_end(struct tester *t, uint64_t now);
+void pace_unposted(struct tester *t);
 
 /* run.c */
 void test_run(struct tester *t, struct test *test);

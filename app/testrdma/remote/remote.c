@@ -76,8 +76,9 @@ pair_connect(struct tester *t, struct pair *p, const struct sockaddr_storage *ad
 		return rc;
 	}
 	if (!event_wait(t, p->conn, &ev)) {
-		say("--connect %s: no answer; does the peer run testrdma -- --listen?",
-		    t->o.connect);
+		say("--connect %s: %s", t->o.connect,
+		    tester_stopping(t) ? "stopped while waiting for an answer"
+				       : "no answer; does the peer run testrdma -- --listen?");
 		return -ETIMEDOUT;
 	}
 	if (ev.type != BB_CM_ESTABLISHED) {

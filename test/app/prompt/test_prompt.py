@@ -92,6 +92,13 @@ class Prompt(Scripted):
                      'BlueFlame registers of %(bf_size)d bytes; memory of its own: 131072 bytes\n'):
             self.assertIn(said % device, shown)
 
+    def test_open_loop_without_end_has_one_schedule(self):
+        """So an operation waits for all late ones before it, also longer than a round of the closed loop."""
+        res = self.script(['set op write', 'set size 1M', 'set rate 100000000', 'start', 'wait 1', 'stop'])
+        row = res.json['rows'][0]
+        self.assertGreater(row['latency_ns']['max'], 0.5e9 * row['rate']['seconds'])
+        self.assertEqual(row['latency_ns']['samples'], row['rate']['ops'] + row['open_loop']['unposted'])
+
     def test_until_stopped(self):
         for wait in WAITS:
             res = self.script(['set op write', 'set size 8', 'start', 'start', 'wait',

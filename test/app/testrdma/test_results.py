@@ -144,6 +144,15 @@ class Results(AppTest):
                                              '--verify', '--duration', '0.04'])
         return self.check(res, ops, list(sizes))
 
+    def test_overload_of_an_open_loop(self):
+        """Each operation that was due counts once, posted or not."""
+        res = self.run_json(['--op', 'write', '--size', '1M', '--rate', '100000000', '--duration', '0.2'])
+        row = res.json['rows'][0]
+        self.assertGreater(row['open_loop']['unposted'], 1000000)
+        self.assertEqual(row['latency_ns']['samples'], row['rate']['ops'] + row['open_loop']['unposted'])
+        self.assertLessEqual(row['latency_ns']['mean'], row['latency_ns']['max'])
+        self.assertGreater(row['latency_ns']['max'], 1e8)
+
     def test_inline(self):
         for row in self.vary('--inline', '64'):
             may = row['op'] in ('write', 'write_imm', 'send', 'send_imm') and row['size'] <= 64

@@ -169,4 +169,17 @@ TEST(test_add_since_adds_only_the_values_after_the_copy)
 	assert_int_equal(hist_quantile(&since, 1000000), 100);
 }
 
+/* An open loop adds latencies of minutes, billions of times. */
+TEST(test_sum_of_many_large_values)
+{
+	const uint64_t v = UINT64_C(1) << 40;
+
+	hist_reset(&h);
+	hist_add_many(&h, v, UINT64_C(1) << 31);
+	hist_add(&h, 3);
+	assert_fields(h, count, (UINT64_C(1) << 31) + 1, min, 3, max, v);
+	assert_true((double)h.sum / (double)h.count > (double)v * 0.999);
+	assert_int_equal(hist_quantile(&h, 500000), v);
+}
+
 TEST_MAIN(0)
