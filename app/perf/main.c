@@ -51,15 +51,23 @@ run_session(struct perf *p)
 	return 0;
 }
 
+/* Connects a client that cannot run to its server and closes, so that the server stops waiting. */
+static void
+decline(const struct perf *p)
+{
+	if (is_client(p))
+		tcp_decline(p);
+}
+
 static int
 run(struct perf *p)
 {
 	int rc = perf_open(p);
 
-	if (rc != 0 && is_client(p))
-		tcp_decline(p);
-	if (rc != 0)
+	if (rc != 0) {
+		decline(p);
 		return rc;
+	}
 	if (run_session(p) != 0)
 		return stop_signal != 0 ? 128 + stop_signal : EXIT_FAILED;
 	return 0;
@@ -73,14 +81,16 @@ main(int argc, char **argv)
 
 	rc = program_args(&perf_program, &p.o, argc, argv, &eal_argc);
 	p.server = p.o.host == NULL;
-	/* Connects to the waiting server and closes, so that the server stops waiting. */
-	if (rc < 0 && is_client(&p))
-		tcp_decline(&p);
+	if (rc < 0)
+		decline(&p);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
-	if (p.o.json != NULL && json_open(p.o.json) != 0)
+	if (p.o.json != NULL && json_open(p.o.json) != 0) {
+		decline(&p);
 		return EXIT_USAGE;
+	}
 	if (program_start(eal_argc, argv) != 0) {
+		decline(&p);
 		json_close(&p, EXIT_FAILED);
 		return EXIT_FAILED;
 	}

@@ -162,6 +162,8 @@ struct perf {
 	uint64_t limit;       /* TSC cycles without activity after which the peer counts as lost */
 	uint64_t last_served; /* value of perf_served() when last_progress was set */
 	bool peer_gone;       /* the peer has closed its end of the TCP connection */
+	/* true if silence is no sign of a lost peer: the device does not count its requests */
+	bool patient;
 	/*
 	 * Used with --check. bytes_known: true if every byte that the peer sends is known; valid if
 	 * peer_judged is true.
@@ -297,6 +299,8 @@ bool window_cut(struct perf *p);
  * up.
  */
 int perf_idle(struct perf *p);
+/* Prints that a signal has stopped the test. Returns -1. */
+int perf_stopped(const struct perf *p);
 /*
  * Runs the device for @seconds, so that it can repeat acknowledgements of the last message that
  * were lost.

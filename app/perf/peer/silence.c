@@ -28,7 +28,7 @@ perf_overdue(struct perf *p)
 {
 	uint64_t now = rte_rdtsc(), served;
 
-	if (now - p->last_progress < p->limit)
+	if (now - p->last_progress < p->limit || p->patient)
 		return false;
 	/*
 	 * Counts executed requests as activity, because the target of a long one-sided test gets no

@@ -16,10 +16,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <rte_common.h>
 #include <rte_cycles.h>
 
 #include "perf.h"
 
+#define KEEPALIVE_MAX 32767u /* s; limit of TCP_KEEPIDLE */
 /* milliseconds in which tcp_decline() must reach the server */
 #define DECLINE_MS 1000
 
@@ -63,7 +65,7 @@ run_device_for(struct perf *p, uint32_t ms)
 static int
 set_up(struct perf *p, int fd)
 {
-	int one = 1;
+	int one = 1, idle = (int)RTE_MIN(p->o.seconds, KEEPALIVE_MAX);
 
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
 		say("the TCP socket cannot be set up: %s", strerror(errno));
@@ -71,6 +73,9 @@ set_up(struct perf *p, int fd)
 		return -1;
 	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	/* A patient server (perf.h) detects in this way that the peer's host is gone. */
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	p->fd = fd;
 	perf_progress(p);
 	return 0;
@@ -176,7 +181,7 @@ static int
 connect_server(struct perf *p)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *all, *a;
-	bool again, said = false;
+	bool again, refused, said = false;
 	char service[8];
 	int rc, fd = -1;
 
@@ -190,9 +195,12 @@ connect_server(struct perf *p)
 	perf_progress(p);
 	do {
 		errno = EHOSTUNREACH;
-		for (a = all; a != NULL && fd < 0 && stop_signal == 0; a = a->ai_next)
+		refused = false;
+		for (a = all; a != NULL && fd < 0 && stop_signal == 0; a = a->ai_next) {
 			fd = connect_to(p, a);
-		again = fd < 0 && errno == ECONNREFUSED && !perf_overdue(p);
+			refused |= fd < 0 && errno == ECONNREFUSED;
+		}
+		again = fd < 0 && refused && !perf_overdue(p);
 		if (again && !said)
 			say("%s port %u: no server listens yet; start %s on that host, without "
 			    "HOST; trying for %u s",

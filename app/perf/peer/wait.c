@@ -31,17 +31,22 @@ look_at_events(struct perf *p)
 }
 
 int
+perf_stopped(const struct perf *p)
+{
+	say("stopped after %" PRIu64 " messages sent and %" PRIu64 " received", p->done,
+	    p->recv_done);
+	return -1;
+}
+
+int
 perf_idle(struct perf *p)
 {
 	uint64_t now, served;
 
 	if (++p->spins % CHECK_EVERY != 0)
 		return 0;
-	if (stop_signal != 0) {
-		say("stopped after %" PRIu64 " messages sent and %" PRIu64 " received", p->done,
-		    p->recv_done);
-		return -1;
-	}
+	if (stop_signal != 0)
+		return perf_stopped(p);
 	if (look_at_events(p) != 0)
 		return -1;
 	now = rte_rdtsc();

@@ -211,11 +211,11 @@ perf_step(struct perf *p)
 	}
 	if (p->o.duration > 0)
 		window_update(p);
-	if (n > 0)
-		perf_progress(p);
-	else if (perf_idle(p) != 0)
-		return -1;
-	return (int)n;
+	if (n == 0)
+		return perf_idle(p);
+	perf_progress(p);
+	/* One-sided requests over shared memory complete in the poll, so no poll may be idle. */
+	return unlikely(stop_signal != 0) ? perf_stopped(p) : (int)n;
 }
 
 int

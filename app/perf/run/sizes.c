@@ -51,6 +51,7 @@ sizes_run(struct perf *p)
 	 */
 	if (p->server && !both && !send && (bw || p->o.proto->verb != VERB_WRITE)) {
 		perf_begin_size(p, p->o.size);
+		p->patient = !p->attr.counters;
 		return 0;
 	}
 	for (i = 0; i < n; i++) {

@@ -406,15 +406,24 @@ class Pair(AppTest):
 
     @long
     def test_stops_in_the_middle(self):
-        server, client = self.pair('-P', 'send_lat', '-s', '64', '-n', '1000000000')
-        while 'remote' not in client.stdout.readline():
-            self.assertIsNone(client.poll(), 'no RDMA')
-        client.send_signal(signal.SIGINT)
-        rc, report, text = self.end(client, CLIENT)
-        self.assertEqual(rc, 130, text)
-        self.assertEqual(report['result'], 'interrupted')
-        rc, _, text = self.end(server, SERVER)
-        self.assertEqual(rc, 1, text)
+        # No poll of read_lat is idle: a READ over shared memory completes in the next poll.
+        for protocol in ('send_lat', 'read_lat'):
+            server, client = self.pair('-P', protocol, '-s', '64', '-n', '1000000000')
+            while 'remote' not in client.stdout.readline():
+                self.assertIsNone(client.poll(), 'no RDMA')
+            client.send_signal(signal.SIGINT)
+            rc, report, text = self.end(client, CLIENT)
+            self.assertEqual(rc, 130, text)
+            self.assertEqual(report['result'], 'interrupted')
+            rc, _, text = self.end(server, SERVER)
+            self.assertEqual(rc, 1, text)
+            self.tearDown()
+            self.setUp()
+
+    @long
+    def test_server_that_counts_no_requests_waits_for_its_client(self):
+        self.options = (',no_counters', '')
+        self.run_both('-P', 'write_bw', '-D', '4', '--silence', '2')
 
 
 if __name__ == '__main__':
