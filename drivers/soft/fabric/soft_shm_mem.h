@@ -87,7 +87,6 @@ struct soft_shm_count {
 };
 
 struct soft_shm_dir {
-	uint32_t magic, version;
 	uint32_t engines; /* Number of engine[] entries that were ever used. */
 	uint32_t fences;  /* 1 if soft_shm_fence() of this process also fences other processes. */
 	/*
@@ -101,7 +100,7 @@ struct soft_shm_dir {
 	 * opened again.
 	 */
 	uint64_t opening;
-	uint8_t pad[SOFT_SHM_LINE - 32];
+	uint8_t pad[SOFT_SHM_LINE - 24];
 	struct soft_shm_padded engine[SOFT_SHM_ENGINES];
 	struct soft_shm_padded head[SOFT_SHM_PEERS];
 	struct soft_shm_key keys[1u << SOFT_LOG_MAX_MKEY];

@@ -24,7 +24,7 @@
 #include "soft_port_opts.h"
 
 #define SOFT_SHM_MAGIC   0x62627368u /* "bbsh" */
-#define SOFT_SHM_VERSION 6u
+#define SOFT_SHM_VERSION 7u
 #define SOFT_SHM_NAME    SOFT_PORT_FABRIC
 #define SOFT_SHM_GIDS    (1 + SOFT_PORT_IPS) /* The link-local GID, and one per ip option. */
 #define SOFT_SHM_SEGS    256 /* Largest number of memory segments that a device shares. */

@@ -236,8 +236,6 @@ soft_shm_start(struct soft_dev *dev)
 		goto fail;
 	}
 	shm->dir = mem;
-	shm->dir->magic = SOFT_SHM_MAGIC;
-	shm->dir->version = SOFT_SHM_VERSION;
 	shm->dir->fences = soft_shm_fenced();
 	shm->dir->opening = rte_rdtsc();
 	/*
