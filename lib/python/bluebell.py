@@ -8,9 +8,8 @@ for measurements.
 
     import bluebell
     bluebell.eal_init()
-    with bluebell.Device('soft0') as dev:
-        pd, cq = dev.pd(), dev.cq()
-        ...
+    dev = bluebell.Device('soft0')
+    pd, cq = dev.pd(), dev.cq()
 
 A call that fails raises OSError with the errno; the library's log has a line with advice. A queue belongs to the
 thread that made it. An object keeps its parents alive, and close() destroys it before Python would.
@@ -320,6 +319,7 @@ class Mr(_Object):
 
     def at(self, offset: int, length: Optional[int] = None) -> Any:
         """Returns address and length of a part of the region."""
+        _ = self._as_parameter_  # raises ValueError if the region is closed
         length = self.length - offset if length is None else length
         if offset < 0 or length < 0 or offset + length > self.length:
             raise IndexError('%d bytes at %d of a region of %d bytes' % (length, offset, self.length))

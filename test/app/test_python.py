@@ -130,6 +130,9 @@ class Module(unittest.TestCase):
         for offset, length in ((65, 0), (60, 5), (-1, 4), (0, -1)):
             with self.assertRaises(IndexError):
                 mr.at(offset, length)
+        mr.close()
+        with self.assertRaises(ValueError):
+            mr.at(0, 1)
 
     def test_a_registered_buffer_cannot_be_resized(self):
         data = bytearray(64)

@@ -276,7 +276,7 @@ public:
 	{
 	}
 	/** Registers the elements of a container that has data() and size(). */
-	template <typename Container>
+	template <typename Container, typename = decltype(std::declval<Container &>().data())>
 	mr(const pd &domain, Container &data, std::uint32_t access = 0)
 	    : mr(domain, static_cast<void *>(data.data()), data.size() * sizeof(*data.data()),
 		 access)

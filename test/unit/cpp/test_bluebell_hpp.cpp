@@ -118,7 +118,12 @@ test_an_error_throws_its_errno_and_the_name_of_the_call()
 	bluebell::device dev("soft0");
 	bluebell::pd pd(dev);
 	CHECK(thrown([&] { bluebell::mr(pd, nullptr, 64); }) == EFAULT);
+	CHECK(thrown([&] { bluebell::mr(pd, static_cast<char *>(nullptr), 64); }) == EFAULT);
 	CHECK(thrown([&] { bluebell::qp(pd, bluebell::qp_init_attr()); }) == EINVAL);
+	static char array[64];
+	const std::uint32_t len = sizeof(array);
+	CHECK(thrown([&] { bluebell::mr(pd, array, len); }) == 0);
+	CHECK(thrown([&] { bluebell::mr(pd, array, sizeof(array)); }) == 0);
 	/* What the constructors made before the throw is gone. */
 	pd.close();
 	dev.close();
