@@ -53,7 +53,7 @@ _bluebell() {
       COMPREPLY=($(compgen -f -- "$cur"))
       return ;;
     *)
-      words=$(_bluebell_options "$1" | sed -n "s/^$prev //p")
+      words=$(_bluebell_options "$1" | awk -v name="$prev" '$1 == name { sub(/^[^ ]+ /, ""); print }')
       [ -n "$words" ] || words=$(_bluebell_options "$1" | cut -d' ' -f1) ;;
     esac
   fi

@@ -18,6 +18,7 @@ def complete(program, *words):
     script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bluebell "$1"; printf "%s\\n" "${COMPREPLY[@]}"'
     out = subprocess.run(['bash', '-c', script, COMPLETION, program, *words], capture_output=True, text=True,
                          check=True, timeout=60)
+    assert out.stderr == '', out.stderr
     return out.stdout.split()
 
 
@@ -38,6 +39,10 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete(TESTRDMA, '--', '-o', 'write,fetch'), ['write,fetch_add'])
         self.assertEqual(complete(PERF, '--', '-P', 'ud_'), ['ud_pingpong'])
         self.assertEqual(len(complete(PERF, '--', '--protocol', '')), 11)
+
+    def test_words_of_the_user_are_no_patterns(self):
+        for word in '/tmp/x.json', '.*', '[':
+            self.assertIn('--op', complete(TESTRDMA, '--', '--json', word, '--'))
 
     def test_a_program_that_takes_its_options_without_the_separator(self):
         self.assertEqual(complete(HCA, '--so'), ['--socket'])

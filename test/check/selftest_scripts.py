@@ -60,10 +60,11 @@ class Scripts(unittest.TestCase):
         for script in 'fio-source', 'fabtests':
             folder = os.path.join(self.folder, 'home')
             os.makedirs(os.path.join(folder, 'bin'), exist_ok=True)
+            open(os.path.join(folder, 'log'), 'w', encoding='utf-8').close()
             res = self.run_script(os.path.join(TOP, 'devtools', script), folder)
             self.assertEqual(res.returncode, 2, res.stdout)
             self.assertIn('home has files of others: give a new folder', res.stdout)
-            self.assertEqual(os.listdir(folder), ['bin'])
+            self.assertEqual(sorted(os.listdir(folder)), ['bin', 'log'])
 
     def test_fabtests_without_their_repository(self):
         for tool in 'autoreconf', 'libtoolize':

@@ -311,7 +311,7 @@ pairs(FILE *f)
 	unsigned int lo = UINT_MAX, hi = 0, i;
 
 	for (i = 0; (j = report_judged(i)) != NULL; i++) {
-		if (!html_measured(j))
+		if (!html_measured(j) || j->row.p.pairs == 0)
 			continue;
 		lo = j->row.p.pairs < lo ? j->row.p.pairs : lo;
 		hi = j->row.p.pairs > hi ? j->row.p.pairs : hi;

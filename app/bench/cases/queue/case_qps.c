@@ -155,7 +155,7 @@ many_active(struct soft *s)
 	struct row row = {
 		.name = "qps/1000 active in turn",
 		.unit = "ns/write",
-		.p = {.valid = true},
+		.p = {.valid = true, .pairs = opts.repeat},
 	};
 
 	for (i = 0; i < opts.repeat; i++) {
