@@ -92,13 +92,30 @@ close_kernel:
 	return ret;
 }
 
-static void
+/* Closes a user if it is open. Returns 0 or a negative errno (logged). */
+static int
+close_user(struct front *f, struct front_user *u)
+{
+	int ret = u->ctx != NULL ? front_user_close(f, u) : 0;
+
+	if (ret != 0)
+		FRONT_LOG(ERR, "cannot close user %u, which has %u objects: %s\n", u->uid, u->objs,
+			  strerror(-ret));
+	return ret;
+}
+
+/* Closes the contexts of all users. Returns 0 or a negative errno: some contexts are still open. */
+static int
 close_contexts(struct front *f)
 {
-	if (f->users[0].ctx == NULL)
-		return; /* the device could not be opened again after it failed */
-	(void)front_user_close(f, &f->shared);
-	(void)front_user_close(f, &f->users[0]);
+	int ret = close_user(f, &f->shared), rc;
+	uint32_t uid;
+
+	for (uid = 0; uid < FRONT_MAX_UIDS; uid++) {
+		rc = close_user(f, &f->users[uid]);
+		ret = ret != 0 ? ret : rc;
+	}
+	return ret;
 }
 
 int
@@ -136,30 +153,50 @@ front_stop(struct front *f, bool stop)
 	f->stopped = stop;
 }
 
+/*
+ * Destroys all objects of a kind. A key must go before the keys that it refers to, which may be
+ * newer. So repeats the pass while it destroys objects. The device limits the depth of references.
+ */
+static void
+destroy_all(struct front *f, enum front_kind kind)
+{
+	struct front_obj *o, *next;
+	uint32_t n;
+	int ret;
+
+	do {
+		n = f->n_of_kind[kind];
+		ret = 0;
+		for (o = LIST_FIRST(&f->kinds[kind]); o != NULL; o = next) {
+			int rc;
+
+			next = LIST_NEXT(o, of_kind);
+			rc = front_obj_destroy(f, o);
+			ret = ret != 0 ? ret : rc;
+		}
+	} while (ret != 0 && f->n_of_kind[kind] < n);
+	if (ret != 0)
+		FRONT_LOG(ERR, "reset: cannot destroy %u objects of kind %d: %s\n",
+			  f->n_of_kind[kind], kind, strerror(-ret));
+}
+
 void
 front_reset(struct front *f)
 {
-	struct front_obj *o, *next;
 	uint32_t uid;
 	int kind, ret;
 
 	for (kind = 0; kind < FRONT_KINDS; kind++)
-		for (o = LIST_FIRST(&f->kinds[kind]); o != NULL; o = next) {
-			next = LIST_NEXT(o, of_kind);
-			ret = front_obj_destroy(f, o);
-			if (ret != 0)
-				FRONT_LOG(ERR, "reset: cannot destroy object 0x%x of kind %d: %s\n",
-					  o->id, kind, strerror(-ret));
-		}
+		destroy_all(f, kind);
 	for (uid = 1; uid < FRONT_MAX_UIDS; uid++)
-		if (f->users[uid].ctx != NULL)
-			(void)front_user_close(f, &f->users[uid]);
+		(void)close_user(f, &f->users[uid]);
 	forget_addresses(f);
 	if (!f->dead)
 		return;
 	/* A failed device works again once all its contexts are closed and opened again. */
-	close_contexts(f);
-	ret = open_contexts(f);
+	ret = close_contexts(f);
+	if (ret == 0)
+		ret = open_contexts(f);
 	if (ret == 0 && f->eth != NULL)
 		ret = f->eth_reopen(f->eth);
 	if (ret != 0)
@@ -175,7 +212,7 @@ front_close(struct front *f)
 	front_reset(f);
 	if (f->eth != NULL)
 		f->eth_close(f->eth);
-	close_contexts(f);
+	(void)close_contexts(f);
 	front_shared_close(f);
 	free(f->opts);
 	free(f);

@@ -6,6 +6,7 @@
  * entries of such a key by QUERY_MKEY.
  */
 #include "bb_cqe.h"
+#include "front_priv.h"
 #include "odp_guest.h"
 
 #define T(name) TEST_ON(NULL, NULL, struct odp, odp_open(f, ODP_DEVICE), odp_close(f), name)
@@ -274,6 +275,41 @@ T(test_query_of_a_key_of_nobody_or_of_another_user_and_with_short_outputs)
 	assert_int_equal(run_on(&f->g, BB_PRM_OP_DESTROY_MKEY, f->u.uid, key >> 8), BB_PRM_STAT_OK);
 	query_box(f, 0, key);
 	assert_status(&f->g, BAD_RES);
+}
+
+/* The region of a bound window is busy. Objects are destroyed newest first. */
+T(test_reset_destroys_a_region_that_is_newer_than_its_window)
+{
+	uint32_t mw = window(f);
+	struct pages p = g_pages(&f->g, 1);
+	uint32_t key = g_mkey(&f->g, f->u.pd, VA, PAGE, &p);
+
+	(void)bind(f, mw, key, VA, 64);
+	assert_int_not_equal(f->g.windows, 0);
+	front_reset(f->g.f);
+	assert_int_equal(f->g.windows, 0);
+	/* Numbers of users are free again. */
+	assert_int_equal(g_user(&f->g), f->u.uid);
+}
+
+/* A device that failed is opened again once all its contexts are closed. */
+T(test_reset_of_a_failed_device_fails_while_a_context_is_open)
+{
+	struct front *front = f->g.f;
+	struct mlx5_ctx *ctx;
+
+	front->users[0].objs++;
+	front->dead = true;
+	front_reset(front);
+	assert_true(front->dead);
+	ctx = front->users[0].ctx;
+	front_reset(front);
+	assert_true(front->dead);
+	assert_ptr_equal(front->users[0].ctx, ctx);
+	front->users[0].objs--;
+	front_reset(front);
+	assert_false(front->dead);
+	assert_int_equal(g_user(&f->g), f->u.uid);
 }
 
 TEST_MAIN(g_needs_paging())
