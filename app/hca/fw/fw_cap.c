@@ -72,8 +72,9 @@ static const struct cap net_caps[] = {
 	{BB_PRM_NET_CAP_VLAN_CAP, 1},
 	{BB_PRM_NET_CAP_WQE_VLAN_INSERT, 1},
 	{BB_PRM_NET_CAP_SELF_LB_EN_MODIFIABLE, 1},
-	/* WQE_INLINE_MODE 2: a WQE needs no inline headers. */
-	{BB_PRM_NET_CAP_MAX_LSO_CAP, 16},
+	/* 256 KiB [A]. mlx5e sends up to 512 KiB without a look at this value. */
+	{BB_PRM_NET_CAP_MAX_LSO_CAP, 18},
+	/* A WQE needs no inline headers. */
 	{BB_PRM_NET_CAP_WQE_INLINE_MODE, 2},
 	{BB_PRM_NET_CAP_RSS_IND_TBL_CAP, 8},
 	{BB_PRM_NET_CAP_CQE_CHECKSUM_FULL, 1},

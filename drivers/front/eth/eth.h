@@ -41,8 +41,12 @@
 #define ETH_MAX_WQE 1024u /* maximum bytes of a send WQE, a multiple of the block size */
 /* Maximum bytes of a frame: MTU 9978, Ethernet header, two VLAN tags, and 18 spare bytes. */
 #define ETH_MAX_FRAME 10018u
-#define ETH_LOG_LSO   16u /* log2 of the maximum bytes of a WQE's message */
-#define ETH_MAX_SEND  ((1u << ETH_LOG_LSO) + 256u)
+/*
+ * Log2 of the maximum bytes of a WQE's message. Linux's driver sends up to GSO_MAX_SIZE, 524280
+ * bytes (BIG TCP), whatever max_lso_cap is (en_main.c, mlx5e_build_nic_netdev()).
+ */
+#define ETH_LOG_LSO  19u
+#define ETH_MAX_SEND ((1u << ETH_LOG_LSO) + 256u)
 
 #define ETH_LOG_MAX_WQ     15u /* log2 of the blocks of an SQ, or WQEs of an RQ */
 #define ETH_LOG_MAX_STRIDE 11u /* log2 of the bytes of a receive WQE */
@@ -195,9 +199,9 @@ void eth_receive(struct front_eth *e, const uint8_t *frame, uint32_t len);
 void eth_rq_put(struct eth_queue *q, const uint8_t *frame, uint32_t len, uint32_t tag);
 /* ---- eth_sq.c */
 /*
- * Executes the new WQEs of an SQ. When the port's time until the next eth_poll() is used up, the SQ
- * waits for that call with the rest of its WQEs. @store: the @len bytes of the doorbell, not used
- * for WQEs that wait.
+ * Executes the new WQEs of an SQ, or flushes them if it is in ERR. When the port's time until the
+ * next eth_poll() is used up, the SQ waits for that call with the rest of its WQEs. @store: the
+ * @len bytes of the doorbell, not used for WQEs that wait.
  */
 void eth_sq_run(struct eth_queue *q, const uint8_t *store, uint32_t len);
 /* Removes an SQ from front_eth.pending. Does nothing if the SQ is not in that list. */

@@ -183,7 +183,8 @@ queue_of(struct front_cmd *cmd)
 /*
  * Executes MODIFY_SQ and MODIFY_RQ, which change the state of a queue. Rejects a wrong current
  * state, an unknown new state, and the change from ERR to RDY. Accepts every other change. Linux
- * moves a queue from ERR to RST before RDY (en/reporter_tx.c).
+ * moves a queue from ERR to RST before RDY (en/reporter_tx.c). An SQ that goes from RDY to ERR
+ * flushes its WQEs, as a QP does [A].
  */
 void
 eth_modify_queue(struct front_cmd *cmd)
@@ -203,8 +204,12 @@ eth_modify_queue(struct front_cmd *cmd)
 	if (to == ETH_RST) {
 		q->ci = 0;
 		q->segment = 0;
+		eth_sq_dequeue(
+			q); /* the doorbell record has its old value until the next doorbell */
 	}
 	q->state = to;
+	if (from == ETH_RDY && to == ETH_ERR && cmd->op == BB_PRM_OP_MODIFY_SQ)
+		eth_sq_run(q, NULL, 0);
 }
 
 void

@@ -23,7 +23,7 @@
  * Maximum number of frames of one message. Linux's smallest TCP segment has 48 bytes
  * (net.ipv4.tcp_min_snd_mss).
  */
-#define MAX_SEGMENTS 2048u
+#define MAX_SEGMENTS ((1u << ETH_LOG_LSO) / 48u + 1u)
 
 #define CE_ALWAYS 0x08u /* byte 11 of the control segment: write a CQE */
 
@@ -43,6 +43,7 @@
 #define SYN_LENGTH 0x01u
 #define SYN_QP_OP  0x02u
 #define SYN_PROT   0x04u
+#define SYN_FLUSH  0x05u
 
 /* The store of a doorbell. */
 struct bell {
@@ -87,11 +88,12 @@ read_wqe(struct eth_queue *q, uint16_t posted, const struct bell *b, struct wqe 
 	w->signaled = (w->data[11] & 0x0c) == CE_ALWAYS;
 	w->bytes = (w->data[7] & 0x3fu) * SEG;
 	w->blocks = RTE_MAX(1u, (w->bytes + ETH_WQEBB - 1) / ETH_WQEBB);
-	if (w->blocks > posted || bb_prm_dword(w->data, 4) >> 8 != q->number ||
-	    bb_get16(w->data + 1) != q->ci) {
+	if (w->blocks > posted) {
 		w->blocks = 1;
 		return SYN_QP_OP;
 	}
+	if (bb_prm_dword(w->data, 4) >> 8 != q->number || bb_get16(w->data + 1) != q->ci)
+		return SYN_QP_OP;
 	for (i = 1; i < w->blocks; i++)
 		if (!read_block(q, (uint16_t)(q->ci + i), w->data + i * ETH_WQEBB))
 			return SYN_PROT;
@@ -239,16 +241,6 @@ complete(struct eth_queue *q, const struct wqe *w, unsigned int syndrome)
 }
 
 static void
-fail(struct eth_queue *q, const struct wqe *w, unsigned int syndrome)
-{
-	FRONT_LOG(ERR,
-		  "SQ 0x%x: WQE %u, opcode 0x%x, failed with syndrome 0x%x: the SQ is in ERR\n",
-		  q->number, q->ci, w->opcode, syndrome);
-	(void)complete(q, w, syndrome);
-	q->state = ETH_ERR;
-}
-
-static void
 enqueue(struct eth_queue *q)
 {
 	if (!q->pending)
@@ -264,7 +256,36 @@ eth_sq_dequeue(struct eth_queue *q)
 	q->pending = false;
 }
 
-/* Executes the new WQEs until @r->until. */
+/* Reads and executes the next WQE, of at most @posted blocks. Returns 0 or a syndrome. */
+static unsigned int
+execute_wqe(struct run *r, uint16_t posted, const struct bell *bell, struct wqe *w)
+{
+	struct eth_queue *q = r->q;
+	unsigned int syndrome = read_wqe(q, posted, bell, w);
+
+	if (w->opcode != OP_LSO || q->state == ETH_ERR)
+		q->segment = 0; /* the guest may have changed the WQE since an earlier eth_poll() */
+	if (q->state == ETH_ERR)
+		return SYN_FLUSH;
+	if (syndrome == 0 && (w->opcode == OP_SEND || w->opcode == OP_LSO))
+		syndrome = send_message(r, w);
+	else if (syndrome == 0 && w->opcode != OP_NOP)
+		syndrome = SYN_QP_OP;
+	if (syndrome == 0)
+		return 0;
+	FRONT_LOG(ERR,
+		  "SQ 0x%x: WQE %u, opcode 0x%x, failed with syndrome 0x%x: the SQ is in ERR\n",
+		  q->number, q->ci, w->opcode, syndrome);
+	q->state = ETH_ERR;
+	q->segment = 0;
+	return syndrome;
+}
+
+/*
+ * Executes the new WQEs until @r->until. In ERR, flushes them: each WQE gets a CQE, unsignaled
+ * WQEs, too. The recovery of Linux's driver waits until the CQEs cover all WQEs (en/reporter_tx.c,
+ * mlx5e_wait_for_sq_flush()).
+ */
 static void
 execute(struct run *r, const struct bell *bell)
 {
@@ -273,7 +294,7 @@ execute(struct run *r, const struct bell *bell)
 	uint16_t pi, posted;
 	struct wqe w;
 
-	if (q->state != ETH_RDY)
+	if (q->state == ETH_RST)
 		return;
 	if (!eth_record(q, 1, &pi) || (uint16_t)(pi - q->ci) > 1u << q->log_size) {
 		FRONT_LOG(ERR,
@@ -283,26 +304,14 @@ execute(struct run *r, const struct bell *bell)
 		q->state = ETH_ERR;
 		return;
 	}
-	while ((posted = (uint16_t)(pi - q->ci)) != 0 && q->state == ETH_RDY &&
-	       !q->eth->f->stopped) {
+	while ((posted = (uint16_t)(pi - q->ci)) != 0 && !q->eth->f->stopped) {
 		memset(w.data, 0, ETH_WQEBB);
-		syndrome = read_wqe(q, posted, bell, &w);
-		if (w.opcode != OP_LSO)
-			q->segment = 0; /* the guest may have changed the WQE since an earlier
-					   eth_poll() */
-		if (syndrome == 0 && (w.opcode == OP_SEND || w.opcode == OP_LSO))
-			syndrome = send_message(r, &w);
-		else if (syndrome == 0 && w.opcode != OP_NOP)
-			syndrome = SYN_QP_OP;
-		if (syndrome != 0) {
-			fail(q, &w, syndrome);
-			return;
-		}
+		syndrome = execute_wqe(r, posted, bell, &w);
 		if (q->segment != 0) {
 			enqueue(q);
 			return;
 		}
-		if (w.signaled && !complete(q, &w, 0))
+		if ((w.signaled || syndrome != 0) && !complete(q, &w, syndrome))
 			return;
 		q->ci = (uint16_t)(q->ci + w.blocks);
 		if (q->ci != pi && (front_now() > r->until || !eth_port_ready(q->eth))) {

@@ -87,15 +87,59 @@ test_long_message_is_cut_into_segments(void **state)
 	assert_true(no_cqe(ports[1], &ports[1]->rcq));
 }
 
-/* A message may not become thousands of frames. */
+/* Posts a message whose payload is @n times the same data segment of @bytes bytes. */
+static void
+post_long(struct port *p, uint32_t n, uint32_t bytes, uint32_t mss)
+{
+	const uint32_t at = (30 + HEADERS + 15) & ~15u, ds = at / 16 + n;
+	uint8_t w[1024] = {0}, f[HEADERS + PAGE];
+	uint32_t i;
+
+	tcp_frame(f, HEADERS + bytes, 0);
+	bb_prm_set(f + 16, BB_PRM_F(0, 0, 16), 0); /* no length, as it has only 16 bits */
+	memcpy(g_ram(&p->g, p->data.pa[0]), f + HEADERS, bytes);
+	wqe_head(&p->sq, w, OP_LSO, ds, G_CQE_UPDATE);
+	w[20] = CS_ALL;
+	bb_prm_set(w + 20, BB_PRM_F(0, 16, 16), mss);
+	bb_prm_set(w + 28, BB_PRM_F(0, 0, 16), HEADERS);
+	memcpy(w + 30, f, HEADERS);
+	for (i = 0; i < n; i++) {
+		bb_put32(w + at + i * 16, bytes);
+		bb_put32(w + at + i * 16 + 4, p->key);
+		bb_put64(w + at + i * 16 + 8, p->data.pa[0]);
+	}
+	g_poll(&p->g);
+	g_post(&p->g, &p->sq, w, (ds * 16 + 63) & ~63u);
+	g_ring(&p->g, &p->sq, w, 8);
+}
+
+/* BIG TCP: Linux sends such messages if gso_max_size of the netdev is raised. */
+static void
+test_message_longer_than_64_kib_is_cut_into_segments(void **state)
+{
+	const struct eth_stats *s = &ports[0]->g.f->eth->stats;
+	uint8_t got[HEADERS + 1000];
+	uint32_t i;
+
+	(void)state;
+	post_long(ports[0], 50, 2000, 1000);
+	assert_sent(ports[0], 0);
+	assert_int_equal(s->tx_frames, 100);
+	assert_int_equal(s->tx_bytes, 100 * (HEADERS + 1000));
+	for (i = 0; i < 4; i++) {
+		assert_received(ports[1], HEADERS + 1000);
+		read_frame(ports[1], i, got, sizeof(got));
+		assert_checksums(got);
+		assert_int_equal(bb_prm_dword(got, 38), 0xfff0u + i * 1000);
+	}
+}
+
+/* A message may not become tens of thousands of frames. */
 static void
 test_tiny_segments_are_refused(void **state)
 {
-	uint8_t f[HEADERS + 3000];
-
 	(void)state;
-	tcp_frame(f, sizeof(f), 0);
-	post_frame(ports[0], OP_LSO, f, sizeof(f), HEADERS, CS_ALL, 1);
+	post_long(ports[0], 4, 4000, 1);
 	assert_sent(ports[0], 0x01);
 	assert_true(no_cqe(ports[1], &ports[1]->rcq));
 }
@@ -189,7 +233,7 @@ test_wrong_wqe_completes_with_error(void **state)
 		uint8_t w[64] = {0};
 
 		wqe_head(&a->sq, w, i == 0 ? 0x25 : OP_SEND, 3, 0);
-		bb_put32(w + 32, i == 1 ? 0x20000 : i == 2 ? 10 : sizeof(f));
+		bb_put32(w + 32, i == 1 ? 0x200000 : i == 2 ? 10 : sizeof(f));
 		bb_put32(w + 36, i == 3 ? key ^ 1 : key);
 		bb_put64(w + 40, i == 4 ? UINT64_MAX - 8 : pa);
 		if (i == 5)
@@ -202,6 +246,70 @@ test_wrong_wqe_completes_with_error(void **state)
 	}
 	post_frame(a, OP_SEND, f, sizeof(f), 0, 0, 0);
 	assert_received(ports[1], sizeof(f));
+}
+
+/* Posts a WQE of a frame with or without CQE, without a doorbell. */
+static void
+post_quiet(struct port *p, uint8_t opcode, uint8_t flags)
+{
+	uint8_t w[64] = {0};
+
+	wqe_head(&p->sq, w, opcode, 3, flags);
+	bb_put32(w + 32, 100);
+	bb_put32(w + 36, p->key);
+	bb_put64(w + 40, p->data.pa[0]);
+	g_post(&p->g, &p->sq, w, sizeof(w));
+}
+
+static void
+assert_error_cqe(struct port *p, uint32_t index, uint32_t syndrome)
+{
+	const uint8_t *cqe = g_cqe(&p->g, &p->scq);
+
+	assert_int_equal(cqe[63] >> 4, BB_CQE_REQ_ERR);
+	assert_int_equal(cqe[BB_CQE_SYNDROME_BYTE], syndrome);
+	assert_int_equal(bb_prm_get(cqe + 60, BB_PRM_F(0, 0, 16)), index);
+}
+
+/* The recovery of mlx5e waits for a CQE of each WQE. */
+static void
+test_wqes_after_a_failed_one_are_flushed(void **state)
+{
+	struct port *a = ports[0];
+	uint8_t w[8] = {0};
+
+	(void)state;
+	bb_put32(w + 4, a->sqn << 8);
+	post_quiet(a, 0x25, G_CQE_UPDATE);
+	post_quiet(a, OP_SEND, 0);
+	post_quiet(a, OP_SEND, G_CQE_UPDATE);
+	ring_sq(a, w, sizeof(w));
+	assert_error_cqe(a, 0, 0x02);
+	assert_error_cqe(a, 1, 0x05);
+	assert_error_cqe(a, 2, 0x05);
+	assert_true(no_cqe(a, &a->scq));
+	/* A doorbell in ERR. */
+	post_quiet(a, OP_SEND, 0);
+	ring_sq(a, w, sizeof(w));
+	assert_error_cqe(a, 3, 0x05);
+	assert_true(no_cqe(ports[1], &ports[1]->rcq));
+	recover(a);
+	post_quiet(a, OP_SEND, G_CQE_UPDATE);
+	ring_sq(a, w, sizeof(w));
+	assert_sent(a, 0);
+	/* The driver itself moves the SQ to ERR, while a WQE waits for its turn. */
+	a->g.f->eth->spent = ETH_TURN_NS;
+	post_quiet(a, OP_SEND, 0);
+	g_ring(&a->g, &a->sq, w, sizeof(w));
+	assert_int_equal(modify_queue(a, BB_PRM_OP_MODIFY_SQ, a->sqn, RDY, ERR), BB_PRM_STAT_OK);
+	assert_error_cqe(a, 1, 0x05);
+	/* A WQE that waits is not executed after a reset. */
+	a->g.f->eth->spent = ETH_TURN_NS;
+	post_quiet(a, OP_SEND, 0);
+	g_ring(&a->g, &a->sq, w, sizeof(w));
+	recover(a);
+	assert_true(no_cqe(a, &a->scq));
+	assert_int_equal(state_of(a, BB_PRM_OP_QUERY_SQ, a->sqn), RDY);
 }
 
 /* Only the copy asks for a CQE, as in Linux's test of write combining. */
@@ -543,11 +651,13 @@ main(void)
 		T(test_short_frame_is_padded),
 		T(test_checksums_are_computed),
 		T(test_long_message_is_cut_into_segments),
+		T(test_message_longer_than_64_kib_is_cut_into_segments),
 		T(test_tiny_segments_are_refused),
 		T(test_vlan_tag_is_inserted),
 		T(test_frame_without_a_receive_is_dropped),
 		T(test_frame_longer_than_the_receive_is_dropped),
 		T(test_wrong_wqe_completes_with_error),
+		T(test_wqes_after_a_failed_one_are_flushed),
 		T(test_blueflame_copy_takes_the_place_of_the_wqe),
 		T(test_record_beyond_the_ring_stops_the_queue),
 		T(test_tables_match_and_miss),
