@@ -75,7 +75,7 @@ repeated_rep(struct bb_ibcm *cm, struct bb_ibcm_conn *c, const struct bb_ibcm_ms
 	bb_ibcm_dropped(cm, BB_IBCM_DROP_DUPLICATE);
 	if (c->state == BB_IBCM_REP_RCVD) {
 		bb_ibcm_send_mra(cm, c, BB_IBCM_ANSWERS_REP, now);
-	} else {
+	} else if (bb_ibcm_tx_type(c) != BB_IBCM_REQ) { /* a REQ: the peer has ended it */
 		cm->stats.answered_again++;
 		bb_ibcm_post_again(cm, c); /* repeats RTU, DREQ or REJ */
 	}
@@ -88,7 +88,7 @@ first_rep(struct bb_ibcm *cm, struct bb_ibcm_conn *c, const struct bb_ibcm_gmp *
 {
 	const struct bb_ibcm_rep *r = &msg->rep;
 	const uint8_t *gid = gmp->net.src;
-	struct bb_ibcm_conn *old;
+	struct bb_ibcm_conn *old, *same_qpn = NULL;
 
 	if (r->qpn <= BB_IBCM_QPN) {
 		bb_ibcm_dropped(cm, BB_IBCM_DROP_FIELD);
@@ -99,8 +99,13 @@ first_rep(struct bb_ibcm *cm, struct bb_ibcm_conn *c, const struct bb_ibcm_gmp *
 		bb_ibcm_remove(cm, old, BB_IBCM_BY_ID);
 		old = NULL;
 	}
-	if (old != NULL || bb_ibcm_find_qpn(cm, gid, r->qpn, r->ca_guid) != NULL) {
+	if (old == NULL)
+		same_qpn = bb_ibcm_find_qpn(cm, gid, r->qpn, r->ca_guid);
+	if (old != NULL || same_qpn != NULL) {
 		reject_rep(cm, gmp, msg, BB_IBCM_REJ_STALE);
+		/* The peer has lost the connection of this QPN (Linux: cm_rep_handler()). */
+		if (same_qpn != NULL && same_qpn->state == BB_IBCM_ESTABLISHED)
+			bb_ibcm_send_dreq(cm, same_qpn, NULL, 0, now);
 		over(cm, c, 0, BB_IBCM_EV_FAILED, -ECONNREFUSED, msg, now);
 		return;
 	}

@@ -129,7 +129,8 @@ bb_ibcm_slot_take(struct bb_ibcm *cm)
 			cm->free_last = BB_IBCM_NONE;
 		generation = c->generation;
 	}
-	memset(c, 0, offsetof(struct bb_ibcm_conn, tx));
+	/* Also tx: a peer must not get a message of the slot's earlier connection. */
+	memset(c, 0, sizeof(*c));
 	c->index = index;
 	c->generation = generation;
 	c->heap_at = BB_IBCM_NONE;

@@ -17,7 +17,7 @@ send_req(struct up *up, uint32_t host, uint32_t n)
 {
 	struct up_host *to = &up->host[1];
 	uint8_t priv[BB_IBCM_IP_LEN], mad[BB_IBCM_MAD];
-	struct bb_ibcm_gmp gmp = {.sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY, .pkey = 0xffff};
+	struct bb_ibcm_gmp gmp = {.sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY};
 	struct bb_ibcm_msg msg = {
 		.type = BB_IBCM_REQ,
 		.tid = n,
@@ -214,7 +214,9 @@ TEST(test_reply_with_the_qpn_of_a_killed_process_is_not_stale)
 			assert_int_equal(event(a, DISCONNECTED).uid, 1);
 			assert_int_equal(event(a, CONNECT_RESPONSE).uid, 3);
 		} else {
+			/* As in Linux, the reply ends the connection of the QPN. */
 			assert_int_equal(event(a, REJECTED).status, BB_IBCM_REJ_STALE);
+			assert_int_equal(event(a, DISCONNECTED).uid, 1);
 		}
 		no_event(a, 0);
 		up_free(up);

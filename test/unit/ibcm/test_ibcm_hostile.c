@@ -350,22 +350,33 @@ PAIR_TEST(test_stale_connection_is_rejected_and_ends)
 	assert_int_equal(p->end[1].ev[p->end[1].nev - 1].type, BB_IBCM_EV_REQ);
 }
 
-/* Another connection's QPN or ID in a REP ends the attempt, and not the other connection. */
-PAIR_TEST(test_rep_with_the_qpn_of_another_connection_is_stale)
+/* The peer has lost the other connection: as in Linux (cm_rep_handler()), DREQ ends it. */
+PAIR_TEST(test_rep_with_the_qpn_of_another_connection_is_stale_and_ends_the_other)
 {
 	const struct bb_ibcm_rep rep = pair_rep(0x222);
-	uint32_t a, b, c, d;
+	uint32_t a, b, c, d, sent;
 
 	establish(p, &a, &b);
 	c = connect_qpn(p, 0x112);
 	pair_deliver_all(p);
 	d = p->end[1].ev[p->end[1].nev - 1].id;
+	p->end[0].nev = p->end[1].nev = 0;
 	OK(bb_ibcm_accept(p->end[1].cm, d, &rep, NULL, 0, 8, p->now));
+	sent = p->nmads;
 	pair_deliver_all(p);
-	assert_fields(p->end[0].ev[p->end[0].nev - 1], type, BB_IBCM_EV_FAILED, id, c, status,
-		      -ECONNREFUSED);
-	assert_fields(p->end[1].ev[p->end[1].nev - 1], type, BB_IBCM_EV_REJECTED, id, d);
-	OK(bb_ibcm_disconnect(p->end[0].cm, a, NULL, 0, p->now));
+	assert_int_equal(p->mads[sent].type, BB_IBCM_REJ);
+	assert_int_equal(p->mads[sent + 1].type, BB_IBCM_DREQ);
+	assert_fields(p->end[0].ev[0], type, BB_IBCM_EV_FAILED, id, c, status, -ECONNREFUSED);
+	assert_fields(p->end[1].ev[0], type, BB_IBCM_EV_REJECTED, id, d, msg.rej.reason,
+		      BB_IBCM_REJ_STALE);
+	assert_fields(p->end[1].ev[1], type, BB_IBCM_EV_DISCONNECTED, id, b);
+	assert_fields(p->end[0].ev[1], type, BB_IBCM_EV_DISCONNECTED, id, a, status, 0);
+	/* The QP of the peer may connect now. */
+	c = connect_qpn(p, 0x112);
+	pair_deliver_all(p);
+	OK(bb_ibcm_accept(p->end[1].cm, p->end[1].ev[2].id, &rep, NULL, 0, 8, p->now));
+	pair_deliver_all(p);
+	assert_fields(p->end[0].ev[2], type, BB_IBCM_EV_REP, id, c);
 }
 
 PAIR_TEST(test_flood_of_one_address_leaves_room_for_others)
