@@ -9,7 +9,9 @@
  * bb_ibcm_create() only.
  *
  * A connection is named by its communication ID. An ID is used again only after its slot has had
- * millions of other IDs. So a call with the ID of an old connection fails with -ENOENT.
+ * 2^32 / slots other IDs, or 2^24 / slots with attr.id_prefix. The number of slots is max_conns,
+ * rounded up to a power of two. Until then a call with the ID of an old connection fails with
+ * -ENOENT.
  *
  * - Active side: bb_ibcm_connect() sends REQ. Passive side: event REQ.
  * - Passive side: bb_ibcm_accept() sends REP. Active side: event REP.
@@ -48,7 +50,6 @@ struct bb_ibcm_net {
 struct bb_ibcm_gmp {
 	struct bb_ibcm_net net;
 	uint32_t sqpn, qkey;
-	uint16_t pkey;
 };
 
 enum bb_ibcm_event_type {
@@ -123,8 +124,7 @@ struct bb_ibcm_attr {
 	uint64_t ca_guid; /* GUID of the device that messages contain */
 	/*
 	 * Highest 8 bits of all communication IDs, for a process that shares its GIDs with other
-	 * processes; 0: they may have any value. With a prefix, an ID is used again after its slot
-	 * has had thousands of other IDs.
+	 * processes; 0: they may have any value.
 	 */
 	uint8_t id_prefix;
 	uint64_t seed; /* secret random number, on which the values of IDs and the hashes of the

@@ -53,7 +53,6 @@ enum bb_ibcm_type {
 
 /* Reasons of a REJ (Linux: enum ib_cm_rej_reason). */
 enum bb_ibcm_reason {
-	BB_IBCM_REJ_NO_QP = 1,
 	BB_IBCM_REJ_NO_RESOURCES = 3,
 	BB_IBCM_REJ_TIMEOUT = 4,
 	BB_IBCM_REJ_UNSUPPORTED = 5,

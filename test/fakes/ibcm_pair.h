@@ -158,8 +158,7 @@ pair_at(struct pair *p, const uint8_t gid[16])
 static inline struct bb_ibcm_gmp
 pair_gmp(const struct pair_mad *m)
 {
-	return (struct bb_ibcm_gmp){
-		.net = m->net, .sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY, .pkey = 0xffff};
+	return (struct bb_ibcm_gmp){.net = m->net, .sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY};
 }
 
 /* Delivers a MAD, or a copy that the test has changed. */

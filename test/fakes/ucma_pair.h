@@ -247,8 +247,7 @@ up_free(struct up *up)
 static inline void
 up_deliver(struct up *up, const struct up_mad *m)
 {
-	const struct bb_ibcm_gmp gmp = {
-		.net = m->net, .sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY, .pkey = 0xffff};
+	const struct bb_ibcm_gmp gmp = {.net = m->net, .sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY};
 
 	for (unsigned int i = 0; i < 2; i++)
 		if (m->net.dst[15] == 1 + i)

@@ -47,7 +47,6 @@ read_mads(const char *name)
 		memcpy(m->gmp.net.dst, f.net.dst, 16);
 		m->gmp.sqpn = pkt.sqpn;
 		m->gmp.qkey = pkt.qkey;
-		m->gmp.pkey = pkt.pkey;
 		assert_int_equal(pkt.len, BB_IBCM_MAD);
 		memcpy(m->bytes, pkt.payload, BB_IBCM_MAD);
 		assert_int_equal(bb_ibcm_parse(&m->msg, m->bytes, BB_IBCM_MAD), BB_IBCM_PARSED);

@@ -355,9 +355,8 @@ qp1_receive(struct qp1 *q, struct bb_ibcm_gmp *gmp, uint32_t *len)
 		q->drops[QP1_DROP_MALFORMED]++;
 		qp1_done(q);
 	}
-	/* The device has checked the Q_Key, and its port has one P_Key. */
+	/* The device has checked the Q_Key. */
 	gmp->qkey = BB_IBCM_QKEY;
-	gmp->pkey = 0xffff;
 	gmp->sqpn = q->got[q->first].qpn;
 	*len -= BB_IBCM_GRH;
 	return at + BB_IBCM_GRH;

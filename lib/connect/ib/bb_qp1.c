@@ -318,8 +318,8 @@ static void
 received(struct bb_qp1 *q, const struct bb_wc *wc, uint64_t now)
 {
 	const uint8_t *at = q->buf + wc->wr_id * SLOT;
-	/* The device has checked the Q_Key. Its port has the default P_Key only. */
-	struct bb_ibcm_gmp gmp = {.sqpn = wc->src_qp, .qkey = BB_IBCM_QKEY, .pkey = 0xffff};
+	/* The device has checked the Q_Key. */
+	struct bb_ibcm_gmp gmp = {.sqpn = wc->src_qp, .qkey = BB_IBCM_QKEY};
 
 	if (wc->byte_len < BB_IBCM_GRH || !bb_ibcm_net_parse(&gmp.net, at)) {
 		q->stats.malformed++;

@@ -338,8 +338,7 @@ do_disconnect(struct sim *s, uint32_t n, uint32_t end)
 static void
 run_todo(struct sim *s, struct todo *t)
 {
-	const struct bb_ibcm_gmp gmp = {
-		.net = t->net, .sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY, .pkey = 0xffff};
+	const struct bb_ibcm_gmp gmp = {.net = t->net, .sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY};
 
 	switch (t->kind) {
 	case MAD:

@@ -133,7 +133,7 @@ TEST(test_retries_are_counted)
 static void
 receive_bad_messages(struct bb_qp1 *q)
 {
-	struct bb_ibcm_gmp gmp = {.sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY, .pkey = 0xffff};
+	struct bb_ibcm_gmp gmp = {.sqpn = BB_IBCM_QPN, .qkey = BB_IBCM_QKEY};
 	struct bb_ibcm *cm = bb_qp1_lock(q);
 	const uint8_t mad[BB_IBCM_MAD] = {1};
 

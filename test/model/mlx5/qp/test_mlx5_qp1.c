@@ -182,7 +182,7 @@ get_addresses(const uint8_t *head, struct bb_ibcm_net *net)
 static void
 receive(struct end *n)
 {
-	struct bb_ibcm_gmp gmp = {.qkey = BB_IBCM_QKEY, .pkey = 0xffff};
+	struct bb_ibcm_gmp gmp = {.qkey = BB_IBCM_QKEY};
 	struct bb_wc wc;
 	uint8_t *at;
 
