@@ -131,9 +131,11 @@ ib_listener_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev)
 
 	/*
 	 * On RoCE the IP address of a host is its GID (Linux: rdma_ip2gid()). If the header could
-	 * have any address, a peer could evade the limits per address.
+	 * have any addresses, a peer could evade the limits per address, and reach a listener that
+	 * is bound to another address of the device.
 	 */
-	if (memcmp(ev->ip->src, ev->net->dst, sizeof(ev->ip->src)) != 0) {
+	if (memcmp(ev->ip->src, ev->net->dst, sizeof(ev->ip->src)) != 0 ||
+	    memcmp(ev->ip->dst, ev->net->src, sizeof(ev->ip->dst)) != 0) {
 		refuse(ib, ev, BB_IBCM_REJ_GID);
 		return;
 	}
