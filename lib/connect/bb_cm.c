@@ -311,6 +311,18 @@ is_pending(enum bb_conn_state state)
 	return state == BB_CONN_CONNECTING || state == BB_CONN_ACCEPTED;
 }
 
+/* Removes the connection, which cannot recover any more, from its replays. */
+static void
+leave_replays(struct bb_conn *c)
+{
+	struct bb_replay_link *r;
+
+	while ((r = LIST_FIRST(&c->replays)) != NULL) {
+		LIST_REMOVE(r, link);
+		r->conn = NULL;
+	}
+}
+
 void
 bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state)
 {
@@ -318,6 +330,8 @@ bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state)
 	c->state = state;
 	if (state == BB_CONN_CLOSED)
 		bb_cm_release_qp(c);
+	if (state == BB_CONN_CLOSED || state == BB_CONN_DISCONNECTING)
+		leave_replays(c);
 }
 
 void

@@ -98,6 +98,13 @@ struct bb_listener {
 	void *transport_ctx; /* rdma_cm_id, or struct ib_listener of BB_CM_IB */
 };
 
+/* Entry of a replay in the list of its connection. */
+struct bb_replay_link {
+	LIST_ENTRY(bb_replay_link) link;
+	/* NULL after the connection was disconnected or closed, so that it cannot recover */
+	struct bb_conn *conn;
+};
+
 /*
  * A connection. While it is half-open, its state is CONNECTING and the application does not know
  * it.
@@ -168,6 +175,7 @@ struct bb_conn {
 	struct bb_conn *predecessor;
 	struct bb_wr_end *ends;
 	uint32_t recoveries, tries, backoff_ms;
+	LIST_HEAD(, bb_replay_link) replays; /* until the connection is disconnected or closed */
 	/* TCP. */
 	int fd;
 	bool connecting;

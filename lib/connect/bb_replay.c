@@ -3,10 +3,10 @@
  */
 /*
  * A ring of entries in posting order. An entry has the copy of a request, from its post to its
- * completion. The wr_id passed to the queue is the number of the entry. So a completion identifies
- * the entry, whatever the application's wr_id is. Sends complete in order, so a completion means
- * that all earlier sends are complete. An entry that is posted again has the same number. That is
- * safe, because bb_qp_recover() has removed all CQEs of earlier posts.
+ * completion. The wr_id passed to the queue is BB_REPLAY_TAG and the number of the entry. So a
+ * completion identifies the entry, whatever the application's wr_id is. Sends complete in order, so
+ * a completion means that all earlier sends are complete. An entry that is posted again has the
+ * same number. That is safe, because bb_qp_recover() has removed all CQEs of earlier posts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct entry {
 };
 
 struct bb_replay {
-	struct bb_conn *conn;
+	struct bb_replay_link link;
 	enum bb_replay_policy policy;
 	uint32_t size; /* number of entries, a power of two */
 	uint32_t head; /* number of the oldest entry */
@@ -62,7 +62,7 @@ bb_replay_create(struct bb_conn *conn, uint32_t depth, enum bb_replay_policy pol
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return -ENOMEM;
-	r->conn = conn;
+	r->link.conn = conn;
 	r->policy = policy;
 	r->size = rte_align32pow2(depth);
 	r->ring = calloc(r->size, sizeof(*r->ring));
@@ -70,6 +70,7 @@ bb_replay_create(struct bb_conn *conn, uint32_t depth, enum bb_replay_policy pol
 		free(r);
 		return -ENOMEM;
 	}
+	LIST_INSERT_HEAD(&conn->replays, &r->link, link);
 	*replay = r;
 	return 0;
 }
@@ -79,6 +80,8 @@ bb_replay_destroy(struct bb_replay *r)
 {
 	if (r == NULL)
 		return;
+	if (r->link.conn != NULL)
+		LIST_REMOVE(&r->link, link);
 	free(r->ring);
 	free(r);
 }
@@ -158,19 +161,25 @@ copy(struct bb_replay *r, struct entry *e, const struct bb_send_wr *wr)
 		e->sge[0] = (struct bb_sge){(uintptr_t)e->data, len, 0};
 		e->wr.nsge = 1;
 	}
-	find_region(r->conn, e);
+	find_region(r->link.conn, e);
 	return 0;
 }
 
-/* Posts entry @n with wr_id @n. Returns 0 or a negative errno. */
+static bool
+is_established(const struct bb_replay *r)
+{
+	return r->link.conn != NULL && r->link.conn->state == BB_CONN_ESTABLISHED;
+}
+
+/* Posts entry @n. Returns 0 or a negative errno. */
 static int
 post(struct bb_replay *r, uint32_t n)
 {
 	struct bb_send_wr wr = at(r, n)->wr;
 	int err;
 
-	wr.wr_id = n;
-	return bb_qp_post_list(r->conn->qp, &wr, 1, &err) == 1 ? 0 : err != 0 ? err : -EAGAIN;
+	wr.wr_id = (uint64_t)BB_REPLAY_TAG << 32 | n;
+	return bb_qp_post_list(r->link.conn->qp, &wr, 1, &err) == 1 ? 0 : err != 0 ? err : -EAGAIN;
 }
 
 uint32_t
@@ -181,7 +190,7 @@ bb_replay_post(struct bb_replay *r, const struct bb_send_wr *wr, uint32_t n, int
 
 	*err = 0;
 	/* Posts nothing while older entries still have to be posted again. */
-	if (r->conn->state != BB_CONN_ESTABLISHED || r->next != r->tail)
+	if (!is_established(r) || r->next != r->tail)
 		return 0;
 	for (i = 0; i < n; i++) {
 		if (r->tail - r->head == r->size)
@@ -194,7 +203,7 @@ bb_replay_post(struct bb_replay *r, const struct bb_send_wr *wr, uint32_t n, int
 		r->tail++;
 		r->next = r->tail;
 	}
-	bb_qp_ring(r->conn->qp);
+	bb_qp_ring(r->link.conn->qp);
 	*err = ret != -EAGAIN ? ret : 0;
 	return i;
 }
@@ -218,6 +227,13 @@ end(struct entry *e, enum bb_wr_fate fate, enum bb_wc_status status)
 	e->status = status;
 }
 
+/* Returns true if the peer did not answer a request, or had no receive for it. */
+static bool
+is_connection_error(uint32_t status)
+{
+	return status == BB_WC_RETRY_EXC_ERR || status == BB_WC_RNR_RETRY_EXC_ERR;
+}
+
 /* Returns the fate of a request that failed with a connection error (IBTA vol. 1, 9.9.2.4). */
 static enum bb_wr_fate
 fate_of(const struct entry *e, enum bb_wc_status status)
@@ -232,32 +248,44 @@ fate_of(const struct entry *e, enum bb_wc_status status)
 	return BB_WR_UNKNOWN;
 }
 
+/* Returns true if the replay has posted the request with this wr_id. */
+static bool
+is_tagged(uint64_t wr_id)
+{
+	return wr_id >> 32 == BB_REPLAY_TAG;
+}
+
+/* Returns the posted entry with this wr_id, NULL if there is none. */
+static struct entry *
+find(const struct bb_replay *r, uint64_t wr_id)
+{
+	const uint32_t n = (uint32_t)wr_id;
+
+	return is_tagged(wr_id) && n - r->head < r->next - r->head ? at(r, n) : NULL;
+}
+
 bool
 bb_replay_completion(struct bb_replay *r, struct bb_wc *wc)
 {
+	struct entry *e = find(r, wc->wr_id);
+	const bool recoverable = r->link.conn != NULL;
 	const uint32_t n = (uint32_t)wc->wr_id;
-	struct entry *e;
 	uint32_t i;
 
-	/* The completion does not belong to an entry, so the application must handle it. */
-	if (wc->wr_id > UINT32_MAX || n - r->head >= r->next - r->head)
-		return true;
-	e = at(r, n);
+	/* Either the application has posted the request, or bb_replay_lost() has reported it. */
+	if (e == NULL)
+		return !is_tagged(wc->wr_id);
 	wc->wr_id = e->wr.wr_id;
 	for (i = r->head; i != n; i++)
 		if (!at(r, i)->ended && !at(r, i)->polled)
 			end(at(r, i), BB_WR_DONE, BB_WC_SUCCESS);
-	switch (wc->status) {
-	case BB_WC_WR_FLUSH_ERR:
+	if (recoverable && wc->status == BB_WC_WR_FLUSH_ERR) {
 		e->polled = true;
-		break;
-	case BB_WC_RETRY_EXC_ERR:
-	case BB_WC_RNR_RETRY_EXC_ERR:
+	} else if (recoverable && is_connection_error(wc->status)) {
 		e->polled = true;
 		e->status = (enum bb_wc_status)wc->status;
 		e->fate = fate_of(e, e->status);
-		break;
-	default:
+	} else {
 		end(e, wc->status == BB_WC_SUCCESS ? BB_WR_DONE : BB_WR_FAILED,
 		    (enum bb_wc_status)wc->status);
 	}
@@ -295,39 +323,55 @@ take_ends(struct bb_replay *r, const struct bb_cm_event *ev)
 
 	for (i = 0; i < ev->nends; i++) {
 		const struct bb_wr_end *w = &ev->ends[i];
-		struct entry *e;
+		struct entry *e = w->recv ? NULL : find(r, w->wc.wr_id);
 
-		if (w->recv || w->wc.wr_id > UINT32_MAX ||
-		    (uint32_t)w->wc.wr_id - r->head >= r->next - r->head)
+		if (e == NULL)
 			continue;
-		e = at(r, (uint32_t)w->wc.wr_id);
 		e->polled = false;
 		e->fate = w->fate;
 		e->status = (enum bb_wc_status)w->wc.status;
-		if (w->fate == BB_WR_FAILED &&
-		    (e->status == BB_WC_RETRY_EXC_ERR || e->status == BB_WC_RNR_RETRY_EXC_ERR))
+		if (w->fate == BB_WR_FAILED && is_connection_error(e->status))
 			e->fate = fate_of(e, e->status);
 	}
 }
 
-void
-bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn fn, void *arg)
+/*
+ * Sets the fate of each posted entry. If the CM has reset the queue pair (@reset), the event has
+ * the fates. If neither a poll nor LOST has reported an entry, the entry was unsignalled and has
+ * succeeded. At the end of a connection this conclusion is not safe: the reset may have failed.
+ */
+static void
+set_fates(struct bb_replay *r, const struct bb_cm_event *ev, bool reset)
 {
 	uint32_t i;
 
 	for (i = r->head; i != r->next; i++) {
 		struct entry *e = at(r, i);
 
-		/*
-		 * If neither a poll nor the event has reported an entry, it was unsignalled and has
-		 * succeeded.
-		 */
 		if (!e->polled)
-			e->fate = BB_WR_DONE;
+			e->fate = ev->type == BB_CM_LOST ? BB_WR_DONE : BB_WR_UNKNOWN;
 		else if (e->status == BB_WC_SUCCESS)
-			e->fate = ev->flushed;
+			e->fate = reset ? ev->flushed : BB_WR_UNKNOWN;
 	}
-	take_ends(r, ev);
+	if (reset)
+		take_ends(r, ev);
+}
+
+/* Reports an entry, unless it is an unsignalled request that has succeeded. */
+static void
+report_end(struct entry *e, enum bb_wr_fate fate, bb_replay_fn fn, void *arg)
+{
+	if (fate != BB_WR_DONE || (e->wr.flags & BB_SEND_SIGNALED) != 0)
+		report(e, fate, fn, arg);
+	e->ended = true;
+}
+
+/* Reports the posted entries that the policy does not post again. The replay holds the others. */
+static void
+lost(struct bb_replay *r, bb_replay_fn fn, void *arg)
+{
+	uint32_t i;
+
 	for (i = r->head; i != r->next; i++) {
 		struct entry *e = at(r, i);
 
@@ -339,11 +383,53 @@ bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn f
 			e->status = BB_WC_SUCCESS;
 			continue;
 		}
-		if (e->fate != BB_WR_DONE || (e->wr.flags & BB_SEND_SIGNALED) != 0)
-			report(e, e->fate, fn, arg);
-		e->ended = true;
+		report_end(e, e->fate, fn, arg);
 	}
 	r->next = r->head;
+}
+
+/*
+ * Reports the entries of a connection that has ended. A posted entry that was not polled gets its
+ * completion later, unless a reset of the queue pair has removed the completion. Until then the
+ * device may use the memory of the request.
+ */
+static void
+over(struct bb_replay *r, bool reset, bb_replay_fn fn, void *arg)
+{
+	const uint32_t posted = r->next - r->head;
+	uint32_t i;
+
+	for (i = r->head; i != r->tail; i++) {
+		struct entry *e = at(r, i);
+
+		if (e->ended)
+			continue;
+		if (i - r->head >= posted)
+			report_end(e, e->maybe ? BB_WR_UNKNOWN : BB_WR_NOT_DONE, fn, arg);
+		else if (reset || e->polled)
+			report_end(e, e->fate, fn, arg);
+	}
+}
+
+void
+bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn fn, void *arg)
+{
+	const bool reset = ev->ends != NULL;
+
+	switch (ev->type) {
+	case BB_CM_LOST:
+		set_fates(r, ev, reset);
+		lost(r, fn, arg);
+		break;
+	case BB_CM_DISCONNECTED:
+	case BB_CM_REJECTED:
+	case BB_CM_FAILED:
+		set_fates(r, ev, reset);
+		over(r, reset, fn, arg);
+		break;
+	default:
+		break;
+	}
 	drop_ended(r);
 }
 
@@ -376,20 +462,20 @@ bb_replay_resume(struct bb_replay *r, bb_replay_fn fn, void *arg)
 	struct entry *e;
 	int n = 0, ret;
 
-	if (r->conn->state != BB_CONN_ESTABLISHED)
+	if (!is_established(r))
 		return -ENOTCONN;
 	for (; r->next != r->tail; r->next++) {
 		e = at(r, r->next);
 		if (e->ended)
 			continue;
-		ret = translate(r->conn, e);
+		ret = translate(r->link.conn, e);
 		if (ret == 0)
 			ret = post(r, r->next);
 		if (ret == 0) {
 			n++;
 			continue;
 		}
-		bb_qp_ring(r->conn->qp);
+		bb_qp_ring(r->link.conn->qp);
 		if (ret == -EAGAIN)
 			return ret;
 		report(e, e->maybe ? BB_WR_UNKNOWN : BB_WR_NOT_DONE, fn, arg);
@@ -398,7 +484,7 @@ bb_replay_resume(struct bb_replay *r, bb_replay_fn fn, void *arg)
 		drop_ended(r);
 		return ret;
 	}
-	bb_qp_ring(r->conn->qp);
+	bb_qp_ring(r->link.conn->qp);
 	drop_ended(r);
 	return n;
 }

@@ -192,12 +192,16 @@ struct bb_cm_event {
 	bool restarted;
 	const void *private_data; /**< private_len bytes that the peer sent */
 	uint32_t private_len;
-	/** valid only for LOST: requests whose completions were not polled, in order */
+	/**
+	 * Requests whose completions were not polled, in order. Valid for LOST, and for
+	 * DISCONNECTED if the connection ended before the application polled LOST. Otherwise nends
+	 * is 0.
+	 */
 	const struct bb_wr_end *ends;
 	uint32_t nends;
 	/**
-	 * valid only for LOST: fate of all requests whose flush errors the application polled
-	 * before the event
+	 * fate of all requests whose flush errors the application polled before the event; valid
+	 * for LOST
 	 */
 	enum bb_wr_fate flushed;
 };

@@ -9,8 +9,10 @@
  *
  * A replay holds a copy of each request from its post to its completion, so the application posts
  * with bb_replay_post(). The application also passes to the replay every completion of the send
- * queue, and the events BB_CM_LOST and BB_CM_RECOVERED. Make all calls from the owner of the queue
- * pair. The replay copies inline data, but not the memory that the SGEs of a request refer to.
+ * queue and every event of the connection. It then gets each signalled request exactly once: by
+ * bb_replay_completion() or by a report. Make all calls from the owner of the queue pair. The
+ * replay copies inline data, but not the memory that the SGEs of a request refer to. The replay and
+ * the connection may be destroyed in any order.
  *
  * A request may access a region that the peer has named (bb_conn_region()). A restarted peer has
  * new addresses and keys. So the replay looks up the region by its name before it posts the request
@@ -49,6 +51,13 @@ enum bb_replay_policy {
 	BB_REPLAY_UNKNOWN,
 };
 
+/**
+ * Upper 32 bits of the wr_id of every request that a replay posts. A request that the application
+ * posts to the queue pair itself, such as BIND_MW, may have any other wr_id. A small number and the
+ * address of an object are safe.
+ */
+#define BB_REPLAY_TAG 0xb1ebe11au
+
 /** Maximum SGEs of a request. */
 #define BB_REPLAY_MAX_SGE 8u
 /** Maximum bytes of inline data of a request. */
@@ -83,8 +92,10 @@ uint32_t bb_replay_post(struct bb_replay *replay, const struct bb_send_wr *wr, u
  * wr_id of the application. If the application posted the request itself, changes nothing and
  * returns true.
  * @return true if the application must handle the completion. False if the request failed because
- * the connection broke. The replay then holds the request, and either reports it in
- * bb_replay_lost() or posts it again.
+ * the connection broke, and the connection may recover. The replay then holds the request, and
+ * either reports it in bb_replay_lost() or posts it again. After bb_conn_disconnect() or the end of
+ * the connection the call holds no further request. Also false for a request that bb_replay_lost()
+ * has already reported.
  */
 bool bb_replay_completion(struct bb_replay *replay, struct bb_wc *wc);
 
@@ -95,9 +106,18 @@ bool bb_replay_completion(struct bb_replay *replay, struct bb_wc *wc);
 typedef void (*bb_replay_fn)(const struct bb_wr_end *end, void *arg);
 
 /**
- * Processes BB_CM_LOST. Reports two sorts of requests in the order of their posts: signalled
- * requests that completed but were not polled, and requests that the policy does not post again.
- * Does not report receives.
+ * Processes an event of the connection; call it for every event. Does not report receives.
+ *
+ * BB_CM_LOST: reports two sorts of requests in the order of their posts: signalled requests that
+ * completed but were not polled, and requests that the policy does not post again.
+ *
+ * BB_CM_DISCONNECTED and other events that end the connection: reports all requests that the replay
+ * holds, whatever the policy is. The fate is BB_WR_UNKNOWN if the peer may have executed the
+ * request, otherwise BB_WR_NOT_DONE. The other requests still complete with an error: pass their
+ * completions to bb_replay_completion(). After that bb_replay_pending() returns 0. A request's
+ * memory must not be changed before its completion or report.
+ *
+ * Other events: does nothing.
  */
 void bb_replay_lost(struct bb_replay *replay, const struct bb_cm_event *event, bb_replay_fn fn,
 		    void *arg);
