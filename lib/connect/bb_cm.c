@@ -379,6 +379,8 @@ bb_cm_conn_free(struct bb_conn *c)
 	}
 	if (c->queued)
 		TAILQ_REMOVE(&cm->ready, c, ready_link);
+	if (c->has_session)
+		LIST_REMOVE(c, session_link);
 	if (cm->cursor == c)
 		cm->cursor = TAILQ_NEXT(c, link);
 	TAILQ_REMOVE(&cm->conns, c, link);

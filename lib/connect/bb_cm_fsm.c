@@ -82,16 +82,21 @@ bb_cm_choose_gid(struct bb_conn *c)
 }
 
 /*
- * Draws a session number at random. A peer that knows the number may resume the connection, so the
- * number must not be guessable.
+ * Gives the connection a session number, drawn at random. A peer that knows the number may resume
+ * the connection, so the number must not be guessable.
  */
 static int
-new_session(uint64_t *session)
+new_session(struct bb_conn *c)
 {
+	uint64_t session;
+
 	do {
-		if (getrandom(session, sizeof(*session), 0) != (ssize_t)sizeof(*session))
+		if (getrandom(&session, sizeof(session), 0) != (ssize_t)sizeof(session))
 			return errno != 0 ? -errno : -EIO;
-	} while (*session == 0);
+	} while (session == 0);
+	c->own.session = session;
+	c->has_session = true;
+	LIST_INSERT_HEAD(bb_cm_sessions(c->cm, session), c, session_link);
 	return 0;
 }
 
@@ -119,7 +124,7 @@ bb_cm_own_end(struct bb_conn *c)
 	int ret = 0;
 
 	if (!c->active && e->session == 0)
-		ret = new_session(&e->session);
+		ret = new_session(c);
 	/*
 	 * With librdmacm, the kernel finds GID, LID and MTU and chooses the PSN, so these fields
 	 * stay 0.

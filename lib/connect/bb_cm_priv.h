@@ -76,6 +76,8 @@ extern const struct bb_cm_ops bb_cm_rdma_ops;
 #endif
 
 TAILQ_HEAD(bb_conn_list, bb_conn);
+LIST_HEAD(bb_session_list, bb_conn);
+#define BB_CM_SESSION_LISTS 4096u /* number of lists in bb_cm.sessions */
 
 struct bb_listener {
 	struct bb_cm_io io; /* must be the first member */
@@ -120,6 +122,8 @@ struct bb_conn {
 	TAILQ_ENTRY(bb_conn) link; /* entry of cm->conns; of cm->to_free if freeing */
 	TAILQ_ENTRY(bb_conn) half_link;
 	TAILQ_ENTRY(bb_conn) ready_link;
+	LIST_ENTRY(bb_conn) session_link; /* entry of cm->sessions */
+	bool has_session;                 /* true if the connection is in cm->sessions */
 	enum bb_conn_state state;
 	bool active;    /* true on the connecting side */
 	bool half_open; /* true while in cm->half_open_conns, the list of half-open connections */
@@ -203,6 +207,11 @@ struct bb_cm {
 	bool awake; /* true while wakefd is readable */
 	uint64_t hz, next_poll, poll_cycles;
 	struct bb_conn_list conns, half_open_conns, ready, to_free;
+	/*
+	 * Accepted connections by the lowest bits of own.session: the request of a peer that names
+	 * a session costs no walk over all connections.
+	 */
+	struct bb_session_list sessions[BB_CM_SESSION_LISTS];
 	struct bb_conn *cursor; /* connection whose deadline the next poll checks first */
 	LIST_HEAD(, bb_listener) listeners;
 	uint32_t pending;   /* number of connections being established */
@@ -251,6 +260,12 @@ void bb_cm_report(struct bb_conn *c, enum bb_cm_event_type type, int status, con
  * readable while a connection waits for the MAC of its peer, or waits to resume a lost connection.
  */
 void bb_cm_wake(struct bb_cm *cm);
+/* Returns the list of the connections that may have this session. */
+static inline struct bb_session_list *
+bb_cm_sessions(struct bb_cm *cm, uint64_t session)
+{
+	return &cm->sessions[session % BB_CM_SESSION_LISTS];
+}
 uint64_t bb_cm_now(void);
 uint64_t bb_cm_after(const struct bb_cm *cm, uint32_t ms);
 /*

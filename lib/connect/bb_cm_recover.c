@@ -221,8 +221,8 @@ bb_cm_resume(struct bb_conn *c)
 {
 	struct bb_conn *old;
 
-	TAILQ_FOREACH(old, &c->cm->conns, link) {
-		if (!old->active && old->own.session == c->peer.session &&
+	LIST_FOREACH(old, bb_cm_sessions(c->cm, c->peer.session), session_link) {
+		if (old->own.session == c->peer.session &&
 		    (old->state == BB_CONN_ESTABLISHED || old->state == BB_CONN_LOST))
 			break;
 	}
