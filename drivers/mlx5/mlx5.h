@@ -128,7 +128,12 @@ struct mlx5_qmem {
 
 void mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx);
 int mlx5_qmem_fini(struct mlx5_qmem *qmem);
-int mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, int socket, struct mlx5_qbuf *buf);
+/*
+ * Allocates @len bytes for an object in whose context the field @page_offset gives the start.
+ * Returns 0 or a negative errno, logged.
+ */
+int mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, struct bb_prm_field page_offset, int socket,
+		    struct mlx5_qbuf *buf);
 void mlx5_qmem_free(struct mlx5_qmem *qmem, struct mlx5_qbuf *buf);
 
 /* A page of memory with doorbell records of one lcore. */

@@ -107,9 +107,6 @@ enum bb_prm_kernel_op {
 #define BB_PRM_QPC_DETH_SQPN         BB_PRM_F(0x080, 8, 24) /* qpc.deth_sqpn */
 #define BB_PRM_QPC_LATENCY_SENSITIVE BB_PRM_F(0x004, 3, 1)  /* qpc.latency_sensitive */
 
-/* RMP: offset of the receive queue in its first page, in units of 1/64 page. */
-#define BB_PRM_WQ_PAGE_OFFSET BB_PRM_F(0x004, 11, 5) /* wq.page_offset */
-
 /* Device memory: ALLOC_MEMIC, DEALLOC_MEMIC, and the position of device memory in BAR 0. */
 #define BB_PRM_DEV_MEM_CAP_MEMIC_BAR_START_ADDR                                                    \
 	BB_PRM_F(0x008, 0, 64) /* device_mem_cap.memic_bar_start_addr */

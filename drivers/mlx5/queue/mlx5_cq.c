@@ -64,8 +64,8 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	ret = mlx5_lcore_get(d, cq->owner, &c->lcore);
 	if (ret != 0)
 		goto free_cq;
-	ret = mlx5_qmem_alloc(&d->qmem, sizeof(struct bb_cqe) << log_size, c->lcore->socket,
-			      &c->ring);
+	ret = mlx5_qmem_alloc(&d->qmem, sizeof(struct bb_cqe) << log_size, BB_PRM_CQC_PAGE_OFFSET,
+			      c->lcore->socket, &c->ring);
 	if (ret != 0)
 		goto put_lcore;
 	ret = mlx5_dbr_alloc(&d->qmem, &c->lcore->cq_dbrs, c->lcore->socket, &c->dbr);
@@ -175,7 +175,8 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 		       d->ctx->name, c->cqn);
 		return -EIO;
 	}
-	ret = mlx5_qmem_alloc(&d->qmem, sizeof(struct bb_cqe) << log_size, c->lcore->socket, &ring);
+	ret = mlx5_qmem_alloc(&d->qmem, sizeof(struct bb_cqe) << log_size, BB_PRM_CQC_PAGE_OFFSET,
+			      c->lcore->socket, &ring);
 	if (ret != 0)
 		return ret;
 	bb_cqring_clear(ring.addr, log_size);

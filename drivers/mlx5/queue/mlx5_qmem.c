@@ -9,8 +9,12 @@
  * device.
  *
  * Firmware gets the start of an object in 64ths of the umem's page: page_offset of the contexts
- * (kernel: MLX5_..._find_best_quantized_pgoff, UCX: UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT). With umem
+ * (kernel: mlx5_umem_find_best_quantized_pgoff(), UCX: UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT). With umem
  * pages above 64 * 4 KiB most rings would start between two 64ths, so such pages are not used.
+ *
+ * page_offset has 6 bits in the contexts of CQs and QPs, but 5 bits in a wq, which an RMP uses. So
+ * an RMP must start in the first half of the umem's page. The kernel may choose any of the page
+ * sizes that a slab allows. Therefore an RMP starts at a multiple of the largest of these.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,6 +33,7 @@
  * page. With this page size the unit is 4 KiB, so a queue may start at each 4 KiB boundary.
  */
 #define MAX_UMEM_PAGE (UINT64_C(64) * MLX5_QMEM_PAGE)
+#define OFFSET_BITS   6u /* bits of page_offset that name all 64ths of a page */
 
 struct mlx5_slab {
 	LIST_ENTRY(mlx5_slab) link;
@@ -36,7 +41,8 @@ struct mlx5_slab {
 	size_t len;
 	int socket;
 	struct mlx5_umem *umem;
-	uint32_t pages; /* number of pages of MLX5_QMEM_PAGE bytes */
+	uint32_t pages;     /* number of pages of MLX5_QMEM_PAGE bytes */
+	uint32_t umem_page; /* largest page size of the umem, in pages of MLX5_QMEM_PAGE bytes */
 	uint32_t free;
 	uint32_t next;  /* page at which the next search for free pages starts */
 	uint8_t used[]; /* one flag per page */
@@ -75,11 +81,11 @@ host_page(void)
 }
 
 /*
- * Returns the bitmap of page sizes that the umem may use. The real page size, the starts of rings,
- * and the address and length of the slab limit these sizes.
+ * Returns the largest page size that the umem may use, in bytes. The real page size, the starts of
+ * rings, and the address and length of the slab limit this size.
  */
 static uint64_t
-page_sizes(const void *base, size_t len)
+max_page_size(const void *base, size_t len)
 {
 	const struct rte_memseg_list *msl = rte_mem_virt2memseg_list(base);
 	uint64_t pg = host_page();
@@ -89,7 +95,7 @@ page_sizes(const void *base, size_t len)
 	pg = RTE_MIN(pg, MAX_UMEM_PAGE);
 	while (pg > MLX5_QMEM_PAGE && (((uintptr_t)base | len) & (pg - 1)) != 0)
 		pg >>= 1;
-	return (pg << 1) - MLX5_QMEM_PAGE;
+	return pg;
 }
 
 static void *
@@ -118,7 +124,7 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 {
 	struct mlx5_ctx *ctx = qmem->ctx;
 	struct mlx5_slab *s;
-	uint64_t pgsz;
+	uint64_t max_page, pgsz;
 	size_t len;
 	void *base;
 	int ret;
@@ -137,7 +143,9 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 		ret = -ENOMEM;
 		goto free_mem;
 	}
-	pgsz = qmem->alone ? BB_UMEM_ANY_PAGE : page_sizes(base, len);
+	max_page = max_page_size(base, len);
+	/* All sizes up to the largest: the kernel uses the largest that fits the memory. */
+	pgsz = qmem->alone ? BB_UMEM_ANY_PAGE : (max_page << 1) - MLX5_QMEM_PAGE;
 	ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, pgsz, &s->umem);
 	/*
 	 * Kernels before 5.12 choose the page size themselves, and an object must start where its
@@ -157,6 +165,7 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	s->len = len;
 	s->socket = socket;
 	s->pages = (uint32_t)((qmem->alone ? need : len) / MLX5_QMEM_PAGE);
+	s->umem_page = (uint32_t)(max_page / MLX5_QMEM_PAGE);
 	s->free = s->pages;
 	LIST_INSERT_HEAD(&qmem->slabs, s, link);
 	qmem->n_slabs++;
@@ -201,14 +210,20 @@ mlx5_qmem_fini(struct mlx5_qmem *qmem)
 	return ret;
 }
 
-/* Returns the first of @n contiguous free pages from @from on; s->pages if there are too few. */
+/*
+ * Returns the first of @n contiguous free pages from @from on, a multiple of @align. Returns
+ * s->pages if there are too few.
+ */
 static uint32_t
-slab_find(const struct mlx5_slab *s, uint32_t from, uint32_t n)
+slab_find(const struct mlx5_slab *s, uint32_t from, uint32_t n, uint32_t align)
 {
 	uint32_t i, run = 0;
 
 	for (i = from; i < s->pages; i++) {
-		run = s->used[i] ? 0 : run + 1;
+		if (s->used[i])
+			run = 0;
+		else if (run != 0 || i % align == 0)
+			run++;
 		if (run == n)
 			return i + 1 - n;
 	}
@@ -216,10 +231,11 @@ slab_find(const struct mlx5_slab *s, uint32_t from, uint32_t n)
 }
 
 int
-mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, int socket, struct mlx5_qbuf *buf)
+mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, struct bb_prm_field page_offset, int socket,
+		struct mlx5_qbuf *buf)
 {
+	uint32_t n, align, at = 0;
 	struct mlx5_slab *s;
-	uint32_t n, at = 0;
 	int ret;
 
 	len = RTE_ALIGN_CEIL(len, (size_t)MLX5_QMEM_PAGE);
@@ -227,9 +243,10 @@ mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, int socket, struct mlx5_qbuf
 	LIST_FOREACH(s, &qmem->slabs, link) {
 		if (s->socket != socket || s->free < n)
 			continue;
-		at = slab_find(s, s->next, n);
+		align = page_offset.width < OFFSET_BITS ? s->umem_page : 1;
+		at = slab_find(s, s->next, n, align);
 		if (at == s->pages)
-			at = slab_find(s, 0, n);
+			at = slab_find(s, 0, n, align);
 		if (at != s->pages)
 			break;
 	}
@@ -288,7 +305,9 @@ mlx5_dbr_alloc(struct mlx5_qmem *qmem, struct mlx5_dbr_list *pages, int socket,
 			       qmem->ctx->name);
 			return -ENOMEM;
 		}
-		ret = mlx5_qmem_alloc(qmem, MLX5_QMEM_PAGE, socket, &p->buf);
+		/* A doorbell record may be anywhere: contexts have its offset in bytes. */
+		ret = mlx5_qmem_alloc(qmem, MLX5_QMEM_PAGE, BB_PRM_QPC_PAGE_OFFSET, socket,
+				      &p->buf);
 		if (ret != 0) {
 			free(p);
 			return ret;

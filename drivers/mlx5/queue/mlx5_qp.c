@@ -222,8 +222,8 @@ mlx5_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 		goto put_lcore;
 	}
 	q->lcore = l;
-	ret = mlx5_qmem_alloc(&d->qmem, s.rq_bytes + (size_t)s.blocks * BB_WQE_BB, l->socket,
-			      &q->ring);
+	ret = mlx5_qmem_alloc(&d->qmem, s.rq_bytes + (size_t)s.blocks * BB_WQE_BB,
+			      BB_PRM_QPC_PAGE_OFFSET, l->socket, &q->ring);
 	if (ret != 0)
 		goto free_qp;
 	ret = mlx5_dbr_alloc(&d->qmem, &l->qp_dbrs, l->socket, &q->dbr);

@@ -76,7 +76,8 @@ mlx5_srq_create(struct bb_srq *srq)
 		ret = -ENOMEM;
 		goto put_lcore;
 	}
-	ret = mlx5_qmem_alloc(&d->qmem, (size_t)conf.wqes << conf.log_stride, l->socket, &s->ring);
+	ret = mlx5_qmem_alloc(&d->qmem, (size_t)conf.wqes << conf.log_stride, BB_PRM_WQ_PAGE_OFFSET,
+			      l->socket, &s->ring);
 	if (ret != 0)
 		goto free_srq;
 	/*

@@ -251,9 +251,10 @@ soft_cmd_umem_range(struct soft_cmd *cmd, const char *what, const struct soft_um
 
 int
 soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t log_page_size,
-		   uint64_t offset)
+		   uint64_t offset, struct bb_prm_field page_offset)
 {
 	uint64_t page = UINT64_C(4096) << log_page_size;
+	uint64_t unit = umem->pgsz / 64, max = (1u << page_offset.width) - 1;
 
 	if (page > umem->pgsz)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
@@ -267,12 +268,24 @@ soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t 
 	 * (UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT), because CQs at 64-byte offsets had failed in 64 KiB
 	 * pages.
 	 */
-	if (offset % (umem->pgsz / 64) != 0)
+	if (offset % unit != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "offset 0x%" PRIx64 " is not a multiple of %" PRIu64
 				   " bytes, 1/64 of the page size (%" PRIu64
 				   " bytes) of umem 0x%x: register the umem with smaller pages",
-				   offset, umem->pgsz / 64, umem->pgsz, umem->pub.id);
+				   offset, unit, umem->pgsz, umem->pub.id);
+	/*
+	 * page_offset has 6 bits in the contexts of CQs and QPs, but 5 in a wq. For a page list the
+	 * kernel chooses smaller pages until the offset fits:
+	 * mlx5_umem_find_best_quantized_pgoff().
+	 */
+	if (offset % umem->pgsz / unit > max)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "offset 0x%" PRIx64 " is %" PRIu64 "/64 of a page of %" PRIu64
+				   " bytes, but page_offset has %u bits (0 to %" PRIu64
+				   "): place the queue at the start of a page of umem 0x%x",
+				   offset, offset % umem->pgsz / unit, umem->pgsz,
+				   page_offset.width, max, umem->pub.id);
 	return 0;
 }
 

@@ -83,6 +83,7 @@ cq_mem(const struct soft_cmd *cmd, const void *cqc, struct soft_queue_mem *m)
 		.offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_CQ_UMEM_OFFSET),
 		.log_page_size = bb_prm_get(cqc, BB_PRM_CQC_LOG_PAGE_SIZE),
 		.page_offset = bb_prm_get(cqc, BB_PRM_CQC_PAGE_OFFSET),
+		.page_offset_field = BB_PRM_CQC_PAGE_OFFSET,
 		.list = BB_PRM_CREATE_CQ_PAS,
 		.has_dbr = true,
 		.dbr_valid = bb_prm_get(cqc, BB_PRM_CQC_DBR_UMEM_VALID) != 0,

@@ -99,7 +99,8 @@ soft_queue_mem_open(struct soft_cmd *cmd, struct soft_queue_mem *m, uint64_t byt
 					   "page_offset %u is set, but the umem offset takes its "
 					   "place",
 					   m->page_offset);
-		ret = soft_cmd_page_size(cmd, m->umem, m->log_page_size, m->offset);
+		ret = soft_cmd_page_size(cmd, m->umem, m->log_page_size, m->offset,
+					 m->page_offset_field);
 		if (ret == 0)
 			ret = soft_cmd_umem_range(cmd, m->what, m->umem, m->offset, bytes, align);
 	} else {

@@ -102,6 +102,7 @@ find_parts(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 		.offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET),
 		.log_page_size = bb_prm_get(qpc, BB_PRM_QPC_LOG_PAGE_SIZE),
 		.page_offset = bb_prm_get(qpc, BB_PRM_QPC_PAGE_OFFSET),
+		.page_offset_field = BB_PRM_QPC_PAGE_OFFSET,
 		.list = BB_PRM_CREATE_QP_PAS,
 		.has_dbr = true,
 		.dbr_valid = bb_prm_get(qpc, BB_PRM_QPC_DBR_UMEM_VALID) != 0,

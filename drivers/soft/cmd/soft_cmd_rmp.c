@@ -95,6 +95,7 @@ check_memory(struct soft_cmd *cmd, const void *wq, struct soft_rmp *rmp)
 		.offset = bb_prm_get64(wq, BB_PRM_WQ_UMEM_OFFSET),
 		.log_page_size = bb_prm_get(wq, BB_PRM_WQ_LOG_PG_SZ),
 		.page_offset = bb_prm_get(wq, BB_PRM_WQ_PAGE_OFFSET),
+		.page_offset_field = BB_PRM_WQ_PAGE_OFFSET,
 		.list = WQ_AT + BB_PRM_WQ_PAS,
 		.has_dbr = true,
 		.dbr_valid = bb_prm_get(wq, BB_PRM_WQ_DBR_UMEM_VALID) != 0,

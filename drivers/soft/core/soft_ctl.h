@@ -500,10 +500,11 @@ int soft_cmd_umem_range(struct soft_cmd *cmd, const char *what, const struct sof
 			uint64_t offset, uint64_t len, uint64_t align);
 /*
  * Checks the page size of a queue against that of its umem, and the offset against the page size.
- * Returns 0, or rejects the command.
+ * The start in the page must fit @page_offset, the field of the queue's context. Returns 0, or
+ * rejects the command.
  */
 int soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t log_page_size,
-		       uint64_t offset);
+		       uint64_t offset, struct bb_prm_field page_offset);
 
 /* ---- soft_cmd_pages.c */
 
@@ -518,6 +519,7 @@ struct soft_queue_mem {
 	uint32_t umem_id, dbr_id;
 	uint64_t offset; /* offset of the ring in the umem, bytes */
 	uint32_t log_page_size, page_offset;
+	struct bb_prm_field page_offset_field;
 	uint32_t list;     /* offset of the page list in the mailbox */
 	bool has_dbr;      /* the mailbox names a doorbell record */
 	uint64_t dbr_addr; /* offset of the record in its umem; or address in the guest */

@@ -160,6 +160,52 @@ RMP_TEST(test_bad_create_rmp_is_refused)
 	assert_null(obj);
 }
 
+/*
+ * wq.page_offset has 5 bits, cqc.page_offset 6. So an RMP can begin only in the first half of a
+ * umem page, and a CQ anywhere.
+ */
+RMP_TEST(test_rmp_in_the_second_half_of_a_umem_page_is_refused)
+{
+	static const struct {
+		uint64_t at;
+		bool refused;
+	} cases[] = {
+		{0, false},
+		{31 * 512, false},
+		{32 * 512, true},
+		{63 * 512, true},
+		{64 * 512, false},
+		{(64 + 31) * 512, false},
+		{(64 + 32) * 512, true},
+	};
+	uint8_t in[BB_PRM_SZ_RMP], cq_in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
+	struct soft_umem *umem = (struct soft_umem *)env.umem;
+	const uint64_t pgsz = umem->pgsz;
+	struct mlx5_obj *obj = NULL;
+
+	umem->pgsz = UINT64_C(64) * 512;
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		rmp_in(in);
+		bb_prm_set64(in + WQ, BB_PRM_WQ_UMEM_OFFSET, cases[i].at);
+		env_log(&env);
+		if (cases[i].refused) {
+			assert_int_equal(create(in, sizeof(in), out, &obj), -EREMOTEIO);
+			assert_int_equal(bb_prm_get(out, BB_PRM_CMD_STATUS), BB_PRM_STAT_BAD_PARAM);
+			assert_non_null(strstr(env_log(&env), "page_offset has 5 bits (0 to 31)"));
+		} else {
+			OK(create(in, sizeof(in), out, &obj));
+			OK(soft_cmd_if.obj_destroy(obj));
+			obj = NULL;
+		}
+		env_cq_in(&env, cq_in);
+		bb_prm_set64(cq_in, BB_PRM_CREATE_CQ_UMEM_OFFSET, cases[i].at);
+		OK(create(cq_in, sizeof(cq_in), out, &obj));
+		OK(soft_cmd_if.obj_destroy(obj));
+		obj = NULL;
+	}
+	umem->pgsz = pgsz;
+}
+
 /* Limits of accepted values: both kinds, with and without a head. */
 RMP_TEST(test_limits_of_create_rmp_are_accepted)
 {
