@@ -53,7 +53,13 @@ soft_msg_execute(struct soft_engine *e, const struct soft_msg *m, struct soft_qp
 	synd = soft_req_decode(e, r, qp, m->d.idx, m->d.blocks);
 	if (synd == 0 && (r->d.opcode != m->d.opcode || r->d.len != m->d.len))
 		synd = BB_SYN_LOCAL_QP_OP;
-	if (synd != 0) {
+	if (synd == BB_SYN_LOCAL_PROT && e->key_fault == SOFT_KEY_PAGE) {
+		/*
+		 * A page of the SGEs went away after the requester's engine had found it. That
+		 * engine decodes the request again and reports the page fault.
+		 */
+		ans.kind = SOFT_BUSY;
+	} else if (synd != 0) {
 		ans.kind = SOFT_NAK;
 		ans.code = synd;
 	} else {

@@ -214,8 +214,8 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		break;
 	case SOFT_BUSY:
 		/*
-		 * Tries again in the next turn, because other threads use the key only for a
-		 * moment.
+		 * Tries again at once: other threads use the key only for a moment, or the decoder
+		 * finds the missing page and waits.
 		 */
 		break;
 	default:

@@ -245,6 +245,65 @@ token_of(const struct odp *o)
 	return bb_get32(o->g.event + 24) & 0xffffff;
 }
 
+/* A QP of the owner with its own UAR page, and so with its own engine. */
+struct other {
+	uint32_t uar;
+	struct g_cq cq;
+	struct g_qp qp;
+};
+
+/* Connects the owner's QP to the QP of another engine. */
+static void
+connect_other(struct odp *o, struct other *b)
+{
+	struct g_owner *u = &o->u;
+
+	memset(b, 0, sizeof(*b));
+	b->uar = g_alloc(&o->g, BB_PRM_OP_ALLOC_UAR, u->uid);
+	g_cq(&o->g, &b->cq, u->uid, b->uar);
+	g_qp(&o->g, &b->qp, u->uid, BB_PRM_QP_ST_RC, u->pd, b->uar, b->cq.cqn);
+	g_qp_up(&o->g, &b->qp, u->uid, u->pd, b->cq.cqn, u->qp.qpn);
+	reset_qp(o);
+	g_qp_up(&o->g, &u->qp, u->uid, u->pd, u->cq.cqn, b->qp.qpn);
+}
+
+/*
+ * The requester's engine finds the page and passes the SEND to the engine of the target. The kernel
+ * takes the page away before that engine reads the data.
+ */
+TEST_ON(NULL, NULL, struct odp, odp_open(f, "soft0,link=ib"), odp_close(f),
+	test_send_waits_if_its_page_goes_before_the_target_reads_it)
+{
+	uint32_t key = odp_key(f, READ_PAGE), seen;
+	uint8_t w[64] = {0}, *recv;
+	struct other b;
+
+	connect_other(f, &b);
+	recv = g_at(&f->g, &b.qp.ring, b.qp.offset);
+	bb_put32(recv, 32);
+	bb_put32(recv + 4, f->u.to_key);
+	bb_put64(recv + 8, G_VA_TO);
+	bb_put32(g_ram(&f->g, b.qp.dbr), 1);
+	*g_at(&f->g, &f->mem, PAGE + 31) = 0x5e;
+	wqe_head(&f->u.qp, w, SEND, 2, G_CQE_UPDATE);
+	bb_put32(w + 16, 32);
+	bb_put32(w + 20, key);
+	bb_put64(w + 24, VA + PAGE);
+	g_post(&f->g, &f->u.qp, w, sizeof(w));
+	seen = f->g.events;
+	g_ring(&f->g, &f->u.qp, w, 8);
+	odp_update(f, key, 0, 0);
+	odp_wait_fault(f, seen);
+	assert_int_equal(f->g.event_sub, PF_WQE);
+	assert_int_equal(bb_get32(f->g.event + 24), 1u << 24 | f->u.qp.qpn);
+	odp_assert_waits(f);
+	odp_update(f, key, 0, READ_PAGE);
+	assert_int_equal(odp_resume(f, 0, 1, f->u.qp.qpn, f->u.qp.qpn, false), BB_PRM_STAT_OK);
+	assert_int_equal(g_cqe(&f->g, &f->u.cq)[63] >> 4, BB_CQE_REQ);
+	assert_int_equal(g_cqe(&f->g, &b.cq)[63] >> 4, BB_CQE_RESP_SEND);
+	assert_int_equal(*g_at(&f->g, &f->u.to, G_VA_TO % PAGE + 31), 0x5e);
+}
+
 /* QPs that are reset while they wait for a page, more than may have pending page faults. */
 T(test_queues_reset_while_they_wait_give_their_page_faults_back)
 {
