@@ -25,28 +25,23 @@ mkey_wait(struct soft_dev *dev, uint32_t id)
 		dev->share->wait(dev);
 }
 
-/* Allocates a key number for @m and publishes @m. Returns 0, -ENOSPC or -EIO. */
+/* Allocates a key number for @m. Returns 0 or -ENOMEM, logged. */
 static int
-mkey_add(struct soft_dev *dev, struct soft_mkey *m)
+mkey_number(struct soft_dev *dev, struct soft_mkey *m)
 {
 	int ret = soft_key_take(dev->ctl, &m->key);
 
-	if (ret != 0)
-		return ret;
-	__atomic_store_n(&dev->mkeys[m->key >> 8], m, __ATOMIC_RELEASE);
-	soft_mkey_share(dev, m);
-	return 0;
+	if (ret == -ENOSPC)
+		SOFT_LOG(ERR, "%s: all %u mkeys are in use: register fewer and larger MRs",
+			 dev->name, dev->ctl->mkey_draw.n);
+	return ret == 0 ? 0 : -ENOMEM;
 }
 
-static bool
-has_windows(struct soft_dev *dev, const struct soft_mkey *m)
+static void
+mkey_publish(struct soft_dev *dev, struct soft_mkey *m)
 {
-	bool has;
-
-	rte_ticketlock_lock(&dev->umr_lock);
-	has = m->windows != 0;
-	rte_ticketlock_unlock(&dev->umr_lock);
-	return has;
+	__atomic_store_n(&dev->mkeys[m->key >> 8], m, __ATOMIC_RELEASE);
+	soft_mkey_share(dev, m);
 }
 
 /* Reports that the device has accessed pages that the program had unmapped or truncated. */
@@ -65,27 +60,27 @@ int
 soft_mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 {
 	uint32_t id = m->key >> 8;
+	bool bound;
 
-	if (!has_windows(dev, m)) {
+	/* A bind finds its MR and counts the window under the same lock. */
+	rte_ticketlock_lock(&dev->umr_lock);
+	bound = m->windows != 0;
+	if (!bound)
 		__atomic_store_n(&dev->mkeys[id], next, __ATOMIC_RELEASE);
-		mkey_wait(dev, id);
-		if (!has_windows(dev, m)) {
-			if (next != NULL)
-				soft_mkey_share(dev, next);
-			report_filled(dev, m);
-			soft_mkey_free(m);
-			return 0;
-		}
-		/* A window was bound to the key during the wait, so the key is published again. */
-		__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
-		soft_quiesce();
-		soft_mkey_share(dev, m);
+	rte_ticketlock_unlock(&dev->umr_lock);
+	if (bound) {
+		SOFT_LOG(ERR,
+			 "%s: cannot deregister or re-register MR 0x%x: memory windows are bound "
+			 "to it: invalidate them first",
+			 dev->name, m->key);
+		return -EBUSY;
 	}
-	SOFT_LOG(ERR,
-		 "%s: cannot deregister or re-register MR 0x%x: memory windows are bound to it: "
-		 "invalidate them first",
-		 dev->name, m->key);
-	return -EBUSY;
+	mkey_wait(dev, id);
+	if (next != NULL)
+		soft_mkey_share(dev, next);
+	report_filled(dev, m);
+	soft_mkey_free(m);
+	return 0;
 }
 
 /*
@@ -231,13 +226,6 @@ room_of(const struct mlx5_mr_attr *attr)
 	return pages <= MIN_ROOM ? MIN_ROOM : UINT64_C(1) << (64 - __builtin_clzll(pages - 1));
 }
 
-static void
-no_key_left(const struct soft_dev *dev)
-{
-	SOFT_LOG(ERR, "%s: all %u mkeys are in use: register fewer and larger MRs", dev->name,
-		 dev->ctl->mkey_draw.n);
-}
-
 int
 soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
 	    struct mlx5_mr **mr)
@@ -278,8 +266,9 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr
 	pthread_mutex_lock(&dev->lock);
 	if (attr->kind == MLX5_MR_MEM)
 		soft_mkey_pin(dev, m->mkey);
-	ret = mkey_add(dev, m->mkey);
+	ret = mkey_number(dev, m->mkey);
 	if (ret == 0) {
+		mkey_publish(dev, m->mkey);
 		m->pub.lkey = m->mkey->key;
 		m->pub.rkey = m->mkey->key;
 		soft_pd_count_mr(p, 1);
@@ -288,11 +277,8 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr
 			m->dm->mrs++;
 	}
 	pthread_mutex_unlock(&dev->lock);
-	if (ret != 0) {
-		no_key_left(dev);
-		ret = -ENOMEM;
+	if (ret != 0)
 		goto free_mkey;
-	}
 	*mr = &m->pub;
 	return 0;
 
@@ -413,25 +399,23 @@ rereg_same_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
 }
 
 /*
- * Gives the MR a new key. Allocates the new key before the old key is removed, so that the MR stays
- * valid if no key is free.
+ * Gives the MR a new key. Allocates the number of the new key before the old key is removed, so
+ * that the MR stays valid if no number is free. Publishes the new key last: until then no window
+ * can be bound to it, so a failure can free it.
  */
 static int
 rereg_other_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
 {
 	uint32_t id = old->key >> 8;
-	int ret = mkey_add(dev, m);
+	int ret = mkey_number(dev, m);
 
-	if (ret != 0) {
-		no_key_left(dev);
-		return -ENOMEM;
-	}
+	if (ret != 0)
+		return ret;
 	ret = soft_mkey_retire(dev, old, NULL);
-	if (ret != 0) {
+	if (ret == 0)
+		mkey_publish(dev, m);
+	else
 		id = m->key >> 8;
-		__atomic_store_n(&dev->mkeys[id], NULL, __ATOMIC_RELEASE);
-		mkey_wait(dev, id);
-	}
 	soft_draw_give(&dev->ctl->mkey_draw, id);
 	return ret;
 }
