@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* CREATE_MKEY for keys that consist of ranges of other keys (KLM and KSM), and DESTROY_MKEY. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,21 @@ check_kind(struct soft_cmd *cmd)
 			"KLM: 0)",
 			log_page);
 	return 0;
+}
+
+int
+soft_cmd_mkey_index(struct soft_cmd *cmd, uint32_t *id)
+{
+	struct soft_ctl *ctl = cmd->dev->ctl;
+
+	switch (soft_draw_take(&ctl->mkey_draw, &ctl->random, id)) {
+	case 0:
+		return 0;
+	case -EIO:
+		return SOFT_REFUSE(cmd, NO_RES, "no random number for the key");
+	default:
+		return SOFT_REFUSE(cmd, NO_RES, "all mkeys are in use: destroy some keys or MRs");
+	}
 }
 
 int
@@ -285,8 +301,8 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 	ind->log_entity = mkc(cmd, BB_PRM_MKC_LOG_PAGE_SIZE);
 	ind->n = ind->kind == SOFT_XLT_LIST ? without_padding(cmd, size, n) : n;
 	ret = take_entries(cmd, ind);
-	if (ret == 0 && soft_draw_take(&cmd->dev->ctl->mkey_draw, &cmd->dev->ctl->random, &id) != 0)
-		ret = SOFT_REFUSE(cmd, NO_RES, "all mkeys are in use: destroy some keys or MRs");
+	if (ret == 0)
+		ret = soft_cmd_mkey_index(cmd, &id);
 	if (ret != 0) {
 		soft_indirect_free(m);
 		return ret;

@@ -264,9 +264,10 @@ soft_cmd_create_mtt(struct soft_cmd *cmd)
 	}
 	if (ret != 0)
 		return ret;
-	if (soft_draw_take(&cmd->dev->ctl->mkey_draw, &cmd->dev->ctl->random, &id) != 0) {
+	ret = soft_cmd_mkey_index(cmd, &id);
+	if (ret != 0) {
 		soft_mkey_free(m);
-		return SOFT_REFUSE(cmd, NO_RES, "all mkeys are in use: destroy some keys or MRs");
+		return ret;
 	}
 	m->key = id << 8 | bb_prm_get(cmd->in + MKC_AT, BB_PRM_MKC_MKEY_7_0);
 	m->pdn = pdn;

@@ -352,9 +352,12 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 		soft_queue_mem_drop(&parts.mem);
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a QP");
 	}
-	if (soft_draw_take(&dev->ctl->qp_draw, &dev->ctl->random, &qp->qpn) != 0) {
+	ret = soft_draw_take(&dev->ctl->qp_draw, &dev->ctl->random, &qp->qpn);
+	if (ret != 0) {
 		soft_queue_mem_drop(&parts.mem);
 		free(qp);
+		if (ret == -EIO)
+			return SOFT_REFUSE(cmd, NO_RES, "no random number for the QP");
 		return dev->opts.port.host[0] == '\0'
 			       ? SOFT_REFUSE(cmd, NO_RES,
 					     "all QP numbers are in use: destroy some QPs")

@@ -265,10 +265,7 @@ void soft_draw_move(struct soft_draw *d, uint32_t first, uint32_t size);
  */
 int soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id);
 void soft_draw_give(struct soft_draw *d, uint32_t id);
-/*
- * Allocates a random key index with a random low byte, and sets *key. Returns the same values as
- * soft_draw_take(). The caller frees the index by soft_draw_give() on mkey_draw.
- */
+/* Allocates a key of mkey_draw with a random low byte. Returns the values of soft_draw_take(). */
 int soft_key_take(struct soft_ctl *ctl, uint32_t *key);
 
 /* ---- soft_maps.c */
@@ -566,6 +563,8 @@ int soft_cmd_create_mkey(struct soft_cmd *cmd);
 int soft_cmd_create_mtt(struct soft_cmd *cmd);
 /* Checks the rights and the QP of a new key. Returns 0, or rejects the command. */
 int soft_cmd_mkey_rights(struct soft_cmd *cmd);
+/* Allocates the index of a new key. Returns 0 or -EREMOTEIO, the command's result. */
+int soft_cmd_mkey_index(struct soft_cmd *cmd, uint32_t *id);
 int soft_cmd_destroy_mkey(struct soft_cmd *cmd);
 int soft_cmd_alloc_q_counter(struct soft_cmd *cmd);
 int soft_cmd_dealloc_q_counter(struct soft_cmd *cmd);

@@ -115,10 +115,11 @@ soft_mw_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, uint32_t type, struct m
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0) {
-		SOFT_LOG(ERR,
-			 "%s: cannot allocate a memory window: all mkeys are in use: destroy some "
-			 "keys or MRs",
-			 dev->name);
+		if (ret == -ENOSPC)
+			SOFT_LOG(ERR,
+				 "%s: cannot allocate a memory window: all mkeys are in use: "
+				 "destroy some keys or MRs",
+				 dev->name);
 		soft_indirect_free(w->mkey);
 		free(w);
 		return -ENOMEM;

@@ -7,6 +7,22 @@
  */
 #include "soft_ctl_env.h"
 
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool no_random;
+
+/* Replaces libc's function. */
+ssize_t
+getrandom(void *buf, size_t len, unsigned int flags)
+{
+	if (!no_random)
+		return syscall(SYS_getrandom, buf, len, flags);
+	errno = ENOSYS;
+	return -1;
+}
+
 static struct mlx5_mr *
 mr_reg(struct env *env)
 {
@@ -232,6 +248,42 @@ TEST(test_seed_repeats_keys_after_a_smaller_key_table)
 	env_close(&env);
 	numbers_of("seed=7", b);
 	assert_memory_equal(a, b, sizeof(a));
+}
+
+/* No line says that all numbers are in use. */
+T(test_objects_without_random_numbers_are_refused_for_that_reason)
+{
+	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, 4096, BB_ACCESS_LOCAL_WRITE);
+	uint8_t qp[BB_PRM_SZ_CREATE_QP_IN], key[BB_PRM_SZ_CREATE_MKEY_IN] = {0};
+	uint8_t out[BB_PRM_SZ_SHORT], *mkc = key + 0x10;
+	struct mlx5_obj *obj;
+	struct mlx5_mr *mr;
+	struct mlx5_mw *mw;
+	const char *log;
+
+	env_qp_in(env, qp);
+	bb_prm_set(key, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_MKEY);
+	bb_prm_set(mkc, BB_PRM_MKC_ACCESS_MODE, BB_PRM_MKC_MODE_KLMS);
+	bb_prm_set(mkc, BB_PRM_MKC_FREE, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_UMR_EN, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
+	bb_prm_set(mkc, BB_PRM_MKC_PD, env->pd->pdn);
+	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 8);
+	no_random = true;
+	env->dev->ctl->random.unused = 0;
+	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr), -ENOMEM);
+	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, env->pd, 1, &mw), -ENOMEM);
+	assert_int_equal(soft_cmd_if.obj_create(env->ctx, qp, sizeof(qp), out, sizeof(out), &obj),
+			 -EREMOTEIO);
+	assert_int_equal(soft_cmd_if.obj_create(env->ctx, key, sizeof(key), out, sizeof(out), &obj),
+			 -EREMOTEIO);
+	no_random = false;
+	log = env_log(env);
+	assert_non_null(strstr(log, "getrandom() failed"));
+	assert_non_null(strstr(log, "no random number for the QP"));
+	assert_non_null(strstr(log, "no random number for the key"));
+	assert_null(strstr(log, "in use"));
 }
 
 TEST_MAIN(0)
