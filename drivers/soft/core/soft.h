@@ -583,8 +583,8 @@ int soft_qp_attach(struct soft_qp *qp);
  */
 void soft_qp_detach(struct soft_qp *qp);
 /*
- * Adapts the engine to the new qp->state, under the engine's lock: resets the counters after 2RST,
- * starts WQEs in RTS, flushes posted WQEs in ERR.
+ * Adapts the engine to the new qp->state, under the engine's lock: resets the indexes in RST and
+ * the retries in RTS, flushes posted WQEs in ERR.
  */
 void soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state);
 

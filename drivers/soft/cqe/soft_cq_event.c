@@ -79,7 +79,8 @@ soft_cq_notify(struct soft_engine *e, struct soft_cq *cq)
 {
 	uint32_t there = cq->pi - cq->arm_ci;
 
-	if (there == 0 || (cq->arm_solicited && (int32_t)(cq->sol_pi - cq->arm_ci) <= 0))
+	/* The last solicited CQE may be arbitrarily old, so its distance from pi is compared. */
+	if (there == 0 || (cq->arm_solicited && cq->pi - cq->sol_pi >= there))
 		return;
 	if ((cq->mod_count == 0 && cq->mod_period == 0) ||
 	    (cq->mod_count != 0 && there >= cq->mod_count)) {
@@ -130,6 +131,9 @@ static void
 arm(struct soft_engine *e, struct soft_cq *cq)
 {
 	uint32_t rec = bb_dbrec_load(&cq->dbrec[1]), word = bb_be32(rec), there;
+	/* Software may have never written the record. Then the value need not be a valid request.
+	 */
+	const bool unwritten = rec == 0 && cq->last_arm == NEVER_ARMED;
 	uint8_t sn = word >> 28 & 3;
 	bool locked;
 
@@ -149,13 +153,15 @@ arm(struct soft_engine *e, struct soft_cq *cq)
 	locked = cq_lock(cq);
 	there = (cq->pi - word) & 0xffffff;
 	if ((word & 0xce000000) != 0 || there > 1u << cq->log_size) {
-		SOFT_LOG(ERR,
-			 "%s CQ 0x%x: invalid arm record 0x%08x: %s: write cmd_sn << 28 | "
-			 "solicited << 24 "
-			 "| consumer index, big endian, to word 1",
-			 e->dev->name, cq->cqn, word,
-			 there > 1u << cq->log_size ? "the consumer index is outside the ring"
-						    : "reserved bits are set");
+		if (!unwritten)
+			SOFT_LOG(ERR,
+				 "%s CQ 0x%x: invalid arm record 0x%08x: %s: write cmd_sn << 28 | "
+				 "solicited << 24 "
+				 "| consumer index, big endian, to word 1",
+				 e->dev->name, cq->cqn, word,
+				 there > 1u << cq->log_size
+					 ? "the consumer index is outside the ring"
+					 : "reserved bits are set");
 		goto out;
 	}
 	if (cq->fired && sn == cq->fired_sn)

@@ -42,6 +42,7 @@ soft_cqe_host(struct mlx5_ctx *ctx, uint32_t cqn, const uint8_t cqe[64])
 		return -ENOENT;
 	e = cq->uar->engine;
 	soft_engine_lock(e);
+	e->stamped = false; /* "now" is that of the last turn, which may be long ago */
 	soft_now(e);
 	flags = __atomic_load_n(&cq->flags, __ATOMIC_RELAXED);
 	if ((flags & SOFT_CQ_SHARED) != 0)

@@ -435,7 +435,7 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 static bool
 soft_cq_dead(const struct soft_cq *cq)
 {
-	return cq != NULL && __atomic_load_n(&cq->error, __ATOMIC_RELAXED);
+	return __atomic_load_n(&cq->error, __ATOMIC_RELAXED);
 }
 
 /*

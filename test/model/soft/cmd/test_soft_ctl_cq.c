@@ -6,6 +6,7 @@
 
 #include "bb_cqring.h"
 #include "soft_cqe.h"
+#include "soft_host.h"
 
 #define NEW_AT 4096
 
@@ -311,6 +312,19 @@ TEST_AS(mmap_setup, env_teardown, NULL, struct env, env, test_hidden_first_arm_r
 	OK(soft_cmd_if.channel_destroy(env->ctx, ch));
 }
 
+/* A CQ that is only polled, beside one that is armed. Its record of 0 is no request. */
+TEST_AS(mmap_setup, env_teardown, NULL, struct env, env,
+	test_record_of_a_cq_never_armed_logs_nothing)
+{
+	env->dev->cqs[env->cqn]->pi = (1 << ENV_CQ_LOG) + 1;
+	env_log(env);
+	arm(env, env->uar->base_addr, 0xffffff, 0);
+	assert_null(strstr(env_log(env), "invalid arm record"));
+	/* The program writes a bad record later. */
+	arm(env, env->uar->base_addr, 0xffffff, 1u << 26);
+	assert_non_null(strstr(env_log(env), "invalid arm record"));
+}
+
 /* Solicited-only counts solicited CQEs and errors after the index. */
 T(test_solicited_arming_counts_errors_too)
 {
@@ -328,7 +342,25 @@ T(test_solicited_arming_counts_errors_too)
 	/* The index is before the wrap of its 24 bits. */
 	arm(env, page, env->cqn, 1u << 24 | 0xfffffe);
 	OK(soft_cmd_if.channel_get(ch, &cookie));
+	/* The last solicited CQE is more than 2^31 CQEs old. */
+	cq->pi = 0x90000003;
+	cq->sol_pi = 0;
+	arm(env, page, env->cqn, 1u << 28 | 1u << 24 | 1);
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
 	OK(soft_cmd_if.channel_destroy(env->ctx, ch));
+}
+
+/* A queue outside the device completes while no doorbell makes the device read the clock. */
+T(test_cqe_of_an_outside_queue_has_the_time_of_its_write)
+{
+	const struct bb_cqe *ring = (const struct bb_cqe *)(const void *)(env->mem + ENV_CQ_AT);
+	struct bb_cqe cqe = {.op_own = BB_CQE_RESP_SEND << 4};
+	uint64_t before;
+
+	arm(env, env->uar->base_addr, env->cqn, 0);
+	before = rte_rdtsc();
+	OK(soft_cqe_host(env->ctx, env->cqn, (const uint8_t *)&cqe));
+	assert_true(bb_be64(ring->timestamp) >= before);
 }
 
 /*
