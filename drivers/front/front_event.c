@@ -2,6 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Converts events of the device to entries of the guest's event queues. */
+#include <stdlib.h>
+
 #include <rte_common.h>
 
 #include "front_priv.h"
@@ -59,37 +61,74 @@ completions(struct front *f, struct front_user *u)
 	}
 }
 
+void
+front_event_add(void *arg, const struct mlx5_cmd_event *event)
+{
+	struct front_user *u = arg;
+	struct mlx5_cmd_event *more;
+	uint32_t cap;
+
+	rte_spinlock_lock(&u->event_lock);
+	if (u->n_events == u->cap_events) {
+		cap = u->cap_events == 0 ? 16 : u->cap_events * 2;
+		more = realloc(u->events, cap * sizeof(*more));
+		if (more == NULL) {
+			FRONT_LOG(ERR, "out of memory: lost an event of type 0x%x\n", event->type);
+			goto out;
+		}
+		u->events = more;
+		u->cap_events = cap;
+	}
+	u->events[u->n_events++] = *event;
+out:
+	rte_spinlock_unlock(&u->event_lock);
+}
+
+static void
+report(struct front *f, const struct mlx5_cmd_event *ev)
+{
+	uint32_t kind = (uint32_t)(ev->cookie >> 32), id = (uint32_t)ev->cookie;
+	uint8_t data[EQE_DATA] = {0}, sub = 0;
+
+	/* Each context gets this event. Only the first one is reported to the program. */
+	if (ev->type == MLX5_CMD_EVENT_DEV_FATAL) {
+		if (!f->dead)
+			f->host.fatal(f->host.arg);
+		f->dead = true;
+		return;
+	}
+	if (ev->type == BB_PRM_EVENT_PORT_CHANGE) {
+		/* The number is in the upper 4 bits. */
+		bb_prm_set(data, BB_PRM_EQE_PORT, (uint32_t)ev->port << 4);
+		sub = ev->change;
+	} else if (kind == FRONT_CQ) {
+		bb_prm_set(data, BB_PRM_EQE_CQ_ERR_CQN, id);
+		bb_prm_set(data, BB_PRM_EQE_CQ_ERR_SYNDROME, CQ_OVERRUN);
+	} else {
+		bb_prm_set(data, BB_PRM_EQE_QP_SRQ_N, id);
+		/* Linux's devx.c finds the subscribers of an RMP by the type RQ. */
+		bb_prm_set(data, BB_PRM_EQE_QP_SRQ_TYPE, kind == FRONT_RMP ? TYPE_RQ : TYPE_QP);
+	}
+	f->host.event(f->host.arg, (uint8_t)ev->type, sub, data, sizeof(data));
+}
+
 static void
 async(struct front *f, struct front_user *u)
 {
-	struct mlx5_cmd_event ev;
+	struct mlx5_cmd_event *events;
+	uint32_t n, i;
 
-	while (f->cmd->event_get(u->ctx, &ev) == 0) {
-		uint32_t kind = (uint32_t)(ev.cookie >> 32), id = (uint32_t)ev.cookie;
-		uint8_t data[EQE_DATA] = {0}, sub = 0;
-
-		/* Each context gets this event. Only the first one is reported to the program. */
-		if (ev.type == MLX5_CMD_EVENT_DEV_FATAL) {
-			if (!f->dead)
-				f->host.fatal(f->host.arg);
-			f->dead = true;
-			continue;
-		}
-		if (ev.type == BB_PRM_EVENT_PORT_CHANGE) {
-			/* The number is in the upper 4 bits. */
-			bb_prm_set(data, BB_PRM_EQE_PORT, (uint32_t)ev.port << 4);
-			sub = ev.change;
-		} else if (kind == FRONT_CQ) {
-			bb_prm_set(data, BB_PRM_EQE_CQ_ERR_CQN, id);
-			bb_prm_set(data, BB_PRM_EQE_CQ_ERR_SYNDROME, CQ_OVERRUN);
-		} else {
-			bb_prm_set(data, BB_PRM_EQE_QP_SRQ_N, id);
-			/* Linux's devx.c finds the subscribers of an RMP by the type RQ. */
-			bb_prm_set(data, BB_PRM_EQE_QP_SRQ_TYPE,
-				   kind == FRONT_RMP ? TYPE_RQ : TYPE_QP);
-		}
-		f->host.event(f->host.arg, (uint8_t)ev.type, sub, data, sizeof(data));
-	}
+	/* The functions of the program are called without the lock. */
+	rte_spinlock_lock(&u->event_lock);
+	events = u->events;
+	n = u->n_events;
+	u->events = NULL;
+	u->n_events = 0;
+	u->cap_events = 0;
+	rte_spinlock_unlock(&u->event_lock);
+	for (i = 0; i < n; i++)
+		report(f, &events[i]);
+	free(events);
 }
 
 /* Reports page faults of the device to the kernel. */
@@ -134,4 +173,5 @@ front_events(struct front *f)
 		completions(f, &f->users[uid]);
 		async(f, &f->users[uid]);
 	}
+	async(f, &f->shared);
 }

@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include <rte_log.h>
+#include <rte_spinlock.h>
 
 #include "bb_prm_kernel.h"
 #include "front.h"
@@ -60,6 +61,13 @@ struct front_user {
 	struct mlx5_ctx *ctx; /* NULL if there is no such user */
 	struct mlx5_channel *ch;
 	uint32_t objs; /* number of objects of the user */
+	/*
+	 * Events of the context that front_events() has not reported yet; under event_lock. A card
+	 * loses no event, so the list grows with the number of events.
+	 */
+	struct mlx5_cmd_event *events;
+	uint32_t n_events, cap_events;
+	rte_spinlock_t event_lock;
 };
 
 /* A key, as CREATE_MKEY described it. */
@@ -214,6 +222,8 @@ void front_shared_close(struct front *f);
 
 /* ---- front_event.c */
 int front_event_watch(struct front_obj *o);
+/* Adds an event to the list of the user @arg. For soft_event_sink(). */
+void front_event_add(void *arg, const struct mlx5_cmd_event *event);
 void front_events(struct front *f);
 
 #endif

@@ -3,8 +3,10 @@
  */
 /* Opens and closes users. Each uid has a context of the device. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "front_priv.h"
+#include "soft_hooks.h"
 
 int
 front_user_open(struct front *f, struct front_user *u, uint16_t uid)
@@ -23,6 +25,7 @@ front_user_open(struct front *f, struct front_user *u, uint16_t uid)
 		return ret;
 	}
 	u->uid = uid;
+	soft_event_sink(u->ctx, front_event_add, u);
 	return 0;
 }
 
@@ -35,9 +38,11 @@ front_user_close(struct front *f, struct front_user *u)
 		return -EBUSY;
 	(void)f->cmd->channel_destroy(u->ctx, u->ch);
 	ret = f->cmd->close(u->ctx);
-	if (ret == 0)
-		*u = (struct front_user){0};
-	return ret;
+	if (ret != 0)
+		return ret;
+	free(u->events);
+	*u = (struct front_user){0};
+	return 0;
 }
 
 struct front_user *

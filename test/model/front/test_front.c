@@ -102,6 +102,35 @@ T(test_failed_qp_raises_an_event_with_its_number)
 	g_owner_close(f, &u);
 }
 
+/* More QPs of one CQ than a context of the device keeps events for. */
+T(test_overrun_of_a_cq_is_reported_for_each_of_its_qps)
+{
+	const uint32_t qps = 300;
+	struct g_qp qp = {0};
+	struct g_owner u;
+	uint8_t w[64];
+	uint32_t i;
+
+	g_owner_open(f, &u);
+	/* The QPs share a ring and a doorbell record, which stays 0. */
+	g_qp(f, &qp, u.uid, BB_PRM_QP_ST_UD, u.pd, u.uar, u.cq.cqn);
+	g_qp_up(f, &qp, u.uid, u.pd, u.cq.cqn, 0);
+	for (i = 1; i < qps; i++) {
+		g_qp_box(f, &qp, u.uid, u.pd, u.uar, u.cq.cqn);
+		assert_status(f, OK);
+		qp.qpn = bb_prm_get(f->out, BB_PRM_CREATE_QP_OUT_QPN);
+		g_qp_up(f, &qp, u.uid, u.pd, u.cq.cqn, 0);
+	}
+	for (i = 0; i <= 1u << u.cq.log; i++) {
+		wqe_head(&u.qp, w, 0, 1, G_CQE_UPDATE);
+		g_post(f, &u.qp, w, sizeof(w));
+		g_ring(f, &u.qp, w, 8);
+	}
+	(void)front_poll(f->f);
+	/* The CQ, the QPs, and the QP that has overrun the CQ. */
+	assert_int_equal(f->events, 1 + qps + 1);
+}
+
 /* Each command of another user, by the object's number; the owner and the kernel succeed later. */
 T(test_user_cannot_use_objects_of_another_user)
 {
