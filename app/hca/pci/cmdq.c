@@ -17,7 +17,8 @@
 
 #define LOG_ENTRIES 5
 #define ENTRIES     (1u << LOG_ENTRIES)
-#define TYPE_PCI    7u  /* Linux cmd.c: MLX5_PCI_CMD_XPORT */
+#define TURN_BYTES  (256u << 10) /* input and output of a turn; its last command may exceed it */
+#define TYPE_PCI    7u           /* Linux cmd.c: MLX5_PCI_CMD_XPORT */
 #define INLINE      16u /* bytes of inline input, and bytes of inline output, of an entry */
 #define BLOCK_DATA  512u
 #define SIG_BYTE    61
@@ -173,6 +174,7 @@ deliver(struct hca *h, uint8_t *e)
 		return BAD_IN_LENGTH;
 	if (outlen < 8 || outlen > HCA_MAX_BOX)
 		return BAD_OUT_LENGTH;
+	q->spent += inlen + outlen;
 	if (!box_room(&q->in, inlen) || !box_room(&q->out, outlen))
 		return FIRMWARE_ERROR;
 	memcpy(q->in.data, bb_prm_csub(e, BB_PRM_CMDQ_IN), inlen < INLINE ? inlen : INLINE);
@@ -260,20 +262,27 @@ hca_cmdq_doorbell(struct hca *h, uint32_t vector)
 		h->cmdq.waiting |= vector;
 		return;
 	}
+	h->cmdq.spent = 0;
 	for (i = 0; i < ENTRIES && h->health == HCA_HEALTH_OK && h->cmdq.addr != 0; i++)
-		if (vector >> i & 1)
+		if (vector >> i & 1) {
+			if (h->cmdq.spent >= TURN_BYTES) {
+				h->cmdq.waiting |= vector & UINT32_MAX << i;
+				return;
+			}
 			execute(h, i);
+		}
 }
 
-void
+bool
 hca_cmdq_resume(struct hca *h)
 {
 	uint32_t waiting = h->cmdq.waiting;
 
 	if (waiting == 0 || h->health != HCA_HEALTH_OK || !hca_is_master(h))
-		return;
+		return false;
 	h->cmdq.waiting = 0;
 	hca_cmdq_doorbell(h, waiting);
+	return true;
 }
 
 void

@@ -173,6 +173,7 @@ hca_close(struct hca *h)
 int
 hca_poll(struct hca *h)
 {
+	bool resumed = hca_cmdq_resume(h);
 	int ms;
 
 	/*
@@ -187,5 +188,7 @@ hca_poll(struct hca *h)
 	if (h->o.shared)
 		__atomic_store_n(&h->stats.shared_stores, front_shared_stores(h->front),
 				 __ATOMIC_RELAXED);
+	if (resumed)
+		return 0;
 	return h->bf.len == DOORBELL_SIZE && ms != 0 ? 1 : ms;
 }

@@ -37,10 +37,16 @@ void hca_bar_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len
 /* Executes a pending BlueFlame copy, as far as its stores have arrived. */
 void hca_bf_flush(struct hca *h);
 
-/* cmdq.c: executes the entries in the bit mask @vector. */
+/*
+ * cmdq.c: executes the entries in the bit mask @vector. After commands with much input and output,
+ * the other entries wait for hca_cmdq_resume().
+ */
 void hca_cmdq_doorbell(struct hca *h, uint32_t vector);
-/* Executes the entries whose doorbells waited, unless the device still must not access memory. */
-void hca_cmdq_resume(struct hca *h);
+/*
+ * Executes entries whose doorbells waited, unless the device still must not access memory. Returns
+ * true if it executed any: others may wait.
+ */
+bool hca_cmdq_resume(struct hca *h);
 void hca_cmdq_fini(struct hca *h);
 
 #endif

@@ -104,7 +104,7 @@ hca_config_write(struct hca *h, uint64_t off, const uint8_t *buf, uint32_t len)
 	memcpy(h->config, old, sizeof(old));
 	le16(h, COMMAND, command);
 	hca_update_dma(h);
-	hca_cmdq_resume(h);
+	(void)hca_cmdq_resume(h);
 	le16(h, PCIE_DEVCTL, control & ~PCIE_DEVCTL_FLR);
 	if (control & PCIE_DEVCTL_FLR) {
 		HCA_LOG(INFO, "function-level reset");

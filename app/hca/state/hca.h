@@ -91,8 +91,9 @@ struct hca_cmdq {
 	uint64_t addr;    /* guest address of the queue, 0 until the driver has written it */
 	uint32_t high;    /* upper half of addr, as the driver has written it; takes effect when the
 			     driver writes the lower half */
-	uint32_t waiting; /* bit mask of the entries whose doorbells came while the function was
-			     not a bus master */
+	uint32_t waiting; /* bit mask of the entries whose doorbells have come, and that must wait:
+			     the function is not a bus master, or other entries took a turn */
+	uint32_t spent;   /* bytes of input and output of the commands of this turn */
 	struct hca_box in, out;
 	uint64_t *blocks; /* guest addresses of the output's blocks */
 	uint32_t max_blocks;

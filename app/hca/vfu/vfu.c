@@ -10,9 +10,13 @@
 #include <unistd.h>
 
 #include "hca_log.h"
+#include "hca_time.h"
 #include "vfu.h"
 
-#define MAX_MESSAGES 64 /* maximum number of messages that a call of vfu_receive() executes */
+/* vfu_receive() ends after so many messages, or after the message that ends later than this time.
+ */
+#define MAX_MESSAGES 64
+#define TURN_NS      UINT64_C(5000000)
 
 void
 vfu_init(struct vfu *v, const struct vfu_dev *dev, struct guest *g)
@@ -149,11 +153,12 @@ int
 vfu_receive(struct vfu *v)
 {
 	struct vfu_hdr h;
+	uint64_t until = hca_now() + TURN_NS;
 	uint32_t want, n;
 	int rc;
 
 	/*
-	 * Executes a limited number of messages, so that the guests of other functions are served
+	 * Executes messages for a limited time, so that the guests of other functions are served
 	 * in between. The next poll() reports the remaining messages.
 	 */
 	for (n = 0; n < MAX_MESSAGES;) {
@@ -178,6 +183,8 @@ vfu_receive(struct vfu *v)
 		close_fds(v);
 		if (rc != 0)
 			return rc;
+		if (hca_now() >= until)
+			return 0;
 		n++;
 	}
 	return 0;

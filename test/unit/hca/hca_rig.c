@@ -157,8 +157,13 @@ rig_call(struct rig *r, uint16_t cmd, const void *body, uint32_t len, const int 
 int
 rig_raw(struct rig *r, const void *bytes, uint32_t len)
 {
+	int rc;
+
 	assert_int_equal(send(r->fd, bytes, len, 0), len);
-	return vfu_receive(&r->h.vfu);
+	do
+		rc = vfu_receive(&r->h.vfu);
+	while (rc == 0 && vfu_has_input(&r->h.vfu));
+	return rc;
 }
 
 int

@@ -486,6 +486,28 @@ LIVE(test_command_waits_until_the_function_is_a_bus_master)
 	assert_int_equal(r->h.stats.commands, 1);
 }
 
+/* One doorbell may name all entries. Other functions must get their turns. */
+LIVE(test_commands_with_long_output_wait_for_a_poll)
+{
+	uint8_t in[16] = {0}, *e;
+	uint32_t i;
+
+	rig_start(r);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_ISSI);
+	e = rig_command(r, in, sizeof(in), 100 << 10);
+	for (i = 1; i < 6; i++)
+		memcpy(rig_ram(r, CMDQ_ADDR + i * 64), e, 64);
+	rig_set_reg(r, 0x18, UINT32_MAX);
+	assert_int_equal(r->h.stats.commands, 3);
+	assert_int_equal(hca_poll(&r->h), 0);
+	assert_int_equal(r->h.stats.commands, 6);
+	for (i = 0; i < 6; i++)
+		assert_int_equal(rig_ram(r, CMDQ_ADDR + i * 64)[63] & 1, 0);
+	assert_int_equal(hca_poll(&r->h), 0);
+	assert_int_not_equal(hca_poll(&r->h), 0);
+	assert_int_equal(r->h.stats.commands, 6);
+}
+
 LIVE(test_copy_in_8_byte_stores_arrives_as_one)
 {
 	uint8_t w[192], i;

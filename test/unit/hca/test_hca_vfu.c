@@ -485,6 +485,47 @@ LIVE(test_several_messages_in_one_packet_are_all_executed)
 	assert_int_equal(recv(r->fd, reply, sizeof(reply), MSG_DONTWAIT), 8 * (sizeof(h[0]) + 16));
 }
 
+static unsigned int slow_writes;
+
+/* A write that takes longer than a turn of vfu_receive(). */
+static void
+slow_write(void *arg, uint32_t region, uint64_t off, const void *buf, uint32_t len)
+{
+	(void)arg;
+	(void)region;
+	(void)off;
+	(void)buf;
+	(void)len;
+	usleep(6000);
+	slow_writes++;
+}
+
+/* Other functions must get their turns. */
+LIVE(test_slow_message_ends_the_turn)
+{
+	struct {
+		struct vfu_hdr h;
+		uint64_t off;
+		uint32_t region, count, v;
+	} __attribute__((packed)) m[3];
+	unsigned int i;
+
+	slow_writes = 0;
+	r->h.vfu.dev.write = slow_write;
+	memset(m, 0, sizeof(m));
+	for (i = 0; i < 3; i++) {
+		m[i].h = (struct vfu_hdr){
+			.cmd = REGION_WRITE, .size = sizeof(m[0]), .flags = VFU_NO_REPLY};
+		m[i].region = VFU_BAR0;
+		m[i].count = 4;
+	}
+	assert_int_equal(send(r->fd, m, sizeof(m), 0), sizeof(m));
+	for (i = 1; i <= 3; i++) {
+		assert_int_equal(vfu_receive(&r->h.vfu), 0);
+		assert_int_equal(slow_writes, i);
+	}
+}
+
 LIVE(test_no_reply_is_sent_if_the_client_wants_none)
 {
 	struct vfu_hdr h = {.cmd = GET_INFO, .size = sizeof(h), .flags = VFU_NO_REPLY};
