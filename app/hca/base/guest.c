@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "guest.h"
@@ -380,6 +382,23 @@ file_reaches(int fd, uint64_t end)
 	return fstat(fd, &st) == 0 && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= end);
 }
 
+/*
+ * Returns true (logged) if @fd is a file of hugepages. Windows map single pages of a file with
+ * MAP_FIXED. For such a file the kernel would round the length up to a hugepage, and replace other
+ * memory of this process.
+ */
+static bool
+has_hugepages(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) != 0 || fs.f_type != HUGETLBFS_MAGIC)
+		return false;
+	HCA_LOG(ERR, "the guest's memory is in hugepages of the host: give the guest shared memory "
+		     "of 4 KiB pages (memory-backend-memfd without hugetlb=on)");
+	return true;
+}
+
 int
 guest_map(struct guest *g, uint64_t addr, uint64_t size, int fd, uint64_t offset, bool writable)
 {
@@ -395,7 +414,7 @@ guest_map(struct guest *g, uint64_t addr, uint64_t size, int fd, uint64_t offset
 	if (g->n_maps == GUEST_MAX_MAPS)
 		return -ENOSPC;
 	if (fd >= 0) {
-		if (!file_reaches(fd, offset + size))
+		if (!file_reaches(fd, offset + size) || has_hugepages(fd))
 			return -EINVAL;
 		m.mem = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd,
 			     (off_t)offset);

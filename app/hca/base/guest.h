@@ -72,7 +72,8 @@ void guest_fini(struct guest *g);
 /*
  * Maps @size bytes at guest address @addr: file @fd from @offset on. If @fd is -1, the range is
  * known but not accessible. The descriptor is duplicated. Returns 0 or a negative errno: -EINVAL
- * (empty, not aligned to pages, beyond the file's end), -EEXIST (overlap), -ENOSPC.
+ * (empty, not aligned to pages, beyond the file's end, or a file of hugepages), -EEXIST (overlap),
+ * -ENOSPC.
  */
 int guest_map(struct guest *g, uint64_t addr, uint64_t size, int fd, uint64_t offset,
 	      bool writable);

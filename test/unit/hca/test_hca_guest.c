@@ -5,11 +5,13 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create() */
 #endif
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -365,6 +367,23 @@ WORLD(test_window_follows_its_ram)
 	assert_int_equal(guest_map(&w->g, BASE + 4096, 4096, w->fd, 0, true), 0);
 	assert_int_equal(at[4096], 1);
 	guest_window_free(&w->g, at);
+}
+
+/* The kernel would round the length of each mapping up to a hugepage. */
+WORLD(test_file_of_hugepages_is_rejected)
+{
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	struct stat st;
+
+	/* The file needs no hugepages of the host until it is accessed. */
+	if (fd < 0 || fstat(fd, &st) != 0 || ftruncate(fd, st.st_blksize) != 0) {
+		print_message("the kernel has no hugepages\n");
+		skip();
+	}
+	assert_int_equal(guest_map(&w->g, 0, 4096, fd, 0, true), -EINVAL);
+	assert_int_equal(guest_map(&w->g, 0, (uint64_t)st.st_blksize, fd, 0, true), -EINVAL);
+	assert_int_equal(w->g.n_maps, 1);
+	close(fd);
 }
 
 WORLD(test_truncated_file_reads_as_zeros)
