@@ -365,8 +365,9 @@ enum bb_prm_hca_cap {
 #define BB_PRM_HCA_LOG_MAX_CURRENT_MC_LIST                                                         \
 	BB_PRM_F(0x07c, 19, 5) /* cmd_hca_cap.log_max_current_mc_list */
 #define BB_PRM_HCA_LOG_MAX_CURRENT_UC_LIST                                                         \
-	BB_PRM_F(0x07c, 27, 5)                         /* cmd_hca_cap.log_max_current_uc_list */
-#define BB_PRM_HCA_MAX_NUM_EQS BB_PRM_F(0x08c, 16, 16) /* cmd_hca_cap.max_num_eqs */
+	BB_PRM_F(0x07c, 27, 5)                             /* cmd_hca_cap.log_max_current_uc_list */
+#define BB_PRM_HCA_MAX_NUM_EQS     BB_PRM_F(0x08c, 16, 16) /* cmd_hca_cap.max_num_eqs */
+#define BB_PRM_HCA_LOG_UAR_PAGE_SZ BB_PRM_F(0x090, 16, 16) /* cmd_hca_cap.log_uar_page_sz */
 #define BB_PRM_HCA_NUM_OF_UARS_PER_PAGE                                                            \
 	BB_PRM_F(0x0a4, 0, 32) /* cmd_hca_cap.num_of_uars_per_page */
 

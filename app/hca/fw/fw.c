@@ -25,12 +25,33 @@ fw_ok(struct fw_cmd *c)
 	return BB_PRM_STAT_OK;
 }
 
+static void
+destroy_objects(struct hca *h)
+{
+	uint32_t i;
+
+	front_reset(h->front);
+	for (i = 0; i < HCA_EQS; i++)
+		hca_eq_free(&h->eqs[i]);
+}
+
+/*
+ * If the function is already enabled, the kernel that enabled it has crashed, and a kernel for its
+ * dump has started (kdump). Such a kernel begins without TEARDOWN_HCA, and needs no reset on a card
+ * [A]. So the function starts anew.
+ */
 static int
 enable_hca(struct fw_cmd *c)
 {
 	if (bb_prm_get(c->in, BB_PRM_ENABLE_HCA_FUNCTION_ID) != 0)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "function %u: only function 0 exists",
 				 bb_prm_get(c->in, BB_PRM_ENABLE_HCA_FUNCTION_ID));
+	if (c->h->fw.enabled) {
+		HCA_LOG(NOTICE, "ENABLE_HCA without DISABLE_HCA, as after a crash of the guest's "
+				"kernel: the function starts anew");
+		destroy_objects(c->h);
+		fw_reset(c->h);
+	}
 	c->h->fw.enabled = true;
 	return BB_PRM_STAT_OK;
 }
@@ -65,16 +86,13 @@ init_hca(struct fw_cmd *c)
 static int
 teardown_hca(struct fw_cmd *c)
 {
-	struct hca *h = c->h;
-	uint32_t i, profile = bb_prm_get(c->in, BB_PRM_TEARDOWN_HCA_PROFILE);
+	uint32_t profile = bb_prm_get(c->in, BB_PRM_TEARDOWN_HCA_PROFILE);
 
 	if (profile != 0)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "TEARDOWN_HCA profile %u: it must be 0",
 				 profile);
-	front_reset(h->front);
-	for (i = 0; i < HCA_EQS; i++)
-		hca_eq_free(&h->eqs[i]);
-	h->fw.initialized = false;
+	destroy_objects(c->h);
+	c->h->fw.initialized = false;
 	return BB_PRM_STAT_OK;
 }
 

@@ -199,6 +199,12 @@ fw_set_hca_cap(struct fw_cmd *c)
 	max = bb_prm_get(fw->caps[0], BB_PRM_HCA_LOG_MAX_QP);
 	if (qp > max)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "log_max_qp %u (at most %u)", qp, max);
+	/* A guest with larger pages would get several registers by one ALLOC_UAR (Linux uar.c). */
+	if (bb_prm_get(caps, BB_PRM_HCA_LOG_UAR_PAGE_SZ) != 0)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
+				 "log_uar_page_sz %u: bb_hca supports only guests with pages of "
+				 "4 KiB",
+				 bb_prm_get(caps, BB_PRM_HCA_LOG_UAR_PAGE_SZ));
 	memcpy(fw->caps[1], caps, HCA_CAP_BYTES);
 	return BB_PRM_STAT_OK;
 }

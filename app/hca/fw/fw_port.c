@@ -259,7 +259,7 @@ reg_ptys(struct hca *h, uint8_t *r)
 int
 fw_access_reg(struct fw_cmd *c)
 {
-	uint32_t id = bb_prm_get(c->in, BB_PRM_ACCESS_REG_REGISTER_ID), n, need = 16;
+	uint32_t id = bb_prm_get(c->in, BB_PRM_ACCESS_REG_REGISTER_ID), n, need;
 	uint8_t *r = bb_prm_sub(c->out, BB_PRM_ACCESS_REG_OUT_REGISTER_DATA);
 
 	n = (c->inlen < c->outlen ? c->inlen : c->outlen) - 16;

@@ -13,8 +13,7 @@
 #include "hca_time.h"
 #include "vfu.h"
 
-/* vfu_receive() ends after so many messages, or after the message that ends later than this time.
- */
+/* vfu_receive() ends after this number of messages, or once this time has passed. */
 #define MAX_MESSAGES 64
 #define TURN_NS      UINT64_C(5000000)
 

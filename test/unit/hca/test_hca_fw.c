@@ -35,6 +35,23 @@ LIVE(test_life_of_a_driver_gives_back_every_page)
 	rig_init_hca(r);
 }
 
+/* A kernel for the dump of a crashed kernel starts without TEARDOWN_HCA, and without a reset. */
+LIVE(test_next_kernel_starts_the_function_anew)
+{
+	uint8_t in[BB_PRM_SZ_SET_HCA_CAP_IN] = {0}, out[16];
+	unsigned int resets = fake_front.resets;
+
+	rig_init_hca(r);
+	(void)rig_eq(r, 3, 0, 4, EQ_ADDR);
+	rig_init_hca(r);
+	assert_int_equal(fake_front.resets, resets + 1);
+	assert_int_equal(hca_event_eq(&r->h, 2), 0);
+	assert_int_equal(r->h.fw.n_pages, FW_BOOT_PAGES + FW_INIT_PAGES);
+	assert_int_equal(rig_short(r, BB_PRM_OP_ENABLE_HCA, 0, 0, 0, NULL), 0);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_SET_HCA_CAP);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), 0);
+}
+
 LIVE(test_commands_outside_their_phase_are_refused)
 {
 	static const uint16_t need_enable[] = {BB_PRM_OP_QUERY_PAGES, BB_PRM_OP_QUERY_HCA_CAP,
@@ -304,6 +321,10 @@ LIVE(test_capabilities_are_the_fronts_and_the_functions)
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_LOG_MAX_QP), 8);
 	query_caps(r, 0, 0, out);
 	assert_int_equal(bb_prm_get(caps, BB_PRM_HCA_LOG_MAX_QP), 9);
+	/* PAGE_SHIFT - 12 of a kernel with pages of 64 KiB. */
+	bb_prm_set(in + 16, BB_PRM_HCA_LOG_UAR_PAGE_SZ, 4);
+	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), BB_PRM_STAT_BAD_PARAM);
+	bb_prm_set(in + 16, BB_PRM_HCA_LOG_UAR_PAGE_SZ, 0);
 	bb_prm_set(in + 16, BB_PRM_HCA_LOG_MAX_QP, 10);
 	assert_int_equal(rig_exec(r, in, sizeof(in), out, 16), BB_PRM_STAT_BAD_PARAM);
 	assert_int_equal(rig_exec(r, in, 64, out, 16), BB_PRM_STAT_BAD_INP_LEN);
