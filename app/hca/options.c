@@ -145,6 +145,10 @@ begin_function(struct options *o, const struct function *all, const char *socket
 	*f = *all;
 	f->socket = socket;
 	f->hca.guid += o->n_functions++;
+	if (f->hca.guid == 0) {
+		say("--socket %s: the GUID after ffffffffffffffff is 0; give --guid", socket);
+		return NULL;
+	}
 	return f;
 }
 
@@ -213,6 +217,13 @@ complete_device(struct function *f, unsigned int i)
 	return 0;
 }
 
+/* Returns true if the netdev of a function is on the bridge of the process. */
+static bool
+on_bridge(const struct function *f)
+{
+	return f->hca.eth && strstr(f->spec, ",port=") == NULL;
+}
+
 static int
 check_together(struct options *o)
 {
@@ -235,6 +246,14 @@ check_together(struct options *o)
 			if (f[i].hca.guid == f[k].hca.guid) {
 				say("--guid %llx of two functions: give each function its own",
 				    (unsigned long long)f[i].hca.guid);
+				return -1;
+			}
+			if (on_bridge(&f[i]) && on_bridge(&f[k]) &&
+			    (uint32_t)f[i].hca.guid == (uint32_t)f[k].hca.guid) {
+				say("--guid %llx and %llx: the lower 32 bits, which are the end of "
+				    "the MAC, must differ",
+				    (unsigned long long)f[i].hca.guid,
+				    (unsigned long long)f[k].hca.guid);
 				return -1;
 			}
 		}

@@ -6,6 +6,7 @@
  * MTU and whether RoCE is on, and the RoCE addresses. The netdev's queues and steering are in
  * drivers/front/eth.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "bb_dev.h"
@@ -141,9 +142,16 @@ fw_set_roce_address(struct fw_cmd *c)
 	}
 	memcpy(gid.raw, l3, sizeof(gid.raw));
 	rc = front_set_address(c->h->front, (uint32_t)index, empty ? NULL : &gid, mac);
-	if (rc != 0)
+	if (rc == -EADDRINUSE)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
+				 "another function has this GID: give the netdevs different "
+				 "addresses");
+	if (rc == -EOPNOTSUPP)
 		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM,
 				 "the device has its addresses from its options: remove shm=");
+	if (rc != 0)
+		return fw_refuse(c, BB_PRM_STAT_BAD_PARAM, "cannot set RoCE address %d: %s", index,
+				 strerror(-rc));
 	memcpy(c->h->fw.roce[index], a, HCA_ROCE_ADDRESS);
 	return BB_PRM_STAT_OK;
 }
