@@ -253,7 +253,8 @@ TEST(test_connections_come_up_and_end_when_messages_are_lost)
 {
 	open_devs("soft0,wire=1,tx_drop=5,rx_drop=5,seed=3",
 		  "soft1,wire=1,tx_drop=5,rx_drop=5,seed=4");
-	p.a.param.timeout_ms = p.b.param.timeout_ms = 5000;
+	/* Repeats come each 0.5 s. A process that is stopped for some seconds passes, too. */
+	p.a.param.timeout_ms = p.b.param.timeout_ms = 15000;
 	open_and_close(100, 100);
 	pair_close(&p);
 }
