@@ -41,7 +41,7 @@ RULES = [
     ('drivers/front/uverbs', ['drivers/soft/host/*',
                               'drivers/mlx5/mlx5_cmd.h', 'lib/format/*', PUBLIC]),
     ('drivers/front/ucma', ['drivers/front/ucma/*', 'lib/ibcm/*', 'lib/dev/include/bb_dev.h']),
-    ('drivers/front', ['drivers/front/*', 'drivers/soft/host/soft_host.h', 'drivers/mlx5/mlx5_cmd.h',
+    ('drivers/front', ['drivers/front/*', 'drivers/soft/host/*', 'drivers/mlx5/mlx5_cmd.h',
                        'lib/format/*', 'lib/ibcm/*']),
     ('drivers/ibv', [PUBLIC]),
     ('drivers/mlx5', ['drivers/mlx5/*', 'lib/dev/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*', 'drivers/ibv/*']),
