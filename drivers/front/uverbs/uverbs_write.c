@@ -64,14 +64,16 @@ rereg_mr(struct uverbs_file *f, const struct uverbs_cmd *c)
 	struct ib_uverbs_rereg_mr_resp core = {0};
 	struct ib_uverbs_rereg_mr q;
 	struct mlx5_mr *mr;
+	struct mlx5_pd *pd;
 	int ret;
 
 	memcpy(&q, c->in, sizeof(q));
 	mr = uverbs_find(f, UV_MR, q.mr_handle);
-	if (mr == NULL)
+	pd = uverbs_find(f, UV_PD, q.pd_handle);
+	if (mr == NULL || ((q.flags & IBV_REREG_MR_CHANGE_PD) != 0 && pd == NULL))
 		return EINVAL;
-	ret = f->soft->cmd->mr_rereg(f->soft, mr, q.flags, uverbs_find(f, UV_PD, q.pd_handle),
-				     (void *)(uintptr_t)q.start, q.length, q.access_flags);
+	ret = f->soft->cmd->mr_rereg(f->soft, mr, q.flags, pd, (void *)(uintptr_t)q.start, q.length,
+				     q.access_flags);
 	if (ret != 0)
 		return -ret;
 	core.lkey = mr->lkey;

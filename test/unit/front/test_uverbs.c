@@ -112,6 +112,30 @@ TEST(test_ioctls_of_wrong_form_fail)
 	node_close(&n);
 }
 
+TEST(test_reregistration_for_a_pd_that_does_not_exist_fails)
+{
+	static _Alignas(4096) uint8_t mem[4096];
+	struct ib_uverbs_rereg_mr_resp r;
+	struct ib_uverbs_rereg_mr q = {.flags = IBV_REREG_MR_CHANGE_PD};
+	static struct node n;
+	uint32_t pd;
+
+	node_open(&n, "");
+	pd = alloc_pd(&n);
+	assert_int_equal(reg_mr(&n, pd, mem, sizeof(mem)), 0);
+	q.mr_handle = pd + 1;
+	q.pd_handle = UINT32_MAX;
+	assert_int_equal(command(&n, IB_USER_VERBS_CMD_REREG_MR, &q, sizeof(q), &r, sizeof(r)),
+			 EINVAL);
+	/* The handle of an object of another kind. */
+	q.pd_handle = q.mr_handle;
+	assert_int_equal(command(&n, IB_USER_VERBS_CMD_REREG_MR, &q, sizeof(q), &r, sizeof(r)),
+			 EINVAL);
+	q.pd_handle = pd;
+	assert_int_equal(command(&n, IB_USER_VERBS_CMD_REREG_MR, &q, sizeof(q), &r, sizeof(r)), 0);
+	node_close(&n);
+}
+
 /* ---- Openings */
 
 TEST(test_handles_belong_to_one_opening)
