@@ -7,14 +7,16 @@ import ctypes.util
 import os
 import platform
 import re
+import select
 import shutil
 import signal
 import stat
 import struct
+import subprocess
 import sys
 import time
 
-from verbstest import NOBODY, VerbsTest, main
+from verbstest import NOBODY, WAIT, VerbsTest, main
 
 PT_NULL, PT_INTERP = 0, 3    # types of program headers of ELF
 
@@ -193,6 +195,22 @@ class Launcher(VerbsTest):
     def test_exit_status_is_that_of_the_program(self):
         self.assertEqual(self.run_one(self.command('sh', '-c', 'exit 7'))[0], 7)
         self.assertEqual(self.run_one(self.command('sh', '-c', 'kill -9 $$'))[0], -signal.SIGKILL)
+        self.until_removed()
+
+    def test_pipe_that_the_program_closes_ends(self):
+        """The process that removes the files for /sys, which runs on, does not have the pipe."""
+        r, w = os.pipe()
+        self.addCleanup(os.close, r)
+        proc = subprocess.Popen(self.command(sys.executable, '-c', 'import os, sys; os.close(%d); sys.stdin.read()' % w,
+                                             options=('--quiet',)),
+                                env=self.env, cwd=self.folder, stdin=subprocess.PIPE, pass_fds=(w,))
+        os.close(w)
+        ended, _, _ = select.select([r], [], [], WAIT)
+        self.assertIsNone(proc.poll())
+        proc.communicate()
+        self.assertEqual(proc.returncode, 0)
+        self.assertTrue(ended)
+        self.assertEqual(os.read(r, 1), b'')
         self.until_removed()
 
     def test_quiet_prints_nothing(self):

@@ -304,18 +304,36 @@ used(const char *root)
 }
 
 /*
+ * Replaces standard input, output and error, and closes all other descriptors but @fd, which gets
+ * the number 3. Another process may wait until none has a descriptor that this process inherited.
+ */
+static void
+leave_descriptors(int fd)
+{
+	const int null = open("/dev/null", O_RDWR);
+	long i, n;
+
+	for (i = 0; i <= 2; i++)
+		(void)dup2(null, (int)i);
+	(void)dup2(fd, 3);
+	if (syscall(SYS_close_range, 4, ~0u, 0) == 0)
+		return;
+	/* A kernel before Linux 5.9, or a seccomp profile. */
+	n = sysconf(_SC_OPEN_MAX);
+	for (i = 4; i < n && i < 1 << 16; i++)
+		(void)close((int)i);
+}
+
+/*
  * Waits until the process of @pidfd and those that it has left behind have ended, then removes the
  * files. Runs in a separate process.
  */
 static void __attribute__((noreturn)) sweep(int pidfd, const char *root)
 {
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
-	const int null = open("/dev/null", O_RDWR);
+	struct pollfd p = {.fd = 3, .events = POLLIN};
 	unsigned int seconds = 1;
-	int i;
 
-	for (i = 0; i <= 2; i++)
-		(void)dup2(null, i);
+	leave_descriptors(pidfd);
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
 	for (; used(root); seconds = seconds < MAX_PAUSE / 2 ? 2 * seconds : MAX_PAUSE)
