@@ -39,6 +39,7 @@ struct up_host {
 	int reach;        /* result of ucma_ops.reach() */
 	uint32_t nreach;  /* calls of ucma_ops.reach() */
 	uint64_t opening; /* of the peer, as ucma_ops.reach() reports it */
+	bool shared;      /* several processes have the peer's GID: only a QPN identifies one */
 	int take;         /* result of ucma_ops.port_take() */
 	uint32_t ports;   /* ports that the node has taken */
 	/* arguments of the last call of ucma_ops.port_take(), and the number of calls */
@@ -97,10 +98,9 @@ up_reach(void *ctx, uint32_t sgid_index, const uint8_t dgid[16], uint32_t qpn, u
 
 	(void)sgid_index;
 	(void)dgid;
-	(void)qpn;
 	h->nreach++;
 	if (h->reach == 0)
-		*opening = h->opening;
+		*opening = h->shared && qpn == 0 ? 0 : h->opening;
 	return h->reach;
 }
 

@@ -231,6 +231,17 @@ peer_lost(struct ucma_id *id)
 		end(id, UCMA_EV_UNREACHABLE, -ETIMEDOUT, true, NULL);
 }
 
+/*
+ * Identifies the peer's process when the peer has answered: the link knows how to reach it, or that
+ * it has been killed since. A later check could find another process with its QPN.
+ */
+static void
+answered(struct ucma_id *id)
+{
+	if (!ucma_find_opening(id))
+		peer_lost(id);
+}
+
 void
 ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 {
@@ -251,16 +262,12 @@ ucma_cm_event(void *ctx, const struct bb_ibcm_event *ev)
 	switch (ev->type) {
 	case BB_IBCM_EV_REP:
 		replied(id, ev->msg);
+		answered(id);
 		break;
 	case BB_IBCM_EV_ESTABLISHED:
 		id->established = true;
 		(void)ucma_event_add(id, UCMA_EV_ESTABLISHED, 0);
-		/*
-		 * The peer has answered, so the link knows how to reach it, or that it has been
-		 * killed since. A later check could find another process with its QPN.
-		 */
-		if (!ucma_find_opening(id))
-			peer_lost(id);
+		answered(id);
 		break;
 	case BB_IBCM_EV_REJECTED:
 		end(id, UCMA_EV_REJECTED, (int)ev->msg->rej.reason, false, ev->msg);

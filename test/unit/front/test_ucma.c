@@ -396,26 +396,6 @@ TEST(test_connections_to_a_host_that_is_replaced_end)
 	up_free(up);
 }
 
-/* At the request the way back was not known yet. */
-TEST(test_opening_of_a_requester_is_found_when_the_connection_is_established)
-{
-	struct up *up = up_new(16);
-	struct up_host *b = &up->host[1];
-	struct conn c;
-
-	b->reach = -EAGAIN;
-	c = connected(up);
-	assert_int_equal(b->nreach, 2);
-	b->reach = 0;
-	b->opening = 1;
-	up_time(up, UP_SEC / 2);
-	no_event(b, 0);
-	b->opening = 2;
-	up_time(up, UP_SEC / 2);
-	assert_int_equal(event(b, DISCONNECTED).id, c.passive);
-	up_free(up);
-}
-
 TEST(test_lost_request_times_out)
 {
 	struct up *up = up_new(16);

@@ -213,6 +213,9 @@ TEST(test_reply_with_the_qpn_of_a_killed_process_is_not_stale)
 		if (known[i].gone) {
 			assert_int_equal(event(a, DISCONNECTED).uid, 1);
 			assert_int_equal(event(a, CONNECT_RESPONSE).uid, 3);
+			/* The process that has replied is gone, too. */
+			if (known[i].reach == -EHOSTUNREACH)
+				assert_int_equal(event(a, UNREACHABLE).uid, 3);
 		} else {
 			/* As in Linux, the reply ends the connection of the QPN. */
 			assert_int_equal(event(a, REJECTED).status, BB_IBCM_REJ_STALE);
@@ -221,6 +224,42 @@ TEST(test_reply_with_the_qpn_of_a_killed_process_is_not_stale)
 		no_event(a, 0);
 		up_free(up);
 	}
+}
+
+/* The reply names the process, which is killed and replaced before the next check. */
+TEST(test_opening_of_an_acceptor_is_found_by_the_reply)
+{
+	struct up *up = up_new(16);
+	struct up_host *a = &up->host[0];
+	struct conn c;
+
+	a->shared = true;
+	a->opening = 1;
+	c = connected(up);
+	a->opening = 2;
+	up_time(up, UP_SEC / 2);
+	assert_int_equal(event(a, DISCONNECTED).id, c.active);
+	up_free(up);
+}
+
+/* At the request the way back was not known yet. */
+TEST(test_opening_of_a_requester_is_found_when_the_connection_is_established)
+{
+	struct up *up = up_new(16);
+	struct up_host *b = &up->host[1];
+	struct conn c;
+
+	b->reach = -EAGAIN;
+	c = connected(up);
+	assert_int_equal(b->nreach, 2);
+	b->reach = 0;
+	b->opening = 1;
+	up_time(up, UP_SEC / 2);
+	no_event(b, 0);
+	b->opening = 2;
+	up_time(up, UP_SEC / 2);
+	assert_int_equal(event(b, DISCONNECTED).id, c.passive);
+	up_free(up);
 }
 
 TEST_MAIN(0)
