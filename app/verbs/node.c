@@ -193,14 +193,14 @@ open_base(void)
 	return ret;
 }
 
-static void
+static int
 install(void *arg, int fd, struct uverbs_events *events)
 {
 	(void)arg;
-	if (!fds_set(fd, FD_EVENTS, events)) {
-		fprintf(stderr, "bb_verbs: descriptor %d is too high (at most 65535)\n", fd);
-		_exit(1);
-	}
+	if (fds_set(fd, FD_EVENTS, events))
+		return 0;
+	fprintf(stderr, "bb_verbs: descriptor %d is too high (at most 65535)\n", fd);
+	return -EMFILE;
 }
 
 /* Opens the device if it is not open. Returns 0 or a negative errno. */

@@ -38,11 +38,11 @@ struct uverbs_attr {
 	bool clock;       /* the caller maps a clock at UVERBS_CLOCK_PAGE */
 	bool link_up;     /* the program sees the port as active, even while its link is down */
 	/*
-	 * Enters a descriptor of events into the caller's table of descriptors. The table holds a
-	 * reference until the caller calls uverbs_events_close(). Called during uverbs_write() and
-	 * uverbs_ioctl().
+	 * Enters a descriptor of events into the caller's table of descriptors. Returns 0 or a
+	 * negative errno. The table holds a reference until the caller calls uverbs_events_close().
+	 * Called during uverbs_write() and uverbs_ioctl().
 	 */
-	void (*install)(void *arg, int fd, struct uverbs_events *events);
+	int (*install)(void *arg, int fd, struct uverbs_events *events);
 	void *arg;
 };
 

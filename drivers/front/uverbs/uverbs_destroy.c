@@ -45,9 +45,12 @@ uverbs_destroy(struct uverbs_file *f, enum uverbs_kind kind, uint64_t handle)
 	void *p = uverbs_find(f, kind, handle);
 	int rc = p != NULL ? uverbs_end(f, kind, p) : EINVAL;
 
-	if (rc == 0)
-		uverbs_forget(f, handle);
-	return rc;
+	if (rc != 0)
+		return rc;
+	/* The next object may get the handle, by which an event finds its object. */
+	uverbs_pending_drop(f, handle);
+	uverbs_forget(f, handle);
+	return 0;
 }
 
 int

@@ -3,9 +3,8 @@
  */
 /*
  * Descriptors from which a program reads events. The device passes events to event_sink(). That
- * function queues an event for the descriptor that has subscribed to it, and makes the eventfd of
- * this descriptor readable. Completion channels are those of the device; each has an eventfd of the
- * device. Its count is 1 if the channel has events, plus 1 if other events are pending.
+ * function queues an event for the descriptor that has subscribed to it (uverbs_pending.c).
+ * Completion channels are those of the device.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,48 +28,6 @@ wake(void *events)
 	uverbs_wait_wake(&((struct uverbs_events *)events)->wait);
 }
 
-/* Makes a descriptor readable. */
-static void
-raise_fd(struct uverbs_events *ev)
-{
-	const uint64_t one = 1;
-
-	/* An error means that the counter is at its maximum, so the descriptor is readable. */
-	if (write(ev->fd, &one, sizeof(one)) == sizeof(one))
-		wake(ev);
-}
-
-/* Queues an event. Call with event_lock held. */
-static void
-push(struct uverbs_events *ev, const struct mlx5_cmd_event *event, uint64_t cookie)
-{
-	struct mlx5_cmd_event *to;
-
-	if (ev->n == UVERBS_MAX_EVENTS) {
-		ev->lost = true;
-		return;
-	}
-	to = &ev->event[(ev->first + ev->n) % UVERBS_MAX_EVENTS];
-	*to = *event;
-	to->cookie = cookie;
-	if (ev->n++ == 0)
-		raise_fd(ev);
-}
-
-/*
- * Makes an event pending for a descriptor of events without data. As deliver_event() of Linux does,
- * counts events of a subscription and type once until they are read. Call with event_lock held.
- */
-static void
-push_type(struct uverbs_sub *sub, uint16_t type)
-{
-	if ((sub->waits >> type & 1) != 0)
-		return;
-	sub->waits |= UINT64_C(1) << type;
-	if (sub->to->n++ == 0)
-		raise_fd(sub->to);
-}
-
 static void
 event_sink(void *arg, const struct mlx5_cmd_event *event)
 {
@@ -80,49 +37,15 @@ event_sink(void *arg, const struct mlx5_cmd_event *event)
 	pthread_mutex_lock(&f->event_lock);
 	if ((event->cookie & UVERBS_COOKIE) != 0 || event->type == MLX5_CMD_EVENT_DEV_FATAL) {
 		if (f->async != NULL)
-			push(f->async, event, event->cookie);
+			uverbs_pending_add(f->async, event, event->cookie);
 	} else if (event->cookie < f->n_subs && f->subs[event->cookie].to != NULL) {
 		sub = &f->subs[event->cookie];
 		if (sub->to->kind == UV_CHANNEL)
-			push_type(sub, event->type);
+			uverbs_pending_add_type(sub, event->type);
 		else
-			push(sub->to, event, sub->cookie);
+			uverbs_pending_add(sub->to, event, sub->cookie);
 	}
 	pthread_mutex_unlock(&f->event_lock);
-}
-
-/*
- * Removes @n pending events. A descriptor without pending events is not readable, unless its
- * channel has events. Call with event_lock held. The file's lock excludes other reads.
- */
-static bool
-removed(struct uverbs_events *ev, unsigned int n)
-{
-	uint64_t count;
-
-	ev->n -= n;
-	if (n == 0 || ev->n != 0)
-		return true;
-	if (read(ev->fd, &count, sizeof(count)) < 0)
-		return false;
-	return --count == 0 || write(ev->fd, &count, sizeof(count)) > 0;
-}
-
-/* Takes the oldest event. Returns false if none is pending. */
-static bool
-pop(struct uverbs_events *ev, struct mlx5_cmd_event *event)
-{
-	bool any;
-
-	pthread_mutex_lock(&ev->file->event_lock);
-	any = ev->n != 0;
-	if (any) {
-		*event = ev->event[ev->first];
-		ev->first = (ev->first + 1) % UVERBS_MAX_EVENTS;
-		any = removed(ev, 1);
-	}
-	pthread_mutex_unlock(&ev->file->event_lock);
-	return any;
 }
 
 void
@@ -147,7 +70,7 @@ uverbs_events_stop(struct uverbs_file *f)
 			(void)f->soft->cmd->channel_destroy(f->soft, ev->ch);
 		ev->ch = NULL;
 		ev->closed = true;
-		raise_fd(ev);
+		uverbs_pending_raise(ev);
 	}
 }
 
@@ -175,8 +98,7 @@ uverbs_events_new(struct uverbs_file *f, enum uverbs_events_kind kind)
 		if (ev->fd >= 0)
 			(void)fcntl(ev->fd, F_SETFL, fcntl(ev->fd, F_GETFL) & ~O_NONBLOCK);
 	} else {
-		ev->event = calloc(UVERBS_MAX_EVENTS, sizeof(*ev->event));
-		if (ev->event == NULL)
+		if (!uverbs_pending_room(ev))
 			goto free_events;
 		ev->fd = eventfd(0, EFD_CLOEXEC);
 	}
@@ -189,8 +111,11 @@ uverbs_events_new(struct uverbs_file *f, enum uverbs_events_kind kind)
 		goto close_fd;
 	ev->refs = 1;
 	ev->file = f;
-	uverbs_get(f);
 	ev->program_fd = fd;
+	ret = f->attr.install(f->attr.arg, fd, ev);
+	if (ret != 0)
+		goto close_program_fd;
+	uverbs_get(f);
 	ev->next = f->events;
 	f->events = ev;
 	if (kind == UV_ASYNC) {
@@ -199,9 +124,10 @@ uverbs_events_new(struct uverbs_file *f, enum uverbs_events_kind kind)
 			f->async = ev;
 		pthread_mutex_unlock(&f->event_lock);
 	}
-	f->attr.install(f->attr.arg, fd, ev);
 	return fd;
 
+close_program_fd:
+	close(fd);
 close_fd:
 	close(ev->fd);
 free_channel:
@@ -264,7 +190,7 @@ uverbs_events_close(struct uverbs_events *ev)
 	if (ev->ch != NULL)
 		(void)f->soft->cmd->channel_destroy(f->soft, ev->ch);
 	ev->ch = NULL;
-	raise_fd(ev);
+	uverbs_pending_raise(ev);
 	pthread_mutex_unlock(&f->lock);
 	uverbs_events_put(ev);
 }
@@ -387,7 +313,7 @@ uverbs_subscribe(struct uverbs_file *f, struct uverbs_events *ev, struct mlx5_ob
 	 * the entry stays in use until then.
 	 */
 	pthread_mutex_lock(&f->event_lock);
-	(void)removed(ev, (unsigned int)__builtin_popcountll(f->subs[entry].waits));
+	(void)uverbs_pending_removed(ev, (unsigned int)__builtin_popcountll(f->subs[entry].waits));
 	f->subs[entry].to = NULL;
 	pthread_mutex_unlock(&f->event_lock);
 	return ret;
@@ -405,35 +331,14 @@ uverbs_unsubscribe(struct uverbs_file *f, const void *obj)
 		if (!sub->used || sub->obj != obj)
 			continue;
 		if (sub->to != NULL)
-			(void)removed(sub->to, (unsigned int)__builtin_popcountll(sub->waits));
+			(void)uverbs_pending_removed(
+				sub->to, (unsigned int)__builtin_popcountll(sub->waits));
 		*sub = (struct uverbs_sub){0};
 	}
 	pthread_mutex_unlock(&f->event_lock);
 }
 
 /* ---- Reads */
-
-/* Takes an event of a subscription to @ev, a UV_CHANNEL. Returns false if none is pending. */
-static bool
-pop_type(struct uverbs_events *ev, uint64_t *cookie)
-{
-	struct uverbs_file *f = ev->file;
-	struct uverbs_sub *sub;
-	bool any = false;
-	uint32_t i;
-
-	pthread_mutex_lock(&f->event_lock);
-	for (i = 0; i < f->n_subs && ev->n != 0 && !any; i++) {
-		sub = &f->subs[i];
-		if (sub->to != ev || sub->waits == 0)
-			continue;
-		sub->waits &= sub->waits - 1;
-		*cookie = sub->cookie;
-		any = removed(ev, 1);
-	}
-	pthread_mutex_unlock(&f->event_lock);
-	return any;
-}
 
 /*
  * Takes a completion event, or an event without data. Returns the number of bytes or a negative
@@ -449,7 +354,7 @@ read_channel(struct uverbs_events *ev, void *buf, size_t len)
 	if (len < sizeof(cookie))
 		return -EINVAL;
 	do {
-		if (ev->kind == UV_CHANNEL && pop_type(ev, &cookie))
+		if (ev->kind == UV_CHANNEL && uverbs_pending_take_type(ev, &cookie))
 			break;
 		ret = ev->file->soft->cmd->channel_get(ev->ch, &cookie);
 		if (ret != 0)
@@ -460,19 +365,6 @@ read_channel(struct uverbs_events *ev, void *buf, size_t len)
 	else
 		memcpy(buf, &cookie, sizeof(cookie));
 	return sizeof(cookie);
-}
-
-/* Returns true, once, if events were lost since the last call. */
-static bool
-lost_events(struct uverbs_events *ev)
-{
-	bool lost;
-
-	pthread_mutex_lock(&ev->file->event_lock);
-	lost = ev->lost;
-	ev->lost = false;
-	pthread_mutex_unlock(&ev->file->event_lock);
-	return lost;
 }
 
 /*
@@ -487,12 +379,12 @@ read_event(struct uverbs_events *ev, void *buf, size_t len)
 	uint8_t eqe[sizeof(uint64_t) + EQE_BYTES] = {0};
 	struct mlx5_cmd_event event;
 
-	if (ev->kind == UV_DEVX && lost_events(ev))
+	if (ev->kind == UV_DEVX && uverbs_pending_lost(ev))
 		return -EOVERFLOW;
 	if (len < (ev->kind == UV_ASYNC ? sizeof(async) : sizeof(eqe)))
 		return -EINVAL;
 	do {
-		if (!pop(ev, &event))
+		if (!uverbs_pending_take(ev, &event))
 			return -EAGAIN;
 	} while (ev->kind == UV_ASYNC && !uverbs_async_event(ev->file, &event, &async));
 	if (ev->kind == UV_ASYNC) {

@@ -19,6 +19,8 @@
 
 /* Number of completion vectors; one, because a device has one event queue for completions. */
 #define UVERBS_COMP_VECTORS 1
+/* Maximum number of READs and atomics that a QP serves, or has outstanding. */
+#define UVERBS_MAX_RD_ATOMIC 16
 
 /* Kinds of objects. Destroyed in this order when the node is closed. */
 enum uverbs_kind {
@@ -51,7 +53,12 @@ enum uverbs_events_kind {
 	UV_COMP,    /* read by ibv_get_cq_event() */
 };
 
-#define UVERBS_MAX_EVENTS 256
+/*
+ * Maximum number of pending events of UV_DEVX, and of UV_ASYNC, where Linux has no limit. The ring
+ * of UV_ASYNC begins with the former and grows.
+ */
+#define UVERBS_MAX_EVENTS       256
+#define UVERBS_MAX_ASYNC_EVENTS (1u << 20)
 
 struct uverbs_events {
 	unsigned int refs; /* atomic */
@@ -70,8 +77,8 @@ struct uverbs_events {
 	 * without completion events, which are in the channel.
 	 */
 	struct mlx5_cmd_event *event;
-	unsigned int first, n;
-	bool lost; /* events were lost; for UV_DEVX, since the last read that has said so */
+	unsigned int first, n, size;
+	bool lost; /* events were lost; for UV_DEVX, since the last read that has reported it */
 };
 
 /* A subscription to DEVX events. The device gets its index in uverbs_file.subs as the cookie. */
@@ -137,6 +144,34 @@ void uverbs_unsubscribe(struct uverbs_file *f, const void *obj);
 /* Starts and ends the delivery of events. */
 void uverbs_events_start(struct uverbs_file *f);
 void uverbs_events_stop(struct uverbs_file *f);
+
+/* ---- uverbs_pending.c. Those of the first group are called with event_lock held. */
+/* Makes a descriptor readable. This function needs no lock. */
+void uverbs_pending_raise(struct uverbs_events *ev);
+/* Makes room for more events of UV_ASYNC or UV_DEVX. Returns false if that fails. */
+bool uverbs_pending_room(struct uverbs_events *ev);
+/* Queues an event, unless there is no room. */
+void uverbs_pending_add(struct uverbs_events *ev, const struct mlx5_cmd_event *event,
+			uint64_t cookie);
+/*
+ * Makes an event pending for a descriptor of events without data. As deliver_event() of Linux does,
+ * counts events of a subscription and type once until they are read.
+ */
+void uverbs_pending_add_type(struct uverbs_sub *sub, uint16_t type);
+/*
+ * Removes @n pending events. A descriptor without pending events is not readable, unless its
+ * channel has events. The file's lock excludes other reads. Returns false if the eventfd fails.
+ */
+bool uverbs_pending_removed(struct uverbs_events *ev, unsigned int n);
+
+/* Takes the oldest event. Returns false if none is pending. */
+bool uverbs_pending_take(struct uverbs_events *ev, struct mlx5_cmd_event *event);
+/* Takes an event of a subscription to @ev, a UV_CHANNEL. Returns false if none is pending. */
+bool uverbs_pending_take_type(struct uverbs_events *ev, uint64_t *cookie);
+/* Returns true, once, if events were lost since the last call. */
+bool uverbs_pending_lost(struct uverbs_events *ev);
+/* Removes the unread asynchronous events of an object that is destroyed. */
+void uverbs_pending_drop(struct uverbs_file *f, uint64_t handle);
 
 /* ---- uverbs_destroy.c */
 /* Destroys an object of @kind. Returns 0 or an errno. */

@@ -159,13 +159,28 @@ soft_channel_sink(struct mlx5_channel *ch_, void (*fn)(void *arg), void *arg)
 	pthread_mutex_unlock(&ctl->event_lock);
 }
 
+/* Makes the descriptor unreadable if no subscription is pending. Call with event_lock held. */
+static void
+lower(struct soft_channel *ch)
+{
+	uint64_t count;
+
+	if (!TAILQ_EMPTY(&ch->ready) || !ch->raised)
+		return;
+	/* drivers/front adds 1 to the count while other events are pending. */
+	if (read(ch->pub.fd, &count, sizeof(count)) < 0 ||
+	    (--count != 0 && write(ch->pub.fd, &count, sizeof(count)) < 0))
+		SOFT_LOG(ERR, "%s: cannot read the eventfd of a completion channel: %s",
+			 ch->ctx->dev->name, strerror(errno));
+	ch->raised = false;
+}
+
 int
 soft_channel_get(struct mlx5_channel *ch_, uint64_t *cookie)
 {
 	struct soft_channel *ch = soft_channel_of(ch_);
 	struct soft_ctl *ctl = ch->ctx->dev->ctl;
 	struct soft_comp_sub *sub;
-	uint64_t count;
 
 	pthread_mutex_lock(&ctl->event_lock);
 	sub = TAILQ_FIRST(&ch->ready);
@@ -174,18 +189,7 @@ soft_channel_get(struct mlx5_channel *ch_, uint64_t *cookie)
 		TAILQ_REMOVE(&ch->ready, sub, ready);
 		sub->waits = false;
 	}
-	/*
-	 * No subscription is pending, but the descriptor is readable, because the CQ of its last
-	 * subscription was destroyed.
-	 */
-	if (TAILQ_EMPTY(&ch->ready) && ch->raised) {
-		/* drivers/front adds 1 to the count while other events are pending. */
-		if (read(ch->pub.fd, &count, sizeof(count)) < 0 ||
-		    (--count != 0 && write(ch->pub.fd, &count, sizeof(count)) < 0))
-			SOFT_LOG(ERR, "%s: cannot read the eventfd of a completion channel: %s",
-				 ch->ctx->dev->name, strerror(errno));
-		ch->raised = false;
-	}
+	lower(ch);
 	pthread_mutex_unlock(&ctl->event_lock);
 	return sub != NULL ? 0 : -EAGAIN;
 }
@@ -215,8 +219,14 @@ soft_channel_fire(struct soft_dev *dev, struct soft_cq *cq)
 void
 soft_channel_remove_cq(struct soft_dev *dev, struct soft_cq *cq)
 {
+	struct soft_comp_sub *sub;
+	struct soft_channel *ch;
+
 	pthread_mutex_lock(&dev->ctl->event_lock);
-	while (!LIST_EMPTY(&cq->subs))
-		sub_free(LIST_FIRST(&cq->subs));
+	while ((sub = LIST_FIRST(&cq->subs)) != NULL) {
+		ch = sub->ch;
+		sub_free(sub);
+		lower(ch);
+	}
 	pthread_mutex_unlock(&dev->ctl->event_lock);
 }

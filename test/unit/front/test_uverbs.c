@@ -240,6 +240,35 @@ TEST(test_register_pages_are_mapped_by_the_descriptor)
 
 /* ---- Events */
 
+static int
+create_channel(struct node *n)
+{
+	struct ib_uverbs_create_comp_channel q = {0};
+	struct ib_uverbs_create_comp_channel_resp r;
+
+	return command(n, IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, &q, sizeof(q), &r, sizeof(r));
+}
+
+/* The table of the caller's descriptors is full: the command fails and leaves no descriptor. */
+TEST(test_channel_whose_descriptor_the_caller_rejects_is_not_made)
+{
+	static struct node n;
+	int fd, next;
+
+	node_open(&n, "");
+	get_context(&n);
+	fd = dup(n.fd);
+	close(fd);
+	n.rejects = -EMFILE;
+	assert_int_equal(create_channel(&n), EMFILE);
+	next = dup(n.fd);
+	close(next);
+	assert_int_equal(next, fd);
+	n.rejects = 0;
+	assert_int_equal(create_channel(&n), 0);
+	node_close(&n);
+}
+
 TEST(test_read_does_not_wait_with_nonblock)
 {
 	struct ib_uverbs_async_event_desc event;
@@ -295,8 +324,6 @@ reader(void *arg)
 /* Reads that wait in other threads end with the node, and with their descriptor. */
 TEST(test_close_ends_waiting_reads)
 {
-	struct ib_uverbs_create_comp_channel q = {0};
-	struct ib_uverbs_create_comp_channel_resp r;
 	pthread_t thread[2];
 	int i;
 	void *ret;
@@ -304,10 +331,7 @@ TEST(test_close_ends_waiting_reads)
 
 	node_open(&n, "");
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(command(&n, IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, &q, sizeof(q),
-					 &r, sizeof(r)),
-				 0);
-		assert_int_equal(r.fd, n.events_fd);
+		assert_int_equal(create_channel(&n), 0);
 		uverbs_events_get(n.events);
 		assert_int_equal(pthread_create(&thread[i], NULL, reader, n.events), 0);
 	}

@@ -38,18 +38,22 @@ struct node {
 	struct uverbs_events *all[MAX_EVENTS];
 	int fds[MAX_EVENTS];
 	unsigned int n;
+	int rejects; /* a negative errno that install() returns, 0 if it accepts descriptors */
 };
 
-static inline void
+static inline int
 install(void *arg, int fd, struct uverbs_events *events)
 {
 	struct node *n = arg;
 
+	if (n->rejects != 0)
+		return n->rejects;
 	n->events_fd = fd;
 	n->events = events;
 	assert_true(n->n < MAX_EVENTS);
 	n->fds[n->n] = fd;
 	n->all[n->n++] = events;
+	return 0;
 }
 
 static inline void
