@@ -302,11 +302,44 @@ allowed(const struct uverbs_queue *qp, uint8_t to, uint32_t mask)
 	return false;
 }
 
+/* Checks the attributes whose fields have no room for all values, as mlx5_ib_modify_qp() does. */
+static bool
+in_range(const struct ib_uverbs_modify_qp *m)
+{
+	if ((m->attr_mask & IBV_QP_PATH_MTU) != 0 &&
+	    (m->path_mtu < IBV_MTU_256 || m->path_mtu > IBV_MTU_4096))
+		return false;
+	if ((m->attr_mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 &&
+	    m->max_rd_atomic > UVERBS_MAX_RD_ATOMIC)
+		return false;
+	return (m->attr_mask & IBV_QP_MAX_DEST_RD_ATOMIC) == 0 ||
+	       m->max_dest_rd_atomic <= UVERBS_MAX_RD_ATOMIC;
+}
+
+/* Stores the attributes of a transition on which the access rights of later ones depend. */
+static void
+remember(struct uverbs_queue *qp, const struct ib_uverbs_modify_qp *m)
+{
+	if ((m->attr_mask & IBV_QP_ACCESS_FLAGS) != 0)
+		qp->access = m->qp_access_flags;
+	if ((m->attr_mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0)
+		qp->max_dest_rd_atomic = m->max_dest_rd_atomic;
+}
+
+/*
+ * Sets the access rights. The field log_rra_max cannot forbid READs and atomics. If the QP serves
+ * none, this function removes the rights for them, as set_qpc_atomic_flags() does.
+ */
 static void
 rights(const struct uverbs_queue *qp, const struct ib_uverbs_modify_qp *m, void *qpc)
 {
-	const uint32_t access = m->qp_access_flags;
+	struct uverbs_queue after = *qp;
+	uint32_t access;
 
+	remember(&after, m);
+	access = after.access;
+	if (after.max_dest_rd_atomic == 0)
+		access &= IBV_ACCESS_REMOTE_WRITE;
 	bb_prm_set(qpc, BB_PRM_QPC_RWE, (access & IBV_ACCESS_REMOTE_WRITE) != 0);
 	if (qp->type != IBV_QPT_RC)
 		return;
@@ -346,7 +379,7 @@ fill(struct uverbs_file *f, const struct uverbs_queue *qp, const struct ib_uverb
 		*opt |= BB_PRM_OPTPAR_PRI_PORT;
 	if ((mask & IBV_QP_PKEY_INDEX) != 0)
 		*opt |= BB_PRM_OPTPAR_PKEY_INDEX;
-	if ((mask & IBV_QP_ACCESS_FLAGS) != 0) {
+	if ((mask & (IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC)) != 0) {
 		rights(qp, m, qpc);
 		*opt |= BB_PRM_OPTPAR_RWE;
 		if (qp->type == IBV_QPT_RC)
@@ -365,7 +398,7 @@ fill(struct uverbs_file *f, const struct uverbs_queue *qp, const struct ib_uverb
 		bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, m->dest_qp_num);
 		bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, m->rq_psn);
 		bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, m->min_rnr_timer);
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, uverbs_log2(m->max_dest_rd_atomic));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, uverbs_log2_up(m->max_dest_rd_atomic));
 		return BB_PRM_OP_INIT2RTR_QP;
 	}
 	if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) {
@@ -380,7 +413,7 @@ fill(struct uverbs_file *f, const struct uverbs_queue *qp, const struct ib_uverb
 		bb_prm_set(ads, BB_PRM_ADS_ACK_TIMEOUT, m->timeout);
 		bb_prm_set(qpc, BB_PRM_QPC_RETRY_COUNT, m->retry_cnt);
 		bb_prm_set(qpc, BB_PRM_QPC_RNR_RETRY, m->rnr_retry);
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_SRA_MAX, uverbs_log2(m->max_rd_atomic));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_SRA_MAX, uverbs_log2_up(m->max_rd_atomic));
 	}
 	return BB_PRM_OP_RTR2RTS_QP;
 }
@@ -399,7 +432,7 @@ modify(struct uverbs_file *f, const struct ib_uverbs_modify_qp *m)
 	if (qp == NULL)
 		return EINVAL;
 	to = (m->attr_mask & IBV_QP_STATE) != 0 ? m->qp_state : qp->state;
-	if (!allowed(qp, to, m->attr_mask))
+	if (!allowed(qp, to, m->attr_mask) || !in_range(m))
 		return EINVAL;
 	if (to == IBV_QPS_RESET && qp->state == IBV_QPS_RESET)
 		return 0;
@@ -417,8 +450,10 @@ modify(struct uverbs_file *f, const struct ib_uverbs_modify_qp *m)
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, (uint32_t)op);
 	bb_prm_set(in, BB_PRM_MODIFY_QP_QPN, qp->num);
 	ret = f->soft->cmd->obj_modify(qp->obj, in, len, out, sizeof(out));
-	if (ret == 0)
+	if (ret == 0) {
 		qp->state = to;
+		remember(qp, m);
+	}
 	return uverbs_queue_errno(ret, out);
 }
 

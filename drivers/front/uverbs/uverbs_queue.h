@@ -21,6 +21,9 @@ struct uverbs_queue {
 	uint32_t max_sge;  /* valid for an SRQ: maximum number of SGEs of a receive */
 	uint8_t type;      /* valid for a QP: enum ibv_qp_type */
 	uint8_t state;     /* enum ibv_qp_state */
+	/* valid for a QP: attributes of the last transition that set them */
+	uint32_t access;
+	uint8_t max_dest_rd_atomic;
 	struct mlx5_pd *pd;
 	struct ib_uverbs_create_qp made; /* valid for a QP: attributes that the program requested */
 };
@@ -61,6 +64,13 @@ static inline uint32_t
 uverbs_log2(uint32_t v)
 {
 	return v == 0 ? 0 : 31u - (uint32_t)__builtin_clz(v);
+}
+
+/* Returns log2 of the smallest power of two that is at least @v. */
+static inline uint32_t
+uverbs_log2_up(uint32_t v)
+{
+	return v <= 1 ? 0 : uverbs_log2(v - 1) + 1;
 }
 
 #endif

@@ -58,7 +58,6 @@ uverbs_create_srq(struct uverbs_file *f, const struct uverbs_cmd *c)
 	bb_prm_set(wq, BB_PRM_WQ_PD, pd->pdn);
 	bb_prm_set(wq, BB_PRM_WQ_LOG_STRIDE, log_stride);
 	bb_prm_set(wq, BB_PRM_WQ_LOG_SZ, uverbs_log2(wqes));
-	bb_prm_set(wq, BB_PRM_WQ_LWM, q.srq_limit);
 	bb_prm_set(wq, BB_PRM_WQ_DBR_UMEM_VALID, 1);
 	bb_prm_set(wq, BB_PRM_WQ_DBR_UMEM_ID, srq->rec->id);
 	bb_prm_set64(wq, BB_PRM_WQ_DBR_ADDR, rec_at);

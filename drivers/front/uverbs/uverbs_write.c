@@ -158,10 +158,20 @@ destroy(struct uverbs_file *f, const struct uverbs_cmd *c, enum uverbs_kind kind
 	return uverbs_destroy(f, kind, handle);
 }
 
+/* As in the kernel, the AHs of a PD count as its users. The device does not know them. */
 static int
 dealloc_pd(struct uverbs_file *f, const struct uverbs_cmd *c)
 {
-	return destroy(f, c, UV_PD);
+	struct ib_uverbs_dealloc_pd q;
+	const struct mlx5_pd *pd;
+	uint32_t i;
+
+	memcpy(&q, c->in, sizeof(q));
+	pd = uverbs_find(f, UV_PD, q.pd_handle);
+	for (i = 1; pd != NULL && i < f->n_handles; i++)
+		if (f->handles[i].kind == UV_AH && f->handles[i].p == pd)
+			return EBUSY;
+	return uverbs_destroy(f, UV_PD, q.pd_handle);
 }
 
 static int
