@@ -18,17 +18,17 @@ static pid_t owner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void
-lock_table(sigset_t *before)
+lock_table(struct thread_state *before)
 {
-	signals_hold(before);
+	thread_hold(before);
 	pthread_mutex_lock(&lock);
 }
 
 static void
-unlock_table(const sigset_t *before)
+unlock_table(const struct thread_state *before)
 {
 	pthread_mutex_unlock(&lock);
-	signals_release(before);
+	thread_release(before);
 }
 
 bool
@@ -81,7 +81,7 @@ struct fd_ref
 fds_get(int fd)
 {
 	struct fd_ref ref = {FD_NONE, NULL};
-	sigset_t before;
+	struct thread_state before;
 
 	if (!fds_maybe(fd) || foreign())
 		return ref;
@@ -113,7 +113,7 @@ bool
 fds_set(int fd, enum fd_kind kind, void *p)
 {
 	static bool registered;
-	sigset_t before;
+	struct thread_state before;
 
 	if (fd < 0 || (unsigned int)fd >= MAX_FDS)
 		return false;
@@ -154,7 +154,7 @@ bool
 fds_dup(int fd, int to)
 {
 	enum fd_kind kind;
-	sigset_t before;
+	struct thread_state before;
 
 	if (to < 0 || !fds_maybe(fd) || foreign())
 		return true;
@@ -175,7 +175,7 @@ static void
 release(int fd, enum fd_kind kind)
 {
 	struct fd_ref ref;
-	sigset_t before;
+	struct thread_state before;
 
 	lock_table(&before);
 	ref = (struct fd_ref){(enum fd_kind)kinds[fd], files[fd]};

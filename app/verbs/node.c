@@ -36,8 +36,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char name[BB_DEV_NAME_MAX], args[1024];
 static struct mlx5_ctx *base;
-static uint64_t node_guid; /* 0 until the rdma_cm node is opened */
+static uint64_t node_guid;     /* 0 until the rdma_cm node is opened */
+static __thread bool has_lock; /* the thread holds the lock */
+static bool cancels;           /* the program cancels threads; protected by the lock */
 static pid_t owner;
+static int fork_cancel;   /* cancellation state of the thread that calls fork() */
 static bool paused;       /* memory is private for a fork() */
 static bool removed;      /* the program has closed the device's descriptors, and so the device */
 static int pages_fd = -1; /* the device's first descriptor, of its pages; -1: no device; atomic */
@@ -52,6 +55,7 @@ before_fork(void)
 	paused = base != NULL && getpid() == owner && !soft_interrupted();
 	if (!paused)
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &fork_cancel);
 	mask_ready(); /* for share_swap() */
 	soft_share_pause(base);
 	soft_fork_before(base);
@@ -67,6 +71,7 @@ in_parent(void)
 	share_unlock();
 	soft_fork_parent(base);
 	soft_share_resume(base);
+	pthread_setcancelstate(fork_cancel, NULL);
 }
 
 /*
@@ -87,6 +92,8 @@ in_child(void)
 	base = NULL;
 	__atomic_store_n(&pages_fd, -1, __ATOMIC_RELAXED);
 	node_guid = 0;
+	if (paused)
+		pthread_setcancelstate(fork_cancel, NULL);
 }
 
 /* Reads @len bytes in hexadecimal, which may contain colons, from a file that stands for /sys. */
@@ -185,6 +192,8 @@ open_base(void)
 		soft_share_by(base, share_memory);
 		doorbell_file(soft_node_fd(base));
 		soft_sleep_by(base, &doorbell_ops);
+		if (cancels)
+			soft_expect_cancel(base);
 		fault_catch(fill);
 		if (!registered)
 			(void)pthread_atfork(before_fork, in_parent, in_child);
@@ -297,34 +306,27 @@ result(int ret, int fd)
 	return -1;
 }
 
-/* State of a thread before lock_node(). */
-struct caller {
-	int cancel;
-	sigset_t signals;
-};
-
-/* Disables cancellation, because a cancelled thread would leave the lock taken. */
 static void
-lock_node(struct caller *caller)
+lock_node(struct thread_state *caller)
 {
-	signals_hold(&caller->signals);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller->cancel);
+	thread_hold(caller);
 	pthread_mutex_lock(&lock);
+	has_lock = true;
 }
 
 static void
-unlock_node(const struct caller *caller)
+unlock_node(const struct thread_state *caller)
 {
+	has_lock = false;
 	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(caller->cancel, NULL);
-	signals_release(&caller->signals);
+	thread_release(caller);
 }
 
 /* Calls @open under the lock. */
 static int
 open_node(int (*open)(int *fd))
 {
-	struct caller caller;
+	struct thread_state caller;
 	int fd = -1, ret;
 
 	if (soft_interrupted())
@@ -345,6 +347,27 @@ int
 node_open_cm(void)
 {
 	return open_node(open_cm_locked);
+}
+
+/*
+ * Replaces pthread_cancel(). As on a card, no verb of the data path is a cancellation point,
+ * although it may run the device. A PMD or EAL may call this function, with the lock held, for a
+ * thread of its own, which does not run the device.
+ */
+PUBLIC int
+pthread_cancel(pthread_t thread)
+{
+	struct thread_state caller;
+
+	REAL(int, pthread_cancel, pthread_t);
+	if (!has_lock && !soft_interrupted()) {
+		lock_node(&caller);
+		cancels = true;
+		if (base != NULL && getpid() == owner)
+			soft_expect_cancel(base);
+		unlock_node(&caller);
+	}
+	return real(thread);
 }
 
 /* Call it before the thread runs the device. Returns false if there is no device. */
@@ -403,7 +426,7 @@ node_clock(uint64_t *cycles, uint32_t *khz)
 static void
 remove_device(void)
 {
-	struct caller caller;
+	struct thread_state caller;
 
 	lock_node(&caller);
 	if (__atomic_exchange_n(&pages_fd, -1, __ATOMIC_RELAXED) >= 0) {

@@ -81,15 +81,20 @@ bool fds_orphan(void);
 /* Returns true if a descriptor of the device node is open. */
 bool fds_any_node(void);
 
-/* ---- base/signals.c */
+/* ---- base/thread.c */
+/* State of a thread before thread_hold(). */
+struct thread_state {
+	sigset_t signals;
+	int cancel;
+};
 /*
- * Blocks the signals of the calling thread until signals_release(), except those of faults. Holders
- * of locks that an exit of the process takes must execute no signal handler, because a handler may
- * call exit().
+ * Blocks the signals of the calling thread, except those of faults, and disables its cancellation,
+ * until thread_release(). A holder of locks must not be cancelled. If an exit of the process takes
+ * the lock, its holder must execute no signal handler either, because a handler may call exit().
  */
-void signals_hold(sigset_t *before);
-/* Executes the handlers of signals that have come since signals_hold(). */
-void signals_release(const sigset_t *before);
+void thread_hold(struct thread_state *before);
+/* Executes the handlers of signals that have come since thread_hold(). */
+void thread_release(const struct thread_state *before);
 
 /* ---- base/mask.c */
 extern __thread bool mask_unblocked __attribute__((tls_model("initial-exec")));

@@ -283,7 +283,7 @@ madvise(void *addr, size_t len, int advice)
 {
 	const uintptr_t end = ((uintptr_t)addr + len + PAGE - 1) & ~(PAGE - 1);
 	const int saved = errno;
-	int rc;
+	int cancel, rc;
 
 	REAL(int, madvise, void *, size_t, int);
 	rc = real(addr, len, advice);
@@ -291,18 +291,23 @@ madvise(void *addr, size_t len, int advice)
 	    (advice != MADV_DONTNEED && advice != MADV_FREE && advice != MADV_DOFORK) ||
 	    ((uintptr_t)addr & (PAGE - 1)) != 0 || end < (uintptr_t)addr)
 		return rc;
+	/* madvise() of libc is no cancellation point either. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	/*
 	 * An allocator may call madvise() while it holds a lock that its fork() handler takes, too.
 	 * So this call does not wait for the end of a fork. During a fork all memory is private.
 	 */
 	while (pthread_mutex_trylock(&lock) != 0) {
-		if (__atomic_load_n(&forking, __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&forking, __ATOMIC_ACQUIRE)) {
+			pthread_setcancelstate(cancel, NULL);
 			return rc;
+		}
 		sched_yield();
 	}
 	(void)share_each((uintptr_t)addr, end, files, n_files,
 			 advice == MADV_DOFORK ? not_to_child : discard, NULL);
 	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel, NULL);
 	/* The kernel frees only private pages by MADV_FREE; shared pages are discarded above. */
 	if (rc != 0 && advice == MADV_FREE) {
 		errno = saved;

@@ -218,7 +218,7 @@ int
 share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
 {
 	int uffd = share_uffd(NULL), rc = 0;
-	sigset_t before;
+	struct thread_state before;
 	size_t n, done;
 
 	/* Without protection, stores of other threads could get lost. */
@@ -228,12 +228,12 @@ share_swap(uint8_t *at, size_t len, int fd, uint64_t off)
 	 * Blocks signals: a handler in this thread could write to protected pages, and would wait
 	 * forever, because only this thread replaces the pages.
 	 */
-	signals_hold(&before);
+	thread_hold(&before);
 	for (done = 0; done < len && rc == 0; done += n) {
 		n = len - done < BLOCK ? len - done : BLOCK;
 		rc = swap_block(uffd, at + done, n, fd, off + done);
 	}
-	signals_release(&before);
+	thread_release(&before);
 	libc_close(uffd);
 	return rc;
 }

@@ -77,28 +77,20 @@ now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* State of a thread before lock_node(). */
-struct node_caller {
-	int cancel;
-	sigset_t signals;
-};
-
 static void
-lock_node(struct node_caller *caller)
+lock_node(struct thread_state *caller)
 {
-	signals_hold(&caller->signals);
+	thread_hold(caller);
 	mask_ready();
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller->cancel);
 	pthread_mutex_lock(&lock);
 }
 
 /* Releases the lock. Handlers of signals that have come meanwhile run in this call. */
 static void
-unlock_node(const struct node_caller *caller)
+unlock_node(const struct thread_state *caller)
 {
 	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(caller->cancel, NULL);
-	signals_release(&caller->signals);
+	thread_release(caller);
 }
 
 static void
@@ -408,7 +400,7 @@ int
 cm_open(struct mlx5_ctx *ctx, uint64_t node_guid, cm_find_fn *find, struct cm_file **out, int *fd)
 {
 	struct cm_file *file = calloc(1, sizeof(*file));
-	struct node_caller caller;
+	struct thread_state caller;
 	int ret;
 
 	if (file == NULL)
@@ -444,7 +436,7 @@ end_file(struct cm_file *file)
 void
 cm_put(struct cm_file *file)
 {
-	struct node_caller caller;
+	struct thread_state caller;
 	struct cm_file **at;
 
 	if (__atomic_fetch_sub(&file->refs, 1, __ATOMIC_ACQ_REL) != 1)
@@ -498,7 +490,7 @@ wait_for_event(struct cm_file *file, uint32_t seen)
 int
 cm_write(struct cm_file *file, const void *buf, size_t len)
 {
-	struct node_caller caller;
+	struct thread_state caller;
 	struct cm_file *ref;
 	uint32_t seen;
 	bool ended;
@@ -550,7 +542,7 @@ finish(void)
 void
 cm_stop(void)
 {
-	struct node_caller caller;
+	struct thread_state caller;
 	struct cm_file *file;
 	bool started;
 

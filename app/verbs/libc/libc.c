@@ -47,14 +47,14 @@ result(int rc, size_t ok)
 
 /*
  * Call it before a command of the device. Returns false if the command must fail. Otherwise call
- * signals_release() after the command.
+ * thread_release() after the command.
  */
 static bool
-command_begin(sigset_t *before)
+command_begin(struct thread_state *before)
 {
 	if (node_interrupted())
 		return false;
-	signals_hold(before);
+	thread_hold(before);
 	node_catch_up();
 	return true;
 }
@@ -64,7 +64,7 @@ write(int fd, const void *buf, size_t len)
 {
 	struct fd_ref ref;
 	uint32_t opcode = 0;
-	sigset_t before;
+	struct thread_state before;
 	int rc = EIO;
 
 	REAL(ssize_t, write, int, const void *, size_t);
@@ -79,7 +79,7 @@ write(int fd, const void *buf, size_t len)
 	} else if (command_begin(&before)) {
 		if (ref.kind == FD_NODE)
 			rc = uverbs_write(ref.p, buf, len);
-		signals_release(&before);
+		thread_release(&before);
 		/* The file of rdma_cm itself blocks signals, but not while it waits for an event.
 		 */
 		if (ref.kind == FD_CM)
@@ -97,7 +97,7 @@ ioctl(int fd, unsigned long request, ...)
 {
 	const struct ib_uverbs_ioctl_hdr *h;
 	struct fd_ref ref;
-	sigset_t before;
+	struct thread_state before;
 	va_list ap;
 	void *arg;
 	int rc = EIO;
@@ -116,7 +116,7 @@ ioctl(int fd, unsigned long request, ...)
 		rc = ref.kind == FD_ORPHAN ? ENODEV : ENOTTY;
 	} else if (command_begin(&before)) {
 		rc = uverbs_ioctl(ref.p, arg);
-		signals_release(&before);
+		thread_release(&before);
 	}
 	trace("method", h != NULL ? h->object_id : 0, h != NULL ? h->method_id : 0, rc);
 	fds_put(&ref);
@@ -161,13 +161,13 @@ __read_chk(int fd, void *buf, size_t len, size_t room)
 static void
 close_files(unsigned int first, unsigned int last)
 {
-	sigset_t before;
+	struct thread_state before;
 
 	if (node_interrupted())
 		return;
-	signals_hold(&before);
+	thread_hold(&before);
 	fds_close_range(first, last);
-	signals_release(&before);
+	thread_release(&before);
 }
 
 PUBLIC int

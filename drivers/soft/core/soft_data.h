@@ -216,6 +216,7 @@ struct soft_engine {
 	bool stamps;      /* soft_engine_stamp() reads the clock after a doorbell; __atomic */
 	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL, so that each poll runs a turn */
 	bool chores;      /* true if soft_engine_chores() may have work to do */
+	bool cancels;     /* turns disable the cancellation of their thread */
 	bool plain;       /* no option changes how WQEs execute: neither defect, fault nor wire */
 	uint32_t turns;   /* 1 if every poll runs a turn (soft_engine.c), with or without work */
 	uint32_t n_watch;

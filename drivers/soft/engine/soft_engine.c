@@ -448,14 +448,24 @@ soft_engine_due(struct soft_engine *e, uint64_t rung)
 	return e->next_deadline != SOFT_NO_DEADLINE && soft_ticks(e->dev) >= e->next_deadline;
 }
 
+/* Runs a turn in a thread that may be cancelled. Its system calls are cancellation points. */
+static void __rte_noinline
+soft_engine_run_held(struct soft_engine *e)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	soft_engine_run(e);
+	pthread_setcancelstate(before, NULL);
+}
+
 bool
 soft_engine_try(struct soft_engine *e)
 {
-	const bool locked = soft_engine_trylock(e);
 	uint64_t rung;
 	bool due;
 
-	if (!locked) {
+	if (!soft_engine_trylock(e)) {
 		/*
 		 * The lock's holder may be the device's thread, which looks for work a last time
 		 * before it sleeps. Either it finds the caller's doorbell, or soft_engine_rouse()
@@ -468,7 +478,10 @@ soft_engine_try(struct soft_engine *e)
 	rung = soft_engine_rung(e);
 	due = soft_engine_due(e, rung);
 	if (due) {
-		soft_engine_turn(e, rung, 0);
+		if (unlikely(e->cancels))
+			soft_engine_run_held(e);
+		else
+			soft_engine_turn(e, rung, 0);
 		__atomic_store_n(&e->tried, e->work, __ATOMIC_RELAXED);
 	}
 	rte_ticketlock_unlock(&e->lock);
@@ -534,9 +547,8 @@ soft_engine_progress(void *engine)
 	 * Does not wait for the lock. The thread that holds the lock polls this engine, or executes
 	 * a control command, which soon releases the lock. That thread may be preempted. Work that
 	 * it does not handle stays in a register, a list or the inbox, and the next poll of any
-	 * thread handles it. A thread that waits for a completion polls again anyway. Polls cannot
-	 * starve a control command: the command has a ticket, so trylock fails until the command
-	 * has had the lock.
+	 * thread handles it. Polls cannot starve a control command: the command has a ticket, so
+	 * trylock fails until the command has had the lock.
 	 */
 	if (unlikely(!soft_engine_trylock(e)))
 		return;

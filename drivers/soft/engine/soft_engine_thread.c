@@ -240,6 +240,16 @@ soft_assist_posted(struct mlx5_ctx *ctx)
 }
 
 void
+soft_expect_cancel(struct mlx5_ctx *ctx)
+{
+	struct soft_engine *e = engine_of(ctx);
+
+	soft_engine_lock(e);
+	e->cancels = true;
+	soft_engine_unlock(e);
+}
+
+void
 soft_catch_up(struct mlx5_ctx *ctx)
 {
 	struct soft_engine *e = engine_of(ctx);

@@ -104,6 +104,13 @@ void soft_posted(struct mlx5_ctx *ctx);
 /* Runs the device as soft_assist() does, if soft_posted() was called since. Returns true then. */
 bool soft_assist_posted(struct mlx5_ctx *ctx);
 /*
+ * Call it before a thread of the program is cancelled (pthread_cancel()). A thread that ended in a
+ * turn would leave the device's locks taken. So all turns disable the cancellation of their thread
+ * from now on. Turns that began before have ended when this function returns. Any thread but one
+ * that soft_interrupted() is about.
+ */
+void soft_expect_cancel(struct mlx5_ctx *ctx);
+/*
  * Executes requests whose doorbells were rung before, by up to 32 turns. Waits for a thread that
  * runs the device or executes a command, as a command does. Any thread.
  */

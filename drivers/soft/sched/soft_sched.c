@@ -6,6 +6,7 @@
  * and handled at the end of the turn. Also soft_quiesce(), which waits until each engine's and each
  * port's lock has been released once.
  */
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bb_roce_qp.h"
@@ -32,11 +33,12 @@ soft_engine_rouse(struct soft_engine *e)
 
 	/*
 	 * Only the first caller writes. A failed write means that the eventfd's counter is at its
-	 * limit, so the descriptor is readable.
+	 * limit, so the descriptor is readable. write() would be a cancellation point: a thread
+	 * that ended in it would leave the engine's thread asleep for ever.
 	 */
 	if (__atomic_load_n(&e->asleep, __ATOMIC_SEQ_CST) &&
 	    __atomic_exchange_n(&e->asleep, false, __ATOMIC_SEQ_CST) &&
-	    write(e->wake_fd, &one, sizeof(one)) < 0)
+	    syscall(SYS_write, e->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }
 

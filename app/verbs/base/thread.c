@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
+#include <pthread.h>
 #include <signal.h>
 
 #include "preload.h"
 
 void
-signals_hold(sigset_t *before)
+thread_hold(struct thread_state *before)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 	sigset_t mask;
@@ -15,11 +16,13 @@ signals_hold(sigset_t *before)
 	sigfillset(&mask);
 	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		sigdelset(&mask, faults[i]);
-	pthread_sigmask(SIG_BLOCK, &mask, before);
+	pthread_sigmask(SIG_BLOCK, &mask, &before->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
 }
 
 void
-signals_release(const sigset_t *before)
+thread_release(const struct thread_state *before)
 {
-	pthread_sigmask(SIG_SETMASK, before, NULL);
+	pthread_setcancelstate(before->cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
 }
