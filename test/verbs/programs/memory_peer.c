@@ -88,7 +88,7 @@ connect_qp(const struct side *to, bool to_rts)
 		return;
 	a = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
-		.timeout = 14,
+		.timeout = 18,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 1,
