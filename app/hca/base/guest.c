@@ -23,7 +23,7 @@
 #define MAX_PAGES       (UINT64_C(1) << 26) /* of all windows; each takes 8 bytes of this process */
 #define MAPS_OF_PROCESS 8192u               /* mappings that the rest of the process may need */
 #define MAX_MAP_COUNT   65530u              /* Linux: default of vm.max_map_count */
-#define WINDOWS_AT_ONCE 8                   /* windows of one guest_drop_writes() */
+#define DROP_CALLS      64u /* guest_drop_writes(): calls in which each window has its turn */
 
 static struct guest *guests;
 static volatile sig_atomic_t lost_pages;
@@ -218,11 +218,16 @@ window_map(struct guest *g, struct guest_window *w)
 static void
 set_holes(struct guest *g, struct guest_window *w, bool holes)
 {
-	if (holes && !w->holes)
-		TAILQ_INSERT_TAIL(&g->with_holes, w, hole);
-	else if (!holes && w->holes)
-		TAILQ_REMOVE(&g->with_holes, w, hole);
+	if (holes == w->holes)
+		return;
 	w->holes = holes;
+	if (holes) {
+		TAILQ_INSERT_TAIL(&g->with_holes, w, hole);
+		g->n_with_holes++;
+	} else {
+		TAILQ_REMOVE(&g->with_holes, w, hole);
+		g->n_with_holes--;
+	}
 }
 
 static struct guest_window **
@@ -354,10 +359,11 @@ refill(struct guest *g, uint64_t addr, uint64_t size)
 void
 guest_drop_writes(struct guest *g)
 {
+	uint32_t i, n = (g->n_with_holes + DROP_CALLS - 1) / DROP_CALLS;
 	struct guest_window *w;
-	int i;
 
-	for (i = 0; i < WINDOWS_AT_ONCE && (w = TAILQ_FIRST(&g->with_holes)) != NULL; i++) {
+	for (i = 0; i < n; i++) {
+		w = TAILQ_FIRST(&g->with_holes);
 		(void)madvise(w->at, (uint64_t)w->n << w->log_sz, MADV_DONTNEED);
 		TAILQ_REMOVE(&g->with_holes, w, hole);
 		TAILQ_INSERT_TAIL(&g->with_holes, w, hole);

@@ -50,6 +50,7 @@ struct guest {
 	uint32_t last; /* index of the mapping of the last access */
 	struct guest_window *windows[GUEST_WINDOW_LISTS];
 	TAILQ_HEAD(, guest_window) with_holes;
+	uint32_t n_with_holes;
 	uint32_t runs, max_runs; /* runs: number of mappings of this process that are reserved for
 				    all windows (ranges of guest pages); max_runs: its limit. The
 				    guests have equal parts of the limit of the process. */
@@ -87,8 +88,8 @@ int guest_unmap(struct guest *g, uint64_t addr, uint64_t size);
 void guest_block(struct guest *g, bool block);
 
 /*
- * Frees the memory that writes to pages without RAM have taken, in some of the windows (ranges of
- * guest pages). Call it often: a peer can write to such pages at any time.
+ * Frees the memory that writes to pages without RAM have taken, in a part of the windows (ranges of
+ * guest pages). Call it often: a peer can write to such pages at any time. 64 calls free all.
  */
 void guest_drop_writes(struct guest *g);
 
