@@ -11,10 +11,12 @@ static const struct hca *hcas;
 static const struct function *functions;
 static unsigned int n_functions;
 
-static const struct counter {
+struct counter {
 	const char *name;
 	size_t at; /* offset in struct hca_stats */
-} counters[] = {
+};
+
+static const struct counter counters[] = {
 	{"clients", offsetof(struct hca_stats, clients)},
 	{"commands", offsetof(struct hca_stats, commands)},
 	{"command_errors", offsetof(struct hca_stats, command_errors)},
@@ -26,6 +28,18 @@ static const struct counter {
 	{"fatal_errors", offsetof(struct hca_stats, fatal_errors)},
 	{"page_requests", offsetof(struct hca_stats, page_requests)},
 	{"pages", offsetof(struct hca_stats, pages)},
+};
+
+/* Of a function with an Ethernet port. */
+static const struct counter frames[] = {
+	{"tx_frames", offsetof(struct hca_stats, frames.tx_frames)},
+	{"tx_bytes", offsetof(struct hca_stats, frames.tx_bytes)},
+	{"rx_frames", offsetof(struct hca_stats, frames.rx_frames)},
+	{"rx_bytes", offsetof(struct hca_stats, frames.rx_bytes)},
+	{"rx_dropped_steering", offsetof(struct hca_stats, frames.dropped_steering)},
+	{"rx_dropped_no_wqe", offsetof(struct hca_stats, frames.dropped_no_wqe)},
+	{"rx_dropped_too_long", offsetof(struct hca_stats, frames.dropped_too_long)},
+	{"rx_dropped_error", offsetof(struct hca_stats, frames.dropped_error)},
 };
 
 static int
@@ -41,10 +55,22 @@ list(const char *cmd, const char *params, struct rte_tel_data *d)
 	return 0;
 }
 
+static void
+add(struct rte_tel_data *d, const struct counter *c, size_t n, const struct hca_stats *s)
+{
+	const char *at = (const void *)s;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		bb_tel_dict_uint(d, c[i].name,
+				 __atomic_load_n((const uint64_t *)(const void *)(at + c[i].at),
+						 __ATOMIC_RELAXED));
+}
+
 static int
 stats(const char *cmd, const char *params, struct rte_tel_data *d)
 {
-	const struct hca_stats *s = NULL;
+	const struct hca *h = NULL;
 	struct bb_tel_args args;
 	const char *name;
 	unsigned int i;
@@ -55,15 +81,13 @@ stats(const char *cmd, const char *params, struct rte_tel_data *d)
 		return bb_tel_refuse(d, "wrong parameters (one, the device of a function: soft0)");
 	for (i = 0; i < n_functions; i++)
 		if (strcmp(functions[i].name, name) == 0)
-			s = &hcas[i].stats;
-	if (s == NULL)
+			h = &hcas[i];
+	if (h == NULL)
 		return bb_tel_refuse(d, "no function has a device of this name");
 	rte_tel_data_start_dict(d);
-	for (i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-		bb_tel_dict_uint(d, counters[i].name,
-				 __atomic_load_n((const uint64_t *)(const void *)((const char *)s +
-										  counters[i].at),
-						 __ATOMIC_RELAXED));
+	add(d, counters, sizeof(counters) / sizeof(counters[0]), &h->stats);
+	if (h->o.eth)
+		add(d, frames, sizeof(frames) / sizeof(frames[0]), &h->stats);
 	return 0;
 }
 

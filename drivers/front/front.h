@@ -91,6 +91,17 @@ int front_ethernet(struct front *f);
  * Returns false if the frames stay in the process.
  */
 bool front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame);
+
+/* Counters of the frames of an Ethernet port. Drops are those of received frames. */
+struct front_frames {
+	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
+	uint64_t dropped_steering; /* no flow table entry matched, or the entry drops frames */
+	uint64_t dropped_no_wqe;
+	uint64_t dropped_too_long;
+	uint64_t dropped_error; /* the RQ or its CQ was in error, or the port was stopped */
+};
+/* Returns the counters, NULL without front_ethernet(). Valid until front_close(). */
+const struct front_frames *front_frames(const struct front *f);
 /*
  * Stops or starts the device: the guest must not be accessed while its PCI function may not use
  * DMA, or is in a fatal state. While the device is stopped, doorbells wait until it is started, no

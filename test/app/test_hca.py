@@ -159,8 +159,8 @@ class Hca(unittest.TestCase):
     @unittest.skipUnless(CLIENT, 'no dpdk-telemetry.py')
     def test_telemetry_counts_by_function(self):
         prefix = 'bb_hca_%d' % os.getpid()
-        proc = self.serve('--socket', self.path + '2', eal=('--no-huge', '-m', '128', '--no-pci',
-                                                            '--file-prefix=' + prefix))
+        proc = self.serve('--socket', self.path + '2', '--link', 'eth',
+                          eal=('--no-huge', '-m', '128', '--no-pci', '--file-prefix=' + prefix))
         for _ in range(2):
             client = self.client(self.path + '2')
             client.start()
@@ -178,8 +178,11 @@ class Hca(unittest.TestCase):
         self.assertEqual(names, ['soft0', 'soft1'])
         self.assertEqual(set(soft0.values()), {0})
         self.assertEqual({k: v for k, v in soft1.items() if v}, {'clients': 2, 'resets': 2})
-        self.assertEqual(set(soft1), {'clients', 'commands', 'command_errors', 'doorbells', 'shared_stores', 'events',
+        self.assertEqual(set(soft0), {'clients', 'commands', 'command_errors', 'doorbells', 'shared_stores', 'events',
                                       'interrupts', 'resets', 'fatal_errors', 'page_requests', 'pages'})
+        self.assertEqual(set(soft1) - set(soft0),
+                         {'tx_frames', 'tx_bytes', 'rx_frames', 'rx_bytes', 'rx_dropped_steering',
+                          'rx_dropped_no_wqe', 'rx_dropped_too_long', 'rx_dropped_error'})
         self.assertEqual([list(answer) for answer in wrong], [['error'], ['error']])
         self.stop(proc)
 

@@ -17,6 +17,7 @@
 #pragma weak front_close
 #pragma weak front_ethernet
 #pragma weak front_ethernet_port
+#pragma weak front_frames
 #pragma weak front_stop
 #pragma weak front_reset
 #pragma weak front_command
@@ -58,6 +59,13 @@ front_ethernet_port(struct front *f, uint8_t mac[6], uint32_t *frame)
 {
 	(void)f, (void)mac, (void)frame;
 	return false;
+}
+
+const struct front_frames *
+front_frames(const struct front *f)
+{
+	(void)f;
+	return NULL;
 }
 
 void

@@ -170,6 +170,18 @@ hca_close(struct hca *h)
 	guest_fini(&h->guest);
 }
 
+/* Copies the counters of frames, which this thread writes, for other threads. */
+static void
+copy_frames(struct hca *h)
+{
+	const uint64_t *from = (const void *)front_frames(h->front);
+	uint64_t *to = (void *)&h->stats.frames;
+	size_t i;
+
+	for (i = 0; from != NULL && i < sizeof(h->stats.frames) / sizeof(*to); i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+}
+
 int
 hca_poll(struct hca *h)
 {
@@ -185,6 +197,7 @@ hca_poll(struct hca *h)
 		hca_bf_flush(h);
 	guest_drop_writes(&h->guest);
 	ms = front_poll(h->front);
+	copy_frames(h);
 	if (h->o.shared)
 		__atomic_store_n(&h->stats.shared_stores, front_shared_stores(h->front),
 				 __ATOMIC_RELAXED);

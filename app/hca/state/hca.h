@@ -135,8 +135,9 @@ struct hca_stats {
 	uint64_t resets;         /* resets of the function, including those when a client
 				    disconnects */
 	uint64_t fatal_errors;
-	uint64_t page_requests; /* requests to the driver to give pages or to take pages back */
-	uint64_t pages;         /* pages that the driver has lent to the firmware now */
+	uint64_t page_requests;     /* requests to the driver to give pages or to take pages back */
+	uint64_t pages;             /* pages that the driver has lent to the firmware now */
+	struct front_frames frames; /* of an Ethernet port */
 };
 
 struct hca {

@@ -33,6 +33,12 @@ close_port(struct front_eth *e)
 	free(e);
 }
 
+const struct front_frames *
+front_frames(const struct front *f)
+{
+	return f->eth != NULL ? &f->eth->stats : NULL;
+}
+
 int
 front_ethernet(struct front *f)
 {

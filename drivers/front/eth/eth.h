@@ -104,15 +104,6 @@ struct eth_tir {
 	struct front_obj *to; /* an RQ or an RQT */
 };
 
-/* Counters of a port. Drops are those of received frames. */
-struct eth_stats {
-	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
-	uint64_t dropped_steering; /* no flow table entry matched, or the entry drops frames */
-	uint64_t dropped_no_wqe;
-	uint64_t dropped_too_long;
-	uint64_t dropped_error; /* the RQ or its CQ was in error, or the port was stopped */
-};
-
 struct front_eth {
 	struct front *f;
 	LIST_ENTRY(front_eth) link; /* in the list of ports of eth_link.c */
@@ -128,7 +119,7 @@ struct front_eth {
 	TAILQ_HEAD(, eth_queue) pending;
 	uint64_t spent; /* ns that SQs ran since the last eth_poll(), doorbells included */
 	bool on_port;   /* frames pass through the port= of the device; constant */
-	struct eth_stats stats;
+	struct front_frames stats;
 	uint8_t message[ETH_MAX_SEND];  /* message of the WQE in execution, or a received frame */
 	uint8_t segment[ETH_MAX_FRAME]; /* frame of that message */
 };

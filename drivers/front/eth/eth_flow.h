@@ -36,7 +36,7 @@ struct eth_entry {
 
 struct eth_table {
 	struct front_eth *eth;
-	uint32_t log_size, level;
+	uint32_t log_size;
 	uint32_t miss; /* table for frames that match no entry; 0: they are dropped */
 	uint32_t next_group;
 	LIST_HEAD(, eth_group) groups;

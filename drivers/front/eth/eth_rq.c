@@ -85,7 +85,7 @@ void
 eth_rq_put(struct eth_queue *q, const uint8_t *frame, uint32_t len, uint32_t tag)
 {
 	uint32_t off = (q->ci & ((1u << q->log_size) - 1)) << q->log_stride, i, done = 0;
-	struct eth_stats *stats = &q->eth->stats;
+	struct front_frames *stats = &q->eth->stats;
 	uint8_t wqe[MAX_STRIDE];
 	struct scatter s;
 	uint16_t pi;

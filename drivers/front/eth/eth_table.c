@@ -132,7 +132,6 @@ eth_create_table(struct front_cmd *cmd)
 	}
 	t->eth = cmd->f->eth;
 	t->log_size = log_size;
-	t->level = level;
 	t->miss = miss;
 	t->next_group = 1;
 	o->eth = t;

@@ -161,7 +161,7 @@ static void
 test_flood_takes_bounded_turns(void **state)
 {
 	const struct soft_netif_host *host = soft_dev_peek(1)->netif->host;
-	struct eth_stats *stats = &ports[1]->g.f->eth->stats;
+	struct front_frames *stats = &ports[1]->g.f->eth->stats;
 	const uint64_t before = host->rx_dropped;
 	uint8_t f[100];
 	uint32_t i, k;
@@ -408,7 +408,7 @@ test_write_between_two_guests_needs_no_resolution(void **state)
 static void
 test_port_is_there_again_after_a_failure(void **state)
 {
-	struct eth_stats *stats = &ports[1]->g.f->eth->stats;
+	struct front_frames *stats = &ports[1]->g.f->eth->stats;
 	uint8_t f[100], mac[6];
 	uint32_t i, frame = 0;
 
