@@ -176,26 +176,35 @@ TEST(test_invalidated_memory_does_not_change)
 
 /* A thread that binds a window of its own to b's memory, and invalidates it again. */
 struct binder {
-	struct keys *k;
 	struct rig_qp *q;
-	struct mlx5_mw *w;
+	struct umr bind, inv;
 	uint32_t rounds;
 	bool done;
 };
+
+static void
+binder_make(struct binder *b, struct keys *k, struct rig_qp *q, const struct mlx5_mw *w)
+{
+	const char *rounds = getenv("BB_ROUNDS");
+
+	b->q = q;
+	b->bind = bind_make(k, true);
+	b->bind.key = w->rkey;
+	b->bind.m.qpn_mkey = htobe32(q->qpn << 8 | 0x77);
+	b->inv = inv_make((w->rkey & ~0xffu) | 0x77);
+	b->rounds = rounds != NULL ? (uint32_t)atoi(rounds) : 3000;
+}
 
 static void *
 binder(void *arg)
 {
 	struct binder *b = arg;
-	struct umr bind = bind_make(b->k, true), inv = inv_make((b->w->rkey & ~0xffu) | 0x77);
 
-	bind.key = b->w->rkey;
-	bind.m.qpn_mkey = htobe32(b->q->qpn << 8 | 0x77);
 	while (b->rounds-- != 0) {
-		umr_ok(b->q, &bind);
-		umr_ok(b->q, &inv);
+		umr_ok(b->q, &b->bind);
+		umr_ok(b->q, &b->inv);
 		/* The window is unbound for most of the time, so that the MR can be replaced. */
-		rig_polls(b->q->u, 200);
+		rig_polls(b->q->u, 50);
 	}
 	__atomic_store_n(&b->done, true, __ATOMIC_RELEASE);
 	return NULL;
@@ -204,19 +213,19 @@ binder(void *arg)
 /* An MR that retains its key is replaced between two binds, and never while a window is bound. */
 TEST(test_mr_re_registered_during_binds_loses_no_window)
 {
-	const char *rounds = getenv("BB_ROUNDS");
 	const uint32_t level = rte_log_get_global_level();
 	struct keys *k = keys_open(true);
-	struct binder b[2] = {{.k = k, .q = &k->p.a}, {.k = k, .q = &k->p.b, .w = k->two}};
+	struct binder b[2] = {0};
 	uint32_t i, done = 0, busy = 0;
 	pthread_t thread[2];
+	struct mlx5_mw *w;
 
-	OK(soft_cmd_if.mw_alloc(k->p.d.ctx, k->p.d.pd, 2, &b[0].w));
+	OK(soft_cmd_if.mw_alloc(k->p.d.ctx, k->p.d.pd, 2, &w));
+	binder_make(&b[0], k, &k->p.a, w);
+	binder_make(&b[1], k, &k->p.b, k->two);
 	rte_log_set_global_level(RTE_LOG_CRIT); /* each refusal logs a line */
-	for (i = 0; i < 2; i++) {
-		b[i].rounds = rounds != NULL ? (uint32_t)atoi(rounds) : 20000;
+	for (i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, binder, &b[i]), 0);
-	}
 	while (!__atomic_load_n(&b[0].done, __ATOMIC_ACQUIRE) ||
 	       !__atomic_load_n(&b[1].done, __ATOMIC_ACQUIRE)) {
 		int ret = soft_cmd_if.mr_rereg(k->p.d.ctx, k->mem.mr, MLX5_REREG_ACCESS, NULL, NULL,
@@ -230,7 +239,7 @@ TEST(test_mr_re_registered_during_binds_loses_no_window)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	rte_log_set_global_level(level);
 	print_message("%u re-registrations, %u refused\n", done, busy);
-	OK(soft_cmd_if.mw_free(k->p.d.ctx, b[0].w));
+	OK(soft_cmd_if.mw_free(k->p.d.ctx, w));
 	keys_close(k); /* deregisters the MR, to which no window is bound */
 }
 
