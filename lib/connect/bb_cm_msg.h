@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Messages over TCP; doc/guides/api/connect.rst has their layout. A message is a header of 16 bytes and
- * a body whose length is in the header. Integers are big endian. The functions have no side
+ * Messages over TCP; doc/guides/api/connect.rst has their layout. A message is a header of 16 bytes
+ * and a body whose length is in the header. Integers are big endian. The functions have no side
  * effects: they convert bytes to values and values to bytes.
  *
  * Decoders return NULL if the bytes are valid. Otherwise they return the reason as the end of the

@@ -560,7 +560,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_RMPC_BASIC_CYCLIC   BB_PRM_F(0x004, 0, 1)    /* rmpc.basic_cyclic_rcv_wqe */
 #define BB_PRM_RMPC_WQ             BB_PRM_F(0x030, 0, 1536) /* rmpc.wq */
 #define BB_PRM_WQ_TYPE             BB_PRM_F(0x000, 0, 4)    /* wq.wq_type */
-#define BB_PRM_WQ_PAGE_OFFSET      BB_PRM_F(0x004, 11, 5)   /* wq.page_offset, 1/64 page */
+#define BB_PRM_WQ_PAGE_OFFSET      BB_PRM_F(0x004, 11, 5)   /* wq.page_offset */
 #define BB_PRM_WQ_LWM              BB_PRM_F(0x004, 16, 16)  /* wq.lwm */
 #define BB_PRM_WQ_PD               BB_PRM_F(0x008, 8, 24)   /* wq.pd */
 #define BB_PRM_WQ_DBR_ADDR         BB_PRM_F(0x010, 0, 64)   /* wq.dbr_addr */

@@ -489,10 +489,7 @@ struct soft_pd *soft_cmd_pd(const struct soft_cmd *cmd, uint32_t pdn);
 struct soft_umem *soft_cmd_umem(const struct soft_cmd *cmd, uint32_t id);
 struct soft_uar_page *soft_cmd_uar(const struct soft_cmd *cmd, uint32_t id);
 
-/*
- * Checks that the buffer or the doorbell record of a queue is inside a umem. Returns 0, or rejects
- * the command.
- */
+/* Returns 0 if a buffer or doorbell record of a queue is inside a umem, or rejects the command. */
 int soft_cmd_umem_range(struct soft_cmd *cmd, const char *what, const struct soft_umem *umem,
 			uint64_t offset, uint64_t len, uint64_t align);
 /*

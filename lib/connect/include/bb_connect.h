@@ -8,8 +8,8 @@
  * A connection manager (CM) moves queue pairs of the application to RTS. The CM finds the peer by a
  * TCP address, through librdmacm, or by the messages of librdmacm. Names and roles follow man
  * rdma_cm. One side connects. Its peer gets BB_CM_CONNECT_REQUEST and accepts or rejects. Both
- * sides get BB_CM_ESTABLISHED. doc/guides/api/connect.rst has the sequence, the TCP message and a table
- * for programs written for librdmacm.
+ * sides get BB_CM_ESTABLISHED. doc/guides/api/connect.rst has the sequence, the TCP message and a
+ * table for programs written for librdmacm.
  *
  * Threads: a CM, its listeners, its connections and their QPs belong to one thread, the owner of
  * the QPs. Make all calls of this header from that thread. No call waits, except that recovery may
