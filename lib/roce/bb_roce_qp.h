@@ -193,8 +193,8 @@ struct bb_roce_ops {
 	uint8_t (*recv_done)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r);
 	/*
 	 * Invalidates the key that a SEND_INV names. Returns BB_ROCE_TRY_AGAIN if that is not
-	 * possible now. The engine then drops the packet as if it were lost, and repeats the
-	 * callbacks when the peer sends it again.
+	 * possible now. The engine then sends an RNR NAK, and repeats the callbacks when the peer
+	 * sends the packet again.
 	 */
 	uint8_t (*invalidate)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey);
 	/*

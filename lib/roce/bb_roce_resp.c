@@ -301,7 +301,7 @@ rx_send(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 		 */
 		kind = BB_ROCE_MSG_SEND_INV;
 		status = qp->ops->invalidate(qp->ctx, qp, pkt->imm);
-		if (status == BB_ROCE_TRY_AGAIN)
+		if (try_again(qp, status))
 			return;
 		if (status != 0) {
 			r->kind = kind;

@@ -490,6 +490,19 @@ sim_run(struct sim *s, uint64_t until)
 }
 
 bool
+sim_key_busy(struct sim_qp *q)
+{
+	const uint32_t mtu = q->qp.attr.mtu;
+
+	if (q->busy == 0)
+		return false;
+	q->busy--;
+	if (q->exec_off != 0)
+		q->exec_off = (q->exec_off - 1) / mtu * mtu;
+	return true;
+}
+
+bool
 sim_missing(struct sim_qp *q)
 {
 	struct sim *s = q->host->sim;

@@ -131,6 +131,7 @@ struct sim_qp {
 	bool in_hand;
 	struct bb_roce_pkt *ahead[SIM_AHEADS];
 	uint32_t kept; /* packets that were not returned */
+	uint32_t busy; /* times that the next key to invalidate is in use */
 	uint8_t *rbuf;
 	uint8_t gbuf[4096];
 
@@ -189,6 +190,11 @@ void sim_run(struct sim *s, uint64_t until);
 void sim_finish(struct sim *s);
 /* Returns true if an access of RC finds a page missing. Call it before the access has an effect. */
 bool sim_missing(struct sim_qp *q);
+/*
+ * Returns true if the key of a SEND with invalidate is in use. The SEND's last packet, which was
+ * placed, then comes again.
+ */
+bool sim_key_busy(struct sim_qp *q);
 void sim_fail(const struct sim *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 uint64_t sim_rnd(uint64_t *state);

@@ -497,7 +497,7 @@ op_invalidate(void *ctx, struct bb_roce_qp *qp, uint32_t rkey)
 
 	(void)qp;
 	CHECK(q, rkey == m->imm, "key %x", rkey);
-	return 0;
+	return sim_key_busy(q) ? BB_ROCE_TRY_AGAIN : 0;
 }
 
 static void

@@ -245,6 +245,27 @@ TEST(test_rnr_retries_end_in_their_error)
 	}
 }
 
+/* Without an ack timeout, only an answer makes the requester send the packet again. */
+TEST(test_send_whose_key_is_in_use_completes_without_ack_timeout)
+{
+	struct bb_roce_attr a;
+	struct pair p;
+
+	p.s = sim_open(61, 2, false);
+	sim_attr(p.s, &a);
+	a.ack_timeout = 0;
+	a.adaptive = 0;
+	sim_pair(p.s, &a, 0, p.q);
+	sim_recvs(p.q[1], 1);
+	p.q[1]->busy = 2;
+	post(p.q[0], BB_ROCE_MSG_SEND_INV, 1500);
+	sim_run(p.s, p.s->now + SIM_SEC);
+	assert_int_equal(p.q[0]->ok, 1);
+	assert_int_equal(p.q[0]->qp.stats.rnr_nak_retry, 2);
+	assert_int_equal(p.q[1]->exec, 1);
+	sim_close(p.s);
+}
+
 TEST(test_rnr_retry_7_has_no_limit)
 {
 	struct pair p;
