@@ -34,5 +34,22 @@ void soft_engine_clock_other(struct soft_engine *e);
 uint64_t soft_tick_ns(void);
 /* Converts @ns nanoseconds to TSC ticks, rounded up. */
 uint64_t soft_time_cycles(uint64_t ns);
+/* The period in which packets have found no room. */
+struct soft_full {
+	uint64_t since, seen; /* first and last time without room, ns; since is 0 with room */
+};
+/*
+ * Records at @now, in ns, that a packet finds no room. Returns true if there has been no room for
+ * @lifetime ns, so that the packet must be dropped. If the last packet without room is older than
+ * @lifetime, it says nothing of the room since then, and a new period begins.
+ */
+static inline bool
+soft_full_expired(struct soft_full *f, uint64_t now, uint64_t lifetime)
+{
+	if (f->since == 0 || now - f->seen >= lifetime)
+		f->since = now;
+	f->seen = now;
+	return now - f->since >= lifetime;
+}
 
 #endif

@@ -230,7 +230,6 @@ soft_frames_ready(struct mlx5_ctx *ctx)
 	struct soft_netif *nif = hosted(ctx);
 	struct soft_netif_host *h;
 	struct soft_port_info info;
-	uint64_t now;
 	bool full;
 
 	if (nif == NULL)
@@ -240,14 +239,10 @@ soft_frames_ready(struct mlx5_ctx *ctx)
 	soft_port_info(nif->port, &info);
 	full = info.up && soft_port_is_full(nif->port);
 	soft_netif_unlock(nif);
-	if (!full) {
-		h->full_since = 0;
-		return true;
-	}
-	now = soft_dev_ns(nif->dev);
-	if (h->full_since == 0)
-		h->full_since = now;
-	return now - h->full_since >= LIFETIME_NS;
+	if (full)
+		return soft_full_expired(&h->full, soft_dev_ns(nif->dev), LIFETIME_NS);
+	h->full.since = 0;
+	return true;
 }
 
 void

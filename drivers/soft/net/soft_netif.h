@@ -52,8 +52,8 @@ struct soft_netif_host {
 	struct rte_mbuf *held[SOFT_NETIF_HELD]; /* ring, each mbuf with a reference */
 	uint32_t first, n;
 	uint64_t rx, rx_dropped, tx, tx_dropped; /* frames to and from the guest */
-	uint64_t polled;     /* frames that the port had received at the last soft_frames_poll() */
-	uint64_t full_since; /* time since when the port has no room, ns; 0 if it has room */
+	uint64_t polled; /* frames that the port had received at the last soft_frames_poll() */
+	struct soft_full full;         /* time since which the port has had no room */
 	uint8_t mac[SOFT_MAX_GIDS][6]; /* the MAC that goes with each valid GID of the device */
 };
 

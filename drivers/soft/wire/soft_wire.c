@@ -113,7 +113,7 @@ soft_wire_reset(struct soft_wire *w)
 	w->sq_next = 0;
 	w->recv_failed = false;
 	w->parked = false;
-	w->full_since = 0;
+	w->full.since = 0;
 	soft_wire_expect_clear(w);
 }
 

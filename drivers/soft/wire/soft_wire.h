@@ -120,9 +120,9 @@ struct soft_wire {
 	uint32_t expect_missed;
 	/*
 	 * Only for UC and UD: time since which the link has had no room for packets to the GID
-	 * full_to, ns. 0 if it has room. And the last time at which that was seen.
+	 * full_to.
 	 */
-	uint64_t full_since, full_seen;
+	struct soft_full full;
 	uint8_t full_to[16];
 	uint32_t epsn_at_send; /* PSN that the responder expected when the requester last sent. */
 	uint64_t timer;        /* Expiry of the timer that was set last, ns. */

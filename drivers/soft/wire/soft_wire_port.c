@@ -164,18 +164,13 @@ soft_wire_stable(const struct soft_engine *e, const struct soft_wire *w,
 static __rte_noinline bool
 soft_wire_expired(struct soft_wire *w, const struct soft_wire_dest *to)
 {
-	const uint64_t now = soft_engine_ns(w->qp->engine);
-
 	if (w->qp->st == BB_PRM_QP_ST_RC)
 		return false;
-	/* A packet that was dropped long ago says nothing of the room now. */
-	if (w->full_since == 0 || now - w->full_seen >= SOFT_WIRE_LIFETIME_NS ||
-	    !bb_roce_same_gid(w->full_to, to->net.dst)) {
-		w->full_since = now;
+	if (!bb_roce_same_gid(w->full_to, to->net.dst)) {
+		w->full.since = 0;
 		memcpy(w->full_to, to->net.dst, sizeof(w->full_to));
 	}
-	w->full_seen = now;
-	return now - w->full_since >= SOFT_WIRE_LIFETIME_NS;
+	return soft_full_expired(&w->full, soft_engine_ns(w->qp->engine), SOFT_WIRE_LIFETIME_NS);
 }
 
 bool
@@ -204,8 +199,8 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 		sent = e->dev->link->send(e, &p) != SOFT_LINK_FULL;
 	if (unlikely(!sent))
 		return soft_wire_expired(w, p.to);
-	if (unlikely(w->full_since != 0) && bb_roce_same_gid(w->full_to, p.to->net.dst))
-		w->full_since = 0;
+	if (unlikely(w->full.since != 0) && bb_roce_same_gid(w->full_to, p.to->net.dst))
+		w->full.since = 0;
 	return true;
 }
 
