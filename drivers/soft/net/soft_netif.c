@@ -191,6 +191,25 @@ log_counts(const struct soft_netif *nif)
 			 text);
 }
 
+/*
+ * Gives the peer time to read the last frames. Between two flushes the lock is free, so that EAL's
+ * interrupt thread can take it.
+ */
+static void
+linger(struct soft_netif *nif)
+{
+	bool again = true;
+	uint32_t i;
+
+	for (i = 0; i < SOFT_PORT_LINGER_NAPS && again; i++) {
+		soft_netif_lock(nif);
+		again = soft_port_lingers(nif->port);
+		soft_netif_unlock(nif);
+		if (again)
+			usleep(SOFT_PORT_LINGER_US);
+	}
+}
+
 void
 soft_netif_close(struct soft_dev *dev)
 {
@@ -203,12 +222,12 @@ soft_netif_close(struct soft_dev *dev)
 	pthread_mutex_lock(&netifs_lock);
 	LIST_REMOVE(nif, link);
 	pthread_mutex_unlock(&netifs_lock);
+	/* A failed device is opened again by a poll loop, which must not wait for a peer. */
+	if (!soft_fault_dead(dev))
+		linger(nif);
 	soft_netif_gate_leave(nif);
 	log_counts(nif);
 	soft_frames_close(nif);
-	/* A failed device is opened again by a poll loop, which must not wait for a peer. */
-	if (!soft_fault_dead(dev))
-		soft_port_linger(nif->port);
 	soft_port_close(nif->port);
 	free(nif);
 }

@@ -178,7 +178,7 @@ void soft_netif_gate_leave(struct soft_netif *nif);
 
 /*
  * Starts the resolution of an address; never waits. Returns 0 if the address is resolved, -EAGAIN
- * if the resolution is in progress, or -EHOSTUNREACH or -ENETDOWN, logged.
+ * if the resolution is in progress or the link is down, or -EHOSTUNREACH, logged.
  */
 int soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16]);
 /*

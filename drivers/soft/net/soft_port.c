@@ -4,16 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rte_ethdev.h>
 
 #include "soft.h"
 #include "soft_port_priv.h"
-
-/* Time for the peer to read the last frames, in naps of LINGER_US microseconds: 100 ms in total. */
-#define LINGER_NAPS 100
-#define LINGER_US   1000
 
 static bool
 link_up(const struct soft_port *p)
@@ -66,17 +61,13 @@ drop_queue(struct soft_port *p)
 	return n;
 }
 
-void
-soft_port_linger(struct soft_port *p)
+bool
+soft_port_lingers(struct soft_port *p)
 {
-	uint32_t i;
-
-	if (!p->eth.unread_lost || p->stats.tx_frames + p->txq_n == 0)
-		return;
-	for (i = 0; i < LINGER_NAPS && link_up(p); i++) {
-		soft_port_flush(p);
-		usleep(LINGER_US);
-	}
+	if (!p->eth.unread_lost || p->stats.tx_frames + p->txq_n == 0 || !link_up(p))
+		return false;
+	soft_port_flush(p);
+	return true;
 }
 
 void

@@ -116,12 +116,15 @@ struct soft_port_info {
 int soft_port_open(const char *dev, const struct soft_port_opts *o, const struct soft_port_ops *ops,
 		   void *arg, struct soft_port **out);
 /*
- * Waits 100 ms before a close if the stop of the PMD would discard frames that the peer has not
- * read yet. The last frame is often the ACK of the peer's last message, which would fail without
- * it, although it has arrived. Returns at once if no frame was sent or the link is down. Call it
- * after the last poll.
+ * Flushes the queue before a close. Returns true if the stop of the PMD would discard frames that
+ * the peer may not have read yet. The last frame is often the ACK of the peer's last message, which
+ * would fail without it, although it has arrived. So the caller waits, at most
+ * SOFT_PORT_LINGER_NAPS times SOFT_PORT_LINGER_US, and calls this function before each wait.
+ * Returns false if no frame was sent or the link is down.
  */
-void soft_port_linger(struct soft_port *p);
+bool soft_port_lingers(struct soft_port *p);
+#define SOFT_PORT_LINGER_NAPS 100
+#define SOFT_PORT_LINGER_US   1000
 /*
  * Stops the ethdev. Packets that the PMD has not accepted are lost. A struct soft_port_hold may
  * stay busy until the PMD or receiver that holds its mbufs frees them.

@@ -12,6 +12,9 @@
 
 #include <rte_version.h>
 
+/* Before port_fixture.h, which has a global variable r. */
+#include "soft_netif.h"
+
 #include "port_fixture.h"
 
 static struct rig ends[2] = {{.name = "net_memif0"}, {.name = "net_memif1"}};
@@ -30,12 +33,25 @@ now_ns(void)
  * polled_by_pause, as the process of the other end would.
  */
 static struct rig *polled_by_pause;
+/* A port that the main thread closes, and the number of its pauses before the stop. */
+static struct soft_netif *closing;
+static uint32_t pauses;
+static pthread_t main_thread;
 
 int
 usleep(useconds_t us)
 {
 	const struct timespec t = {.tv_nsec = (long)us * 1000};
 
+	if (closing != NULL && us == SOFT_PORT_LINGER_US &&
+	    pthread_equal(pthread_self(), main_thread)) {
+		/* EAL's interrupt thread waits for the port's lock, and can get it. */
+		assert_int_equal(__atomic_load_n(&closing->gate, __ATOMIC_ACQUIRE),
+				 SOFT_NETIF_GATED);
+		soft_netif_lock(closing);
+		soft_netif_unlock(closing);
+		pauses++;
+	}
 	if (polled_by_pause != NULL)
 		soft_port_poll(polled_by_pause->p, now_ns());
 	return nanosleep(&t, NULL);
@@ -163,11 +179,45 @@ TEST(test_memif_carries_frames)
 		n++;
 	assert_true(n - ends[1].roce > 1024);
 	polled_by_pause = &ends[1];
-	soft_port_linger(ends[0].p);
+	for (i = 0; i < SOFT_PORT_LINGER_NAPS && soft_port_lingers(ends[0].p); i++)
+		usleep(SOFT_PORT_LINGER_US);
 	polled_by_pause = NULL;
 	soft_port_close(ends[0].p);
 	assert_int_equal(ends[1].roce, n);
 	soft_port_close(ends[1].p);
+}
+
+static const struct soft_port_ops no_ops;
+
+/*
+ * The port waits before it closes, so that the peer can read the last frames. Meanwhile the peer
+ * may exit, and EAL's interrupt thread then unmaps the rings.
+ */
+TEST(test_memif_port_is_gated_until_its_last_flush)
+{
+	struct soft_dev *dev = calloc(1, sizeof(*dev));
+	struct soft_netif *nif;
+	uint64_t end;
+
+	assert_non_null(dev);
+	options(&ends[0], 0, 0);
+	strcpy(dev->name, "soft0");
+	dev->opts.port = ends[0].o;
+	assert_int_equal(soft_netif_open(dev, &no_ops), 0);
+	nif = dev->netif;
+	options(&ends[1], 0, 0);
+	rig_open(&ends[1]);
+	for (end = now_ns() + 60 * SEC; soft_netif_ready(dev, ip_of(PEER4)) != 0;) {
+		assert_true(now_ns() < end);
+		soft_port_poll(ends[1].p, now_ns());
+	}
+	main_thread = pthread_self();
+	closing = nif;
+	soft_netif_close(dev);
+	closing = NULL;
+	assert_in_range(pauses, 1, SOFT_PORT_LINGER_NAPS);
+	soft_port_close(ends[1].p);
+	free(dev);
 }
 
 int
