@@ -52,7 +52,7 @@
  * makes the interrupt thread wait.
  *
  * unread_lost: a stop discards the frames that the peer has not read yet. So the port waits before
- * a stop: see soft_port_linger().
+ * a stop: see soft_port_lingers().
  *
  * no_restart: a stop closes the PMD's sockets for ever (eth_dev_stop() of net_af_packet). So the
  * PMD stays started for the next open in this process.
@@ -72,7 +72,8 @@ static const struct pmd {
 	bool zero_copy, retains_mbufs, any_frame, no_restart, once, on_interrupts, unread_lost;
 	/*
 	 * The vdev has the options framesz and blocksz. framesz is a power of two and counts the
-	 * kernel's header of each packet, too.
+	 * kernel's header of each packet, too. The MTU of Linux's interface limits the frames that
+	 * the PMD sends, and may be larger.
 	 */
 	bool own_frames;
 	const char *frame_hint; /* Advice for the log if the PMD limits the frame size itself. */
@@ -115,6 +116,7 @@ static const struct pmd {
 static struct {
 	struct rte_mempool *pool;
 	uint32_t room;
+	bool open;
 } running[RTE_MAX_ETHPORTS];
 
 static const struct pmd *
@@ -262,6 +264,37 @@ drop_pool(const struct soft_port_eth *eth, struct rte_mempool *pool)
 }
 
 /*
+ * Called when an ethdev is removed: forgets its queues, because DPDK gives its id to the next
+ * ethdev. If a port has it open, the port frees the pool.
+ */
+static int
+forget_queues(uint16_t id, enum rte_eth_event_type event, void *arg, void *ret)
+{
+	struct rte_mempool *pool = running[id].pool;
+
+	(void)event;
+	(void)arg;
+	(void)ret;
+	running[id].pool = NULL;
+	if (pool != NULL && !running[id].open && rte_mempool_full(pool))
+		rte_mempool_free(pool);
+	return 0;
+}
+
+static int
+watch_removal(const char *dev, const struct soft_port_opts *o, const struct soft_port_eth *eth)
+{
+	/* A further registration of the same callback has no effect. */
+	int ret =
+		rte_eth_dev_callback_register(eth->id, RTE_ETH_EVENT_DESTROY, forget_queues, NULL);
+
+	if (ret != 0)
+		SOFT_LOG(ERR, "%s: port=%s: cannot watch the ethdev's removal: %s", dev, o->name,
+			 rte_strerror(-ret));
+	return ret;
+}
+
+/*
  * Returns the data room of an mbuf in bytes: enough for a whole frame, so that each received frame
  * has one segment.
  */
@@ -334,35 +367,6 @@ set_up_queues(const char *dev, const struct soft_port_opts *o, const struct rte_
 		SOFT_LOG(ERR, "%s: port=%s: cannot set up the queues of %s: %s", dev, o->name,
 			 eth->driver, rte_strerror(-ret));
 	return ret;
-}
-
-/* Sets the PMD's MTU and filters, if the PMD supports them. */
-static int
-set_mtu_and_filters(const char *dev, const struct soft_port_opts *o,
-		    const struct rte_eth_dev_info *info, const struct soft_port_eth *eth)
-{
-	uint32_t l3 = eth->frame - SOFT_PORT_L2_OVERHEAD;
-	int ret = 0;
-
-	/*
-	 * ethdev rejects an MTU above the maximum that the PMD reports, so such an MTU is not set.
-	 * Frames of that length occur only with framesz=, on a PMD that carries frames of any
-	 * length (any_frame).
-	 */
-	if (l3 <= reported_l3(info))
-		ret = rte_eth_dev_set_mtu(eth->id, (uint16_t)l3);
-	if (ret != 0 && ret != -ENOTSUP) {
-		SOFT_LOG(ERR, "%s: port=%s: %s rejected the MTU %u: %s; give a smaller mtu=", dev,
-			 o->name, eth->driver, l3, rte_strerror(-ret));
-		return ret;
-	}
-	/*
-	 * Neighbour discovery uses multicast groups. If the PMD has no filter to change, it
-	 * receives all frames anyway.
-	 */
-	if (rte_eth_allmulticast_enable(eth->id) != 0)
-		(void)rte_eth_promiscuous_enable(eth->id);
-	return 0;
 }
 
 /* Reads the PMD's capabilities and derives the port's capabilities. */
@@ -483,12 +487,23 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 	ret = make_pools(dev, o, pmd, eth);
 	if (ret != 0)
 		goto disown;
-	if (running[eth->id].pool != NULL && pmd->no_restart)
+	if (running[eth->id].pool != NULL && pmd->no_restart) {
+		running[eth->id].open = true;
 		return 0;
+	}
 	if (running[eth->id].pool == NULL)
 		ret = set_up_queues(dev, o, &info, eth);
+	/*
+	 * ethdev rejects an MTU above the maximum that the PMD reports, so such an MTU is not set.
+	 * Frames of that length occur only with framesz=, on a PMD that carries frames of any
+	 * length (any_frame).
+	 */
+	if (ret == 0 && eth->frame - SOFT_PORT_L2_OVERHEAD <= reported_l3(&info))
+		ret = soft_port_set_mtu(dev, o, eth, pmd->own_frames ? info.if_index : 0);
 	if (ret == 0)
-		ret = set_mtu_and_filters(dev, o, &info, eth);
+		ret = soft_port_set_filters(dev, o, eth, pmd->no_restart);
+	if (ret == 0 && (pmd->no_restart || pmd->once))
+		ret = watch_removal(dev, o, eth);
 	if (ret != 0)
 		goto drop_pools;
 	ret = start_or_stop(pmd, rte_eth_dev_start, eth->id);
@@ -504,6 +519,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		running[eth->id].pool = eth->pool;
 		running[eth->id].room = room_of(o, pmd, eth);
 	}
+	running[eth->id].open = true;
 	return 0;
 
 drop_pools:
@@ -520,6 +536,7 @@ soft_port_eth_stop(struct soft_port_eth *eth)
 	const struct pmd *pmd = find_pmd(eth->driver);
 	int ret;
 
+	running[eth->id].open = false;
 	if (!pmd->no_restart) {
 		ret = start_or_stop(pmd, rte_eth_dev_stop, eth->id);
 		if (ret != 0)

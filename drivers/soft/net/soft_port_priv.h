@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Declarations shared by soft_port.c, soft_port_eth.c, soft_port_tx.c, soft_port_plain.c and
- * soft_link_port.c.
+ * Declarations shared by soft_port.c, soft_port_eth.c, soft_port_linux.c, soft_port_tx.c,
+ * soft_port_plain.c and soft_link_port.c.
  */
 #ifndef SOFT_PORT_PRIV_H
 #define SOFT_PORT_PRIV_H
@@ -56,6 +56,22 @@ struct soft_port {
 int soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth);
 void soft_port_eth_stop(struct soft_port_eth *eth);
 
+/* ---- soft_port_linux.c */
+/*
+ * Sets the PMD's MTU to that of the port's frames, if the PMD supports it. @if_index: number of the
+ * interface of Linux whose MTU the PMD sets and may be larger, else 0. Returns 0 or a negative
+ * errno, logged.
+ */
+int soft_port_set_mtu(const char *dev, const struct soft_port_opts *o,
+		      const struct soft_port_eth *eth, unsigned int if_index);
+/*
+ * Makes the PMD receive the multicast groups of neighbour discovery. @no_restart: the PMD cannot be
+ * started again after a failed start. Returns 0 or a negative errno, logged.
+ */
+int soft_port_set_filters(const char *dev, const struct soft_port_opts *o,
+			  const struct soft_port_eth *eth, bool no_restart);
+
+/* ---- soft_port_tx.c */
 /*
  * Takes an mbuf from the pool, and further ones as spares. Returns NULL if none is free. Called if
  * there is no spare.

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE /* unshare() */
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/capability.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <sched.h>
@@ -42,6 +43,17 @@ static const struct net veth = {
 	.port4 = "192.0.2.2",
 	.linux6 = "2001:db8::1",
 	.port6 = "2001:db8::2",
+	.set_up = "true",
+	.max = 1024,
+};
+/* Tests add and remove its ethdev. */
+static const struct net spare = {
+	.vdev = "net_af_packet2",
+	.linux_if = "vz",
+	.linux4 = "198.19.0.1",
+	.port4 = "198.19.0.2",
+	.linux6 = "2001:db8:4::1",
+	.port6 = "2001:db8:4::2",
 	.set_up = "true",
 	.max = 1024,
 };
@@ -101,7 +113,7 @@ shell(const char *fmt, ...)
 	pid_t pid;
 
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
+	assert_true(vsnprintf(line, sizeof(line), fmt, ap) < (int)sizeof(line));
 	va_end(ap);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -292,6 +304,91 @@ TEST(test_af_packet_carries_jumbo_frames_with_its_options)
 	with_linux(&jumbo_veth);
 }
 
+/* Adds an af_packet port on the interface ve. */
+static void
+add_ve(void)
+{
+	need_rings();
+	assert_int_equal(rte_eal_hotplug_add("vdev", spare.vdev, "iface=ve"), 0);
+}
+
+/* Sets or clears CAP_NET_ADMIN of this thread. */
+static void
+set_net_admin(bool on)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct cap[2];
+
+	assert_int_equal(syscall(SYS_capget, &head, cap), 0);
+	if (on)
+		cap[0].effective |= 1u << CAP_NET_ADMIN;
+	else
+		cap[0].effective &= ~(1u << CAP_NET_ADMIN);
+	assert_int_equal(syscall(SYS_capset, &head, cap), 0);
+}
+
+static void
+refused_without_net_admin(int ret, const char *hint)
+{
+	struct soft_port_opts o = {0};
+
+	strcpy(o.name, spare.vdev);
+	rig_address(&o, spare.port4, 24);
+	set_net_admin(false);
+	rig_refused(&o, ret, hint);
+	set_net_admin(true);
+}
+
+/* DPDK sets flags of the interface when it starts the port. A refusal costs nothing. */
+TEST(test_af_packet_without_net_admin_is_refused_and_opens_later)
+{
+	add_ve();
+	refused_without_net_admin(-EPERM, "run the program with CAP_NET_ADMIN");
+	with_linux(&spare);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", spare.vdev), 0);
+}
+
+TEST(test_af_packet_leaves_a_larger_mtu_as_it_is)
+{
+	add_ve();
+	assert_int_equal(shell("ip link set ve mtu 9000 && ip link set vz mtu 9000 && "
+			       "ip addr flush dev vz; ip neigh flush dev vz"),
+			 0);
+	with_linux(&spare);
+	assert_int_equal(shell("ip link show ve | grep -q 'mtu 9000 '"), 0);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", spare.vdev), 0);
+}
+
+TEST(test_af_packet_raises_a_smaller_mtu_or_says_how)
+{
+	add_ve();
+	assert_int_equal(shell("ip link set ve mtu 1400 && ip link set vz mtu 1500 && "
+			       "ip addr flush dev vz; ip neigh flush dev vz"),
+			 0);
+	refused_without_net_admin(-EINVAL, "\"ip link set ve mtu 1500\"");
+	with_linux(&spare);
+	assert_int_equal(shell("ip link show ve | grep -q 'mtu 1500 '"), 0);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", spare.vdev), 0);
+}
+
+/* DPDK gives the id of a removed ethdev to the next one, whose queues are not set up yet. */
+TEST(test_af_packet_works_after_its_ethdev_was_removed_and_added)
+{
+	uint16_t id, again;
+
+	add_ve();
+	assert_int_equal(rte_eth_dev_get_port_by_name(spare.vdev, &id), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(shell("ip addr flush dev vz; ip neigh flush dev vz"), 0);
+		with_linux(&spare);
+		assert_int_equal(rte_eal_hotplug_remove("vdev", spare.vdev), 0);
+		add_ve();
+		assert_int_equal(rte_eth_dev_get_port_by_name(spare.vdev, &again), 0);
+		assert_int_equal(again, id);
+	}
+	assert_int_equal(rte_eal_hotplug_remove("vdev", spare.vdev), 0);
+}
+
 /* net_tap of DPDK 22.11 reports 1522 bytes, newer ones 9728. */
 static bool
 tap_jumbo(void)
@@ -417,7 +514,10 @@ main(void)
 		  "ip link set vc up && ip link set vd up && "
 		  "ip link add vx mtu 2200 type veth peer name vy mtu 2200 && "
 		  "echo 1 >/proc/sys/net/ipv6/conf/vx/disable_ipv6 && "
-		  "ip link set vx up && ip link set vy up") != 0)
+		  "ip link set vx up && ip link set vy up") != 0 ||
+	    shell("ip link add ve type veth peer name vz && "
+		  "echo 1 >/proc/sys/net/ipv6/conf/ve/disable_ipv6 && "
+		  "ip link set ve up && ip link set vz up") != 0)
 		give_up("no veth pair can be made here");
 	if (rig_eal(vdevs, 3) != 0)
 		return 1;
