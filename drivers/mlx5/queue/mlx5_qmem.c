@@ -241,7 +241,7 @@ mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, struct bb_prm_field page_off
 	len = RTE_ALIGN_CEIL(len, (size_t)MLX5_QMEM_PAGE);
 	n = (uint32_t)(len / MLX5_QMEM_PAGE);
 	LIST_FOREACH(s, &qmem->slabs, link) {
-		if (s->socket != socket || s->free < n)
+		if (s->socket != socket || s->free < n || (qmem->alone && s->free != s->pages))
 			continue;
 		align = page_offset.width < OFFSET_BITS ? s->umem_page : 1;
 		at = slab_find(s, s->next, n, align);

@@ -138,6 +138,38 @@ T(test_older_kernels_are_enough)
 	assert_int_equal(finish(&x), 0);
 }
 
+/* After a queue is destroyed, its umem stays for later queues. Each of these needs a umem's start.
+ */
+T(test_umem_of_a_destroyed_queue_takes_one_ring_on_older_kernels)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr attr;
+	struct bb_dev *dev;
+	struct bb_cq *cq;
+	struct bb_pd *pd;
+	struct bb_qp *qp;
+
+	subst.no_bitmap = true;
+	OK(bb_dev_open(SUBST_NAME, &dev));
+	OK(bb_pd_alloc(dev, &pd));
+	bb_cq_attr_init(&attr);
+	attr.depth = 1024;
+	OK(bb_cq_create(dev, &attr, &cq));
+	OK(bb_cq_destroy(cq));
+	attr.depth = 64;
+	OK(bb_cq_create(dev, &attr, &cq));
+	bb_qp_init_attr_init(&init);
+	init.send_cq = cq;
+	init.recv_cq = cq;
+	init.sq_depth = 16;
+	init.rq_depth = 16;
+	OK(bb_qp_create(pd, &init, &qp));
+	OK(bb_qp_destroy(qp));
+	OK(bb_cq_destroy(cq));
+	OK(bb_pd_free(pd));
+	OK(bb_dev_close(dev));
+}
+
 int
 main(void)
 {
