@@ -53,6 +53,41 @@ mlx5_bf_copy_choose(struct mlx5_dev *d)
 	return ret == -EINVAL ? -EINVAL : ret != 0 ? -ENOTSUP : 0;
 }
 
+/*
+ * Allocates a UAR for doorbells of 8-byte stores. libmlx5's mlx5_alloc_dyn_uar() returns EOPNOTSUPP
+ * for an uncached UAR if the kernel has no objects for UARs. The stores then go to a
+ * write-combining register of this lcore, as they do with bf_copy=none.
+ */
+static int
+doorbell_uar_alloc(struct mlx5_dev *d, struct mlx5_lcore *l)
+{
+	int ret = d->cmd->uar_alloc(d->ctx, MLX5_UAR_NC, &l->uar);
+
+	if (ret == 0)
+		return 0;
+	if (ret != -EOPNOTSUPP) {
+		BB_LOG(ERR,
+		       "%s: cannot allocate an uncached UAR: %s; let fewer processes use the "
+		       "device (fewer lcores do not help, because all lcores share one)",
+		       d->ctx->name, strerror(-ret));
+		return ret;
+	}
+	ret = d->cmd->uar_alloc(d->ctx, MLX5_UAR_BF, &l->uar);
+	if (ret != 0) {
+		BB_LOG(ERR,
+		       "%s: cannot allocate a UAR: the kernel has no uncached ones (kernels before "
+		       "5.7 have none), and for a write-combining one: %s; use a newer kernel, or "
+		       "let fewer processes or lcores use the device",
+		       d->ctx->name, strerror(-ret));
+		return ret;
+	}
+	BB_LOG(WARNING,
+	       "%s: the kernel has no uncached UARs (kernels before 5.7 have none): this lcore stores "
+	       "its doorbells to a write-combining register",
+	       d->ctx->name);
+	return 0;
+}
+
 static int
 uar_alloc(struct mlx5_dev *d, struct mlx5_lcore *l)
 {
@@ -70,13 +105,7 @@ uar_alloc(struct mlx5_dev *d, struct mlx5_lcore *l)
 		       "processes or lcores use the device",
 		       d->ctx->name, strerror(-ret));
 	}
-	ret = d->cmd->uar_alloc(d->ctx, MLX5_UAR_NC, &l->uar);
-	if (ret != 0)
-		BB_LOG(ERR,
-		       "%s: cannot allocate an uncached UAR: %s; let fewer processes use the "
-		       "device (fewer lcores do not help, because all lcores share one)",
-		       d->ctx->name, strerror(-ret));
-	return ret;
+	return doorbell_uar_alloc(d, l);
 }
 
 int

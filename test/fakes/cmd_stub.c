@@ -278,7 +278,7 @@ stub_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **
 
 	if (stub.no_uar)
 		return -ENOSPC;
-	if (stub.no_bf && type == MLX5_UAR_BF)
+	if (type == MLX5_UAR_BF ? stub.no_bf : stub.no_nc)
 		return -EOPNOTSUPP;
 	*uar = calloc(1, sizeof(**uar));
 	page = aligned_alloc(4096, 4096);

@@ -49,7 +49,7 @@ struct stub {
 	uint16_t fail_op;
 	uint8_t fail_status;
 	int fail_errno;
-	bool no_bf, no_uar;
+	bool no_bf, no_nc, no_uar;
 	int umem_errno, mr_errno, pd_errno, eqn_errno, subscribe_errno, av_errno, port_errno;
 	int close_errno;
 

@@ -33,6 +33,7 @@ struct subst {
 	bool no_bitmap;    /* page size bitmaps are unknown: EOPNOTSUPP */
 	bool no_dmabuf;    /* dma-bufs are unknown: EOPNOTSUPP */
 	bool no_channel;   /* no DEVX events: EOPNOTSUPP */
+	bool no_nc_uar;    /* no uncached UARs: EOPNOTSUPP */
 	uint32_t gid_type; /* of every GID; 0: as the software device reports */
 	bool bad_async_fd, bad_channel_fd;
 	int open_errno; /* errno of mlx5dv_open_device(); -1: it fails with errno 0 */

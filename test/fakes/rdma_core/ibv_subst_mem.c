@@ -96,6 +96,9 @@ mlx5dv_devx_alloc_uar(struct ibv_context *context, uint32_t flags)
 	struct uar *u;
 	int err = turn(__func__), ret;
 
+	/* libmlx5's mlx5_alloc_dyn_uar() on a kernel without objects for UARs. */
+	if (err == 0 && subst.no_nc_uar && flags == MLX5DV_UAR_ALLOC_TYPE_NC)
+		err = EOPNOTSUPP;
 	if (err != 0)
 		return null(err);
 	ret = soft_cmd_if.uar_alloc(ctx_of(context)->soft,

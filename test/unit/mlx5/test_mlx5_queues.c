@@ -8,6 +8,7 @@
 
 #include <rte_lcore.h>
 
+#include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
 #define MANY 700 /* more than the records of a page */
@@ -217,6 +218,22 @@ T_F(test_uar_without_blueflame_is_used)
 	stub_reset();
 	open_qp(f);
 	assert_int_equal(f->qp->sq.bf_size, 256);
+}
+
+T_DEV(test_refused_uar_is_logged_with_its_cause)
+{
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
+	struct bb_cq *cq;
+
+	stub.no_bf = true;
+	stub.no_nc = true;
+	log_begin();
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EOPNOTSUPP);
+	log_expect("before 5.7");
+	stub.no_uar = true;
+	log_begin();
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -ENOSPC);
+	log_expect("let fewer processes use the device");
 }
 
 T_F(test_progress_runs_the_callers_device)

@@ -104,6 +104,19 @@ T(test_no_bf_opens_the_device_as_one_without_blueflame)
 	assert_int_equal(finish(&x), 0);
 }
 
+/* libmlx5 has uncached UARs only if the kernel has objects for UARs. */
+T(test_no_bf_works_on_kernels_without_uncached_uars)
+{
+	struct ex x;
+
+	subst.no_nc_uar = true;
+	assert_int_equal(exchange(&x, SUBST_NAME ",no_bf,cq_resize"), 0);
+	assert_true(said("5.7"));
+	assert_int_equal(x.a->sq.bf_size, 0);
+	assert_null(x.a->sq.ring);
+	assert_int_equal(finish(&x), 0);
+}
+
 /* A command that the firmware refuses: reported by status, and by errno on an older kernel. */
 T(test_refused_commands_are_reported_by_status)
 {
