@@ -224,7 +224,6 @@ struct mlx5_dev {
 	const struct mlx5_cmd_if *cmd;
 	struct mlx5_caps caps;
 	enum bb_link_layer link; /* link layer of port 1, which is that of all ports of a device */
-	uint32_t eqn;
 	enum bb_bf_copy bf_copy; /* method of BlueFlame copies of all send queues */
 	/* true if no queue copies WQEs to a BlueFlame register; doorbells are then 8-byte stores */
 	bool bf_none;

@@ -41,12 +41,6 @@ mlx5_open(const char *name, const char *args, struct bb_dev *dev)
 		goto fini_events;
 	}
 	d->link = port.link_layer;
-	ret = d->cmd->query_eqn(ctx, 0, &d->eqn);
-	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot query the event queue of completion vector 0: %s",
-		       ctx->name, strerror(-ret));
-		goto fini_events;
-	}
 	ret = mlx5_bf_copy_choose(d);
 	if (ret != 0)
 		goto fini_events;

@@ -47,6 +47,16 @@ T_DEV(test_create_cq_mailbox_has_size_eq_and_record)
 	assert_int_equal(bb_cq_destroy(cq), 0);
 }
 
+T_DEV(test_cq_of_a_vector_without_an_event_queue_fails)
+{
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
+	struct bb_cq *cq;
+
+	stub.eqn_errno = -EINVAL;
+	assert_logged(bb_cq_create(f->dev, &attr, &cq), -EINVAL, "event queue");
+	assert_int_equal(stub.umems, 0);
+}
+
 /*
  * The device accepts the new ring and never finishes the old one: the CQ cannot be resized again.
  */

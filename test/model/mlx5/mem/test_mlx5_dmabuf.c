@@ -217,7 +217,9 @@ raw_cq(struct mlx5_dev *d, const struct bb_umem *umem, uint64_t ring, uint64_t r
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT];
 	uint8_t *cqc = bb_prm_sub(in, BB_PRM_CREATE_CQ_CQC);
+	uint32_t eqn;
 
+	assert_int_equal(d->cmd->query_eqn(d->ctx, 0, &eqn), 0);
 	assert_int_equal(d->cmd->uar_alloc(d->ctx, MLX5_UAR_NC, &cq->uar), 0);
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_CQ);
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, umem->id);
@@ -226,7 +228,7 @@ raw_cq(struct mlx5_dev *d, const struct bb_umem *umem, uint64_t ring, uint64_t r
 	bb_prm_set64(cqc, BB_PRM_CQC_DBR_ADDR, record);
 	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, 4);
 	bb_prm_set(cqc, BB_PRM_CQC_UAR_PAGE, cq->uar->page_id);
-	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, d->eqn);
+	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, eqn);
 	assert_int_equal(d->cmd->obj_create(d->ctx, in, sizeof(in), out, sizeof(out), &cq->obj), 0);
 }
 
