@@ -160,7 +160,7 @@ struct mlx5_lcore {
 	uint32_t refs; /* number of CQs, QPs and SRQs that use this struct */
 	int socket;
 	struct mlx5_uar *uar;
-	uint32_t bf_size; /* bytes of a BlueFlame write; 0 if the UAR is not write-combining */
+	uint32_t bf_size; /* bytes of a BlueFlame write; 0 if the UAR is not for BlueFlame */
 	/*
 	 * Doorbell records of QPs and of CQs, on separate cache lines because the software device
 	 * reads only QP records.
@@ -314,7 +314,13 @@ void mlx5_progress(struct bb_dev *dev);
 int mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, void *owner,
 		 uint64_t *cookie);
 void mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie);
-int mlx5_evt_ports(struct mlx5_dev *d);
+/*
+ * Subscribes to the events of ports, and logs which events of queues the device cannot report. Call
+ * it once, after mlx5_caps_query(). Returns 0 or a negative errno, logged.
+ */
+int mlx5_evt_open(struct mlx5_dev *d);
+/* Returns the value of bb_dev_attr.refusal_events. Valid after mlx5_evt_open(). */
+bool mlx5_evt_refusals(const struct mlx5_dev *d);
 /* Returns the object of @kind with @cookie; NULL if the object has been destroyed. */
 void *mlx5_evt_obj(struct mlx5_dev *d, enum mlx5_evt_kind kind, uint64_t cookie);
 int mlx5_event_get(struct bb_dev *dev, struct bb_event *event);

@@ -441,7 +441,7 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->relaxed_ordering = c->relaxed_ordering || c->relaxed_only;
 	attr->cq_resize = c->cq_resize && d->ctx->cq_resize;
 	attr->mr_rereg = true;
-	attr->refusal_events = true;
+	attr->refusal_events = mlx5_evt_refusals(d);
 	attr->wc_solicited = true;
 	attr->cq_moderation = c->cq_moderation;
 	attr->cqe_compression = c->cqe_compression;

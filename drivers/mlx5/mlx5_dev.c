@@ -44,7 +44,7 @@ mlx5_open(const char *name, const char *args, struct bb_dev *dev)
 	ret = mlx5_bf_copy_choose(d);
 	if (ret != 0)
 		goto fini_events;
-	ret = mlx5_evt_ports(d);
+	ret = mlx5_evt_open(d);
 	if (ret != 0)
 		goto fini_events;
 	mlx5_counters_init(d);

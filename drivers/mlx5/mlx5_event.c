@@ -6,6 +6,7 @@
  * slot, never a pointer. The event of a destroyed object has an old generation, so it is dropped.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,13 @@ mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie)
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* Returns true if the firmware reports events of @type of objects. */
+static bool
+has_event(const struct mlx5_dev *d, uint16_t type)
+{
+	return (d->caps.events >> type & 1) != 0;
+}
+
 /*
  * Subscribes to events. A failure is not fatal: without events, errors of queues only appear as
  * error CQEs or as missing CQEs.
@@ -104,7 +112,7 @@ subscribe(struct mlx5_dev *d, struct mlx5_obj *obj, const uint16_t *types, unsig
 	int ret;
 
 	for (i = 0; i < n; i++)
-		if (obj == NULL || (d->caps.events >> types[i] & 1) != 0)
+		if (obj == NULL || has_event(d, types[i]))
 			known[m++] = types[i];
 	if (d->evts.off || m == 0)
 		return 0;
@@ -112,8 +120,8 @@ subscribe(struct mlx5_dev *d, struct mlx5_obj *obj, const uint16_t *types, unsig
 	if (ret == -EOPNOTSUPP) {
 		d->evts.off = true;
 		BB_LOG(WARNING,
-		       "%s: the kernel or firmware reports no asynchronous events: bb_event_get() "
-		       "returns none",
+		       "%s: the kernel or firmware reports no asynchronous events of queues: "
+		       "bb_event_get() returns only those of ports",
 		       d->ctx->name);
 		return 0;
 	}
@@ -160,14 +168,6 @@ mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, 
 	return ret;
 }
 
-int
-mlx5_evt_ports(struct mlx5_dev *d)
-{
-	static const uint16_t types[] = {BB_PRM_EVENT_PORT_CHANGE};
-
-	return subscribe(d, NULL, types, RTE_DIM(types), EVT_COOKIE_DEV);
-}
-
 /* Translates the event of an object. Returns false if the event is not reported. */
 static bool
 translate(enum mlx5_evt_kind kind, uint16_t type, void *obj, struct bb_event *event)
@@ -203,6 +203,60 @@ translate(enum mlx5_evt_kind kind, uint16_t type, void *obj, struct bb_event *ev
 	}
 	event->qp = obj;
 	return kind == MLX5_EVT_QP;
+}
+
+/* Logs which events of queues the device cannot report, so that no program waits for these. */
+static void
+log_missing(const struct mlx5_dev *d)
+{
+	static const struct {
+		uint16_t type;
+		enum mlx5_evt_kind kind;
+	} all[] = {
+		{BB_PRM_EVENT_COMM_EST, MLX5_EVT_QP},
+		{BB_PRM_EVENT_WQ_CATAS_ERROR, MLX5_EVT_QP},
+		{BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, MLX5_EVT_QP},
+		{BB_PRM_EVENT_WQ_ACCESS_ERROR, MLX5_EVT_QP},
+		{BB_PRM_EVENT_SRQ_LAST_WQE, MLX5_EVT_QP},
+		{BB_PRM_EVENT_CQ_ERROR, MLX5_EVT_CQ},
+		{BB_PRM_EVENT_SRQ_CATAS_ERROR, MLX5_EVT_SRQ},
+		{BB_PRM_EVENT_SRQ_RQ_LIMIT, MLX5_EVT_SRQ},
+	};
+	struct bb_event ev;
+	char names[256] = "";
+	size_t i, len = 0;
+
+	for (i = 0; i < RTE_DIM(all); i++) {
+		if (has_event(d, all[i].type) || !translate(all[i].kind, all[i].type, NULL, &ev))
+			continue;
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+					len == 0 ? "" : ", ", bb_event_name(ev.type));
+		if (len >= sizeof(names))
+			break;
+	}
+	if (len != 0)
+		BB_LOG(WARNING,
+		       "%s: the firmware does not report these events: %s: bb_event_get() never "
+		       "returns them",
+		       d->ctx->name, names);
+}
+
+int
+mlx5_evt_open(struct mlx5_dev *d)
+{
+	static const uint16_t types[] = {BB_PRM_EVENT_PORT_CHANGE};
+	int ret = subscribe(d, NULL, types, RTE_DIM(types), EVT_COOKIE_DEV);
+
+	if (ret == 0 && !d->evts.off)
+		log_missing(d);
+	return ret;
+}
+
+bool
+mlx5_evt_refusals(const struct mlx5_dev *d)
+{
+	return !d->evts.off && has_event(d, BB_PRM_EVENT_WQ_ACCESS_ERROR) &&
+	       has_event(d, BB_PRM_EVENT_WQ_INVAL_REQ_ERROR);
 }
 
 void *

@@ -139,9 +139,12 @@ dv_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *t
 	struct dv_obj *o;
 	int ret;
 
-	/* Device events arrive on the async descriptor without a subscription. */
+	/*
+	 * Device events arrive on the async descriptor without a subscription. So this call only
+	 * reports at open whether objects can have subscriptions.
+	 */
 	if (obj == NULL)
-		return 0;
+		return LIST_EMPTY(&c->events) ? -EOPNOTSUPP : 0;
 	if (n > MAX_TYPES)
 		return -EINVAL;
 	memcpy(list, types, n * sizeof(list[0]));

@@ -133,6 +133,7 @@ T_F(test_device_without_events_is_logged_once)
 	log_begin();
 	open_dev(f);
 	log_expect("reports no asynchronous events");
+	assert_false(f->dev->attr.refusal_events);
 	/* Logged once. */
 	log_begin();
 	make_qp(f, &init);
@@ -164,6 +165,37 @@ T_F(test_only_event_types_of_the_device_are_subscribed)
 	open_dev(f);
 	stub.subscribe_errno = -EINVAL;
 	make_qp(f, &init);
+}
+
+/* The program learns from the attributes and from one line in the log which events never come. */
+T_F(test_events_that_the_device_lacks_are_reported_at_open)
+{
+	const uint64_t access = UINT64_C(1) << BB_PRM_EVENT_WQ_ACCESS_ERROR;
+	const uint64_t request = UINT64_C(1) << BB_PRM_EVENT_WQ_INVAL_REQ_ERROR;
+	const uint64_t last = UINT64_C(1) << BB_PRM_EVENT_SRQ_LAST_WQE;
+	const struct {
+		uint64_t lacks;
+		bool refusal_events;
+		const char *text;
+	} cases[] = {
+		{0, true, NULL},
+		{access, false, "access"},
+		{request, false, "request"},
+		{access | request, false, ", "},
+		{last, true, "SRQ"},
+	};
+
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		stub_reset();
+		bb_prm_set(stub.general, BB_PRM_HCA_EVENT_CAP, 1);
+		bb_prm_set64(stub.dev_event, BB_PRM_F(0, 0, 64), ~cases[i].lacks);
+		log_begin();
+		open_dev(f);
+		log_expect(cases[i].text);
+		assert_int_equal(f->dev->attr.refusal_events, cases[i].refusal_events);
+		if (i + 1 < RTE_DIM(cases))
+			close_dev(f);
+	}
 }
 
 TEST_MAIN(stub_eal_init("mlx5_event"))

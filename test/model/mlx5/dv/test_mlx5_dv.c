@@ -14,6 +14,7 @@ T(test_device_by_mlx5dv_transfers_data)
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	OK(bb_dev_query(x.dev, &attr));
 	assert_false(attr.software);
+	assert_true(attr.refusal_events);
 	assert_string_equal(bb_dev_name(x.dev), SUBST_NAME);
 	/* The device runs without help from the library. */
 	assert_null(x.cq->progress);
@@ -131,6 +132,7 @@ T(test_older_kernels_are_enough)
 	assert_int_equal(subst.umem_reg_ex, 1);
 	assert_true(subst.umem_reg > 4);
 	assert_true(said("no asynchronous events"));
+	assert_false(x.dev->attr.refusal_events);
 	/* Port events are still delivered. */
 	subst_async(IBV_EVENT_PORT_ERR, 1);
 	OK(bb_event_get(x.dev, &ev));
