@@ -14,7 +14,8 @@
  *
  * page_offset has 6 bits in the contexts of CQs and QPs, but 5 bits in a wq, which an RMP uses. So
  * an RMP must start in the first half of the umem's page. The kernel may choose any of the page
- * sizes that a slab allows. Therefore an RMP starts at a multiple of the largest of these.
+ * sizes that a slab allows. Therefore RMPs get slabs that allow only pages of the host, and start
+ * at such a page.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ struct mlx5_slab {
 	int socket;
 	struct mlx5_umem *umem;
 	uint32_t pages;     /* number of pages of MLX5_QMEM_PAGE bytes */
-	uint32_t umem_page; /* largest page size of the umem, in pages of MLX5_QMEM_PAGE bytes */
+	uint64_t umem_page; /* largest page size of the umem, in bytes */
 	uint32_t free;
 	uint32_t next;  /* page at which the next search for free pages starts */
 	uint8_t used[]; /* one flag per page */
@@ -81,18 +82,18 @@ host_page(void)
 }
 
 /*
- * Returns the largest page size that the umem may use, in bytes. The real page size, the starts of
- * rings, and the address and length of the slab limit this size.
+ * Returns the largest page size that the umem may use, in bytes. @max, the real page size, and the
+ * address and length of the slab limit this size.
  */
 static uint64_t
-max_page_size(const void *base, size_t len)
+max_page_size(const void *base, size_t len, uint64_t max)
 {
 	const struct rte_memseg_list *msl = rte_mem_virt2memseg_list(base);
 	uint64_t pg = host_page();
 
 	if (msl != NULL)
 		pg = RTE_MAX(pg, msl->page_sz);
-	pg = RTE_MIN(pg, MAX_UMEM_PAGE);
+	pg = RTE_MIN(pg, max);
 	while (pg > MLX5_QMEM_PAGE && (((uintptr_t)base | len) & (pg - 1)) != 0)
 		pg >>= 1;
 	return pg;
@@ -120,11 +121,12 @@ slab_mem(const struct mlx5_qmem *qmem, size_t *len, size_t need, int socket)
 }
 
 static int
-slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **out)
+slab_create(struct mlx5_qmem *qmem, size_t need, uint64_t max_page, int socket,
+	    struct mlx5_slab **out)
 {
 	struct mlx5_ctx *ctx = qmem->ctx;
 	struct mlx5_slab *s;
-	uint64_t max_page, pgsz;
+	uint64_t pgsz;
 	size_t len;
 	void *base;
 	int ret;
@@ -143,7 +145,7 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 		ret = -ENOMEM;
 		goto free_mem;
 	}
-	max_page = max_page_size(base, len);
+	max_page = max_page_size(base, len, max_page);
 	/* All sizes up to the largest: the kernel uses the largest that fits the memory. */
 	pgsz = qmem->alone ? BB_UMEM_ANY_PAGE : (max_page << 1) - MLX5_QMEM_PAGE;
 	ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, pgsz, &s->umem);
@@ -165,7 +167,7 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	s->len = len;
 	s->socket = socket;
 	s->pages = (uint32_t)((qmem->alone ? need : len) / MLX5_QMEM_PAGE);
-	s->umem_page = (uint32_t)(max_page / MLX5_QMEM_PAGE);
+	s->umem_page = max_page;
 	s->free = s->pages;
 	LIST_INSERT_HEAD(&qmem->slabs, s, link);
 	qmem->n_slabs++;
@@ -234,16 +236,22 @@ int
 mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, struct bb_prm_field page_offset, int socket,
 		struct mlx5_qbuf *buf)
 {
-	uint32_t n, align, at = 0;
+	/* Pages of the umem, in bytes, and the unit of the ring's start, in pages of a slab. */
+	uint64_t max_page = MAX_UMEM_PAGE;
+	uint32_t n, align = 1, at = 0;
 	struct mlx5_slab *s;
 	int ret;
 
+	if (page_offset.width < OFFSET_BITS) {
+		max_page = host_page();
+		align = (uint32_t)(max_page / MLX5_QMEM_PAGE);
+	}
 	len = RTE_ALIGN_CEIL(len, (size_t)MLX5_QMEM_PAGE);
 	n = (uint32_t)(len / MLX5_QMEM_PAGE);
 	LIST_FOREACH(s, &qmem->slabs, link) {
-		if (s->socket != socket || s->free < n || (qmem->alone && s->free != s->pages))
+		if (s->socket != socket || s->free < n || s->umem_page > max_page ||
+		    (qmem->alone && s->free != s->pages))
 			continue;
-		align = page_offset.width < OFFSET_BITS ? s->umem_page : 1;
 		at = slab_find(s, s->next, n, align);
 		if (at == s->pages)
 			at = slab_find(s, 0, n, align);
@@ -251,7 +259,7 @@ mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, struct bb_prm_field page_off
 			break;
 	}
 	if (s == NULL) {
-		ret = slab_create(qmem, len, socket, &s);
+		ret = slab_create(qmem, len, max_page, socket, &s);
 		if (ret != 0)
 			return ret;
 		at = 0;
