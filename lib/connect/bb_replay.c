@@ -268,7 +268,7 @@ bool
 bb_replay_completion(struct bb_replay *r, struct bb_wc *wc)
 {
 	struct entry *e = find(r, wc->wr_id);
-	const bool recoverable = r->link.conn != NULL;
+	const bool recoverable = r->link.conn != NULL && bb_cm_is_recoverable(r->link.conn);
 	const uint32_t n = (uint32_t)wc->wr_id;
 	uint32_t i;
 
@@ -407,7 +407,9 @@ over(struct bb_replay *r, bool reset, bb_replay_fn fn, void *arg)
 		if (i - r->head >= posted)
 			report_end(e, e->maybe ? BB_WR_UNKNOWN : BB_WR_NOT_DONE, fn, arg);
 		else if (reset || e->polled)
-			report_end(e, e->fate, fn, arg);
+			report_end(e,
+				   e->maybe && e->fate == BB_WR_NOT_DONE ? BB_WR_UNKNOWN : e->fate,
+				   fn, arg);
 	}
 }
 

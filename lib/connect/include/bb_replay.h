@@ -114,8 +114,11 @@ typedef void (*bb_replay_fn)(const struct bb_wr_end *end, void *arg);
  * BB_CM_DISCONNECTED and other events that end the connection: reports all requests that the replay
  * holds, whatever the policy is. The fate is BB_WR_UNKNOWN if the peer may have executed the
  * request, otherwise BB_WR_NOT_DONE. The other requests still complete with an error: pass their
- * completions to bb_replay_completion(). After that bb_replay_pending() returns 0. A request's
- * memory must not be changed before its completion or report.
+ * completions to bb_replay_completion(). After that bb_replay_pending() returns the number of
+ * unsignalled requests that succeeded after the last completion, because these have none. A
+ * request's memory must not be changed before its completion or report, or before the queue pair is
+ * destroyed. If bb_conn_destroy() comes before this event, requests that the replay holds are not
+ * reported.
  *
  * Other events: does nothing.
  */

@@ -129,6 +129,21 @@ TEST(test_completions_after_own_disconnect_belong_to_the_application)
 	}
 }
 
+/* One side wants no recovery, so no event follows the failed requests. */
+TEST(test_errors_without_recovery_belong_to_the_application)
+{
+	struct bb_replay *r;
+
+	open_pair("soft0", NULL);
+	p.b.param.recover_ms = 0;
+	r = begin(BB_REPLAY_UNKNOWN);
+	fail_qp(l.qb);
+	post_all(r);
+	assert_int_equal(poll_completions(r, N), N);
+	check_all_seen_once(r);
+	stop(r);
+}
+
 /* The replay holds the requests, but the connection ends before it is recovered. */
 TEST(test_held_requests_are_reported_if_recovery_ends)
 {
