@@ -145,10 +145,6 @@ begin_function(struct options *o, const struct function *all, const char *socket
 	*f = *all;
 	f->socket = socket;
 	f->hca.guid += o->n_functions++;
-	if (f->hca.guid == 0) {
-		say("--socket %s: the GUID after ffffffffffffffff is 0; give --guid", socket);
-		return NULL;
-	}
 	return f;
 }
 
@@ -235,6 +231,11 @@ check_together(struct options *o)
 		return -1;
 	}
 	for (i = 0; i < o->n_functions; i++) {
+		if (f[i].hca.guid == 0) {
+			say("--socket %s: the GUID after ffffffffffffffff is 0; give --guid",
+			    f[i].socket);
+			return -1;
+		}
 		if (complete_device(&f[i], i) != 0)
 			return -1;
 		for (k = 0; k < i; k++) {

@@ -222,6 +222,7 @@ int
 front_poll(struct front *f)
 {
 	struct front_obj *o;
+	bool waits;
 	int ms = -1;
 
 	if (f->stopped)
@@ -234,10 +235,10 @@ front_poll(struct front *f)
 	}
 	if (f->eth != NULL)
 		ms = f->eth_poll(f->eth);
-	front_events(f);
+	waits = front_events(f);
 	if (ms == 0 || front_now() < f->busy_until)
 		return 0;
-	return LIST_EMPTY(&f->kinds[FRONT_QP]) ? ms : FRONT_POLL_MS;
+	return LIST_EMPTY(&f->kinds[FRONT_QP]) && !waits ? ms : FRONT_POLL_MS;
 }
 
 int

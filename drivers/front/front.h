@@ -65,6 +65,11 @@ struct front_host {
 	/* Writes an entry to the event queue that has @type in its mask. */
 	void (*event)(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int len);
 	/*
+	 * Returns true if that queue has room for an entry, or if no queue has @type. NULL: there
+	 * is always room.
+	 */
+	bool (*room)(void *arg, uint8_t type);
+	/*
 	 * The device failed and executes nothing more. The program must report it to the guest's
 	 * driver. front_reset() then makes the device usable again.
 	 */

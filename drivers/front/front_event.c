@@ -8,12 +8,14 @@
 
 #include "front_priv.h"
 
-#define EQE_DATA   28
-#define CQ_OVERRUN 1 /* MLX5_CQ_ERROR_SYNDROME_CQ_OVERRUN, the device's only cause */
-#define TYPE_QP    0 /* MLX5_EVENT_QUEUE_TYPE_QP */
-#define TYPE_RQ    1 /* MLX5_EVENT_QUEUE_TYPE_RQ */
-#define PF_WQE     0 /* MLX5_PFAULT_SUBTYPE_WQE */
-#define PF_RDMA    1 /* MLX5_PFAULT_SUBTYPE_RDMA */
+#define EQE_DATA 28
+/* Events of a context that may wait for room. More than its objects: 2^17 QPs, CQs, and SRQs. */
+#define MAX_WAITING (1u << 19)
+#define CQ_OVERRUN  1 /* MLX5_CQ_ERROR_SYNDROME_CQ_OVERRUN, the device's only cause */
+#define TYPE_QP     0 /* MLX5_EVENT_QUEUE_TYPE_QP */
+#define TYPE_RQ     1 /* MLX5_EVENT_QUEUE_TYPE_RQ */
+#define PF_WQE      0 /* MLX5_PFAULT_SUBTYPE_WQE */
+#define PF_RDMA     1 /* MLX5_PFAULT_SUBTYPE_RDMA */
 
 static const uint16_t qp_events[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
 				     BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, BB_PRM_EVENT_WQ_ACCESS_ERROR,
@@ -112,23 +114,46 @@ report(struct front *f, const struct mlx5_cmd_event *ev)
 	f->host.event(f->host.arg, (uint8_t)ev->type, sub, data, sizeof(data));
 }
 
-static void
+/*
+ * Takes the oldest event that the guest's event queue has room for. If too many events wait, the
+ * guest does not read them: then takes one anyway, and the queue overruns. Returns false if there
+ * is no event to report; sets *waits if one has no room.
+ */
+static bool
+take(struct front *f, struct front_user *u, struct mlx5_cmd_event *ev, bool *waits)
+{
+	bool taken = false;
+
+	rte_spinlock_lock(&u->event_lock);
+	if (u->next_event == u->n_events) {
+		free(u->events);
+		u->events = NULL;
+		u->next_event = u->n_events = u->cap_events = 0;
+		goto out;
+	}
+	*ev = u->events[u->next_event];
+	taken = ev->type == MLX5_CMD_EVENT_DEV_FATAL || f->host.room == NULL ||
+		u->n_events - u->next_event > MAX_WAITING ||
+		f->host.room(f->host.arg, (uint8_t)ev->type);
+	if (taken)
+		u->next_event++;
+	else
+		*waits = true;
+out:
+	rte_spinlock_unlock(&u->event_lock);
+	return taken;
+}
+
+/* Returns true if events wait for room. */
+static bool
 async(struct front *f, struct front_user *u)
 {
-	struct mlx5_cmd_event *events;
-	uint32_t n, i;
+	struct mlx5_cmd_event ev;
+	bool waits = false;
 
-	/* The functions of the program are called without the lock. */
-	rte_spinlock_lock(&u->event_lock);
-	events = u->events;
-	n = u->n_events;
-	u->events = NULL;
-	u->n_events = 0;
-	u->cap_events = 0;
-	rte_spinlock_unlock(&u->event_lock);
-	for (i = 0; i < n; i++)
-		report(f, &events[i]);
-	free(events);
+	while (take(f, u, &ev, &waits))
+		report(f, &ev);
+	return waits;
 }
 
 /* Reports page faults of the device to the kernel. */
@@ -160,9 +185,11 @@ page_faults(struct front *f)
 	}
 }
 
-void
+/* Returns true if events wait for room in the guest's event queue. */
+bool
 front_events(struct front *f)
 {
+	bool waits = false;
 	uint32_t uid;
 
 	if (f->users[0].ctx != NULL)
@@ -171,7 +198,7 @@ front_events(struct front *f)
 		if (f->users[uid].ctx == NULL)
 			continue;
 		completions(f, &f->users[uid]);
-		async(f, &f->users[uid]);
+		waits |= async(f, &f->users[uid]);
 	}
-	async(f, &f->shared);
+	return async(f, &f->shared) || waits;
 }

@@ -62,11 +62,11 @@ struct front_user {
 	struct mlx5_channel *ch;
 	uint32_t objs; /* number of objects of the user */
 	/*
-	 * Events of the context that front_events() has not reported yet; under event_lock. A card
-	 * loses no event, so the list grows with the number of events.
+	 * Events of the context, of which front_events() has reported those before next_event;
+	 * under event_lock. A card loses no event, so the list grows with the number of events.
 	 */
 	struct mlx5_cmd_event *events;
-	uint32_t n_events, cap_events;
+	uint32_t next_event, n_events, cap_events;
 	rte_spinlock_t event_lock;
 };
 
@@ -224,6 +224,6 @@ void front_shared_close(struct front *f);
 int front_event_watch(struct front_obj *o);
 /* Adds an event to the list of the user @arg. For soft_event_sink(). */
 void front_event_add(void *arg, const struct mlx5_cmd_event *event);
-void front_events(struct front *f);
+bool front_events(struct front *f);
 
 #endif

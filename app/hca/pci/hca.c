@@ -49,6 +49,12 @@ host_event(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int 
 	hca_event(arg, type, sub, data, len);
 }
 
+static bool
+host_room(void *arg, uint8_t type)
+{
+	return hca_event_room(arg, type);
+}
+
 static void
 host_fatal(void *arg)
 {
@@ -124,6 +130,7 @@ hca_open(struct hca *h, const struct hca_opts *o)
 		.at = host_at,
 		.eqe = host_eqe,
 		.event = host_event,
+		.room = host_room,
 		.fatal = host_fatal,
 	};
 	guest_init(&h->guest);

@@ -91,6 +91,14 @@ hca_event(struct hca *h, uint8_t type, uint8_t sub, const void *data, unsigned i
 		hca_eq_post(h, eqn, type, sub, data, len);
 }
 
+bool
+hca_event_room(const struct hca *h, uint8_t type)
+{
+	const struct hca_eq *eq = &h->eqs[hca_event_eq(h, type)];
+
+	return !eq->used || eq->pi - eq->ci < 1u << eq->log_size;
+}
+
 void
 hca_eq_doorbell(struct hca *h, uint32_t uar, uint32_t value, bool arm)
 {

@@ -184,6 +184,8 @@ void hca_eq_post(struct hca *h, uint32_t eqn, uint8_t type, uint8_t sub, const v
 		 unsigned int len);
 /* Posts an event to the EQ that has @type in its mask. Does nothing if no EQ has it. */
 void hca_event(struct hca *h, uint8_t type, uint8_t sub, const void *data, unsigned int len);
+/* Returns false if the EQ that has @type in its mask is full. */
+bool hca_event_room(const struct hca *h, uint8_t type);
 /* Returns the number of the EQ that has @type in its mask, 0 if there is none. */
 uint32_t hca_event_eq(const struct hca *h, uint8_t type);
 /*

@@ -79,7 +79,9 @@ read_wqe(struct eth_queue *q, uint16_t posted, const struct bell *b, struct wqe 
 	uint32_t i;
 
 	w->blocks = 1;
-	w->opcode = 0; /* for the error CQE of a WQE that cannot be read */
+	/* For the error CQE of a WQE that cannot be read. */
+	w->opcode = 0;
+	w->signaled = false;
 	if (b->len >= ETH_WQEBB && bb_get16(b->data + 1) == q->ci)
 		memcpy(w->data, b->data, ETH_WQEBB);
 	else if (!read_block(q, q->ci, w->data))

@@ -80,6 +80,15 @@ event(void *arg, uint8_t type, uint8_t sub, const void *data, unsigned int len)
 	memcpy(g->event, data, sizeof(g->event));
 }
 
+static bool
+room(void *arg, uint8_t type)
+{
+	const struct g_guest *g = arg;
+
+	(void)type;
+	return g->events < g->max_events;
+}
+
 static void
 fatal(void *arg)
 {
@@ -92,6 +101,7 @@ g_open(struct g_guest *g, const char *device)
 	memset(g, 0, sizeof(*g));
 	g->bell = 0x800;
 	g->eqn = EQN;
+	g->max_events = UINT32_MAX;
 	g->fd = memfd_create("guest", 0);
 	assert_true(g->fd >= 0);
 	OK(ftruncate(g->fd, RAM_PAGES * PAGE));
@@ -103,6 +113,7 @@ g_open(struct g_guest *g, const char *device)
 				      .at = at,
 				      .eqe = eqe,
 				      .event = event,
+				      .room = room,
 				      .fatal = fatal};
 	OK(front_open(device, &g->host, &g->f));
 }

@@ -59,6 +59,7 @@ struct g_guest {
 			    it calls front_doorbell() */
 	/* The last completion entry and the last other entry, and their numbers. */
 	uint32_t comps, events;
+	uint32_t max_events; /* entries that the queue of other events has room for */
 	uint32_t comp_eqn, comp_cqn;
 	uint8_t event_type, event_sub, event[28];
 	uint8_t in[65536], out[4352];

@@ -126,6 +126,11 @@ T(test_overrun_of_a_cq_is_reported_for_each_of_its_qps)
 		g_post(f, &u.qp, w, sizeof(w));
 		g_ring(f, &u.qp, w, 8);
 	}
+	/* The events that the guest's queue has no room for wait. */
+	f->max_events = 100;
+	(void)front_poll(f->f);
+	assert_int_equal(f->events, 100);
+	f->max_events = UINT32_MAX;
 	(void)front_poll(f->f);
 	/* The CQ, the QPs, and the QP that has overrun the CQ. */
 	assert_int_equal(f->events, 1 + qps + 1);

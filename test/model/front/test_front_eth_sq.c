@@ -216,6 +216,7 @@ test_wqes_after_a_failed_one_are_flushed(void **state)
 	post_quiet(a, OP_SEND, 0);
 	g_ring(&a->g, &a->sq, w, sizeof(w));
 	recover(a);
+	g_poll(&a->g);
 	assert_true(no_cqe(a, &a->scq));
 	assert_int_equal(state_of(a, BB_PRM_OP_QUERY_SQ, a->sqn), RDY);
 }
