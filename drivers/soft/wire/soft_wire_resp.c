@@ -93,7 +93,7 @@ soft_wire_recv_place(void *ctx, struct bb_roce_qp *roce, uint32_t off, const uin
 	 * If the first packet is this short, the message has no other packet. Software copies the
 	 * data from the CQE to the buffers when it polls the CQ.
 	 */
-	if (off == 0 && len <= qp->cs_res) {
+	if (qp->cs_res != 0 && off == 0 && len <= qp->cs_res) {
 		memcpy(w->in_cqe, data, len);
 		return 0;
 	}

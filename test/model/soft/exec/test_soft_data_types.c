@@ -129,6 +129,25 @@ TEST(test_datagram_arrives_after_40_bytes)
 	rig_end(&r);
 }
 
+/* The receive has no room for the 40 bytes, and stays posted. */
+TEST(test_empty_datagram_needs_room_for_the_grh)
+{
+	static const char *const links[] = {NULL, "wire=1"};
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		struct rig r;
+
+		rig_start_with(&r, BB_PRM_QP_ST_UD, links[i]);
+		rig_recv(&r.b, &r.m, 4096, 39);
+		av(&r, RIG_QKEY);
+		rig_wqe(&r.a, MLX5_OPCODE_SEND, RIG_CQE, 4, 0);
+		rig_done(&r.a, MLX5_OPCODE_SEND, 0);
+		rig_expect_none(&r.rcq, &r.u);
+		rig_end(&r);
+	}
+}
+
 /* Datagrams to the right GID with another MAC, or with hop limit 0, are lost. */
 TEST(test_datagram_to_another_mac_is_lost)
 {
