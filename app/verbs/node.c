@@ -40,8 +40,8 @@ static uint64_t node_guid;     /* 0 until the rdma_cm node is opened */
 static __thread bool has_lock; /* the thread holds the lock */
 static bool cancels;           /* the program cancels threads; protected by the lock */
 static pid_t owner;
-static int fork_cancel;   /* cancellation state of the thread that calls fork() */
-static bool paused;       /* memory is private for a fork() */
+static __thread int fork_cancel; /* cancellation state of the thread that calls fork() */
+static bool paused;              /* memory is private for a fork() */
 static bool removed;      /* the program has closed the device's descriptors, and so the device */
 static int pages_fd = -1; /* the device's first descriptor, of its pages; -1: no device; atomic */
 
@@ -479,6 +479,7 @@ report_sleeps(void)
  */
 static void __attribute__((destructor)) stop(void)
 {
+	struct thread_state caller;
 	unsigned int i;
 
 	if (base == NULL || getpid() != owner)
@@ -489,7 +490,10 @@ static void __attribute__((destructor)) stop(void)
 	report_sleeps();
 	cm_stop();
 	if (!fds_any_node()) {
+		lock_node(&caller);
 		(void)base->cmd->close(base);
+		base = NULL;
+		unlock_node(&caller);
 		return;
 	}
 	for (i = 0; i < LAST_TURNS; i++) {
