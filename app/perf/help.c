@@ -57,7 +57,7 @@ static const char after_protocols[] =
 	"                        retries. With a peer in an emulator, give 18: a second\n"
 	"      --silence S       seconds without a message before bb_perf gives up (default 60);\n"
 	"                        a server also waits S seconds for its client. In a one-sided\n"
-	"                        test it waits longer if its device cannot count requests\n"
+	"                        test it waits without limit if its device cannot count requests\n"
 	"\n"
 	"Output\n"
 	"      --report-gbits    print bandwidths in Gb/s (10^9 bits), as perftest's --report_gbits.\n"

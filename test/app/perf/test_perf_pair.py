@@ -423,7 +423,7 @@ class Pair(AppTest):
     @long
     def test_server_that_counts_no_requests_waits_for_its_client(self):
         self.options = (',no_counters', '')
-        self.run_both('-P', 'write_bw', '-D', '4', '--silence', '2')
+        self.run_both('-P', 'write_bw', '-D', '12', '--silence', '8')
 
 
 if __name__ == '__main__':
