@@ -61,6 +61,14 @@ class Pair(AppTest):
         self.assertIn('TCP port', server.stdout.readline())
         return server, self.start(CLIENT, list(args))
 
+    def running_pair(self, *args):
+        """Starts both. Each is in the middle of the test once it has printed the peer's address."""
+        procs = self.pair(*args)
+        for proc in procs:
+            while 'remote' not in proc.stdout.readline():
+                self.assertIsNone(proc.poll(), 'no RDMA')
+        return procs
+
     def end(self, proc, side):
         """Returns exit status, JSON and the output on stderr."""
         out, err = proc.communicate(timeout=WAIT)
@@ -371,12 +379,7 @@ class Pair(AppTest):
     @long
     def test_peer_that_dies(self):
         for protocol in ('send_lat', 'write_lat', 'write_bw', 'rc_pingpong'):
-            server, client = self.pair('-P', protocol, '-s', '64', '-n', '1000000000')
-            # Both are in the middle of it once they have printed their addresses.
-            while 'remote' not in server.stdout.readline():
-                self.assertIsNone(server.poll(), 'no RDMA')
-            while 'remote' not in client.stdout.readline():
-                self.assertIsNone(client.poll(), 'no RDMA')
+            server, client = self.running_pair('-P', protocol, '-s', '64', '-n', '1000000000')
             client.kill()
             rc, report, text = self.end(server, SERVER)
             self.assertEqual(rc, 1, text)
@@ -390,11 +393,7 @@ class Pair(AppTest):
     def test_peer_that_is_suspended_for_seconds(self):
         """As a busy machine does. The default timeout and retries last longer; perftest's 14 does not."""
         for protocol, args in (('send_lat', ()), ('write_bw', ('-s', '4096', '-b'))):
-            server, client = self.pair('-P', protocol, '-D', '4', *args)
-            while 'remote' not in server.stdout.readline():
-                self.assertIsNone(server.poll(), 'no RDMA')
-            while 'remote' not in client.stdout.readline():
-                self.assertIsNone(client.poll(), 'no RDMA')
+            server, client = self.running_pair('-P', protocol, '-D', '4', *args)
             server.send_signal(signal.SIGSTOP)
             time.sleep(3)
             server.send_signal(signal.SIGCONT)
@@ -408,9 +407,7 @@ class Pair(AppTest):
     def test_stops_in_the_middle(self):
         # No poll of read_lat is idle: a READ over shared memory completes in the next poll.
         for protocol in ('send_lat', 'read_lat'):
-            server, client = self.pair('-P', protocol, '-s', '64', '-n', '1000000000')
-            while 'remote' not in client.stdout.readline():
-                self.assertIsNone(client.poll(), 'no RDMA')
+            server, client = self.running_pair('-P', protocol, '-s', '64', '-n', '1000000000')
             client.send_signal(signal.SIGINT)
             rc, report, text = self.end(client, CLIENT)
             self.assertEqual(rc, 130, text)
