@@ -192,7 +192,7 @@ KEYS_TEST(test_own_nops_are_not_reported_when_they_are_flushed)
 	struct bb_qp_stats stats;
 	struct bb_qp_attr attr;
 	struct bb_wc wc[32];
-	uint32_t i, drains;
+	uint32_t i, drains, calls;
 	struct rig r;
 
 	for (drains = 0; drains < 2; drains++) {
@@ -212,8 +212,13 @@ KEYS_TEST(test_own_nops_are_not_reported_when_they_are_flushed)
 		env_poll(e, &e->b, wc, 15);
 		for (i = 0; i < 15; i++)
 			expect(&wc[i], e->b.qp, 5, BB_WC_WR_FLUSH_ERR);
+		/* With an engine of its own the device can still be at work on the NOP. */
+		for (calls = 0; !bb_qp_drained(e->b.qp); calls++) {
+			assert_in_range(calls, 0, 100000000);
+			bb_dev_progress(e->b.dev);
+			assert_int_equal(bb_cq_poll(e->b.cq, wc, 1), 0);
+		}
 		env_silent(e, &e->b);
-		assert_true(bb_qp_drained(e->b.qp));
 		rig_free(&r);
 	}
 }
