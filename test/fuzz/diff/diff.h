@@ -32,6 +32,7 @@
 #define GIDS      4   /* of each device */
 #define NO_KEY    MRS /* a key that never existed */
 #define MWS       4
+#define MW_BINDS  16
 #define KEY_MW    (NO_KEY + 1) /* keys of windows */
 #define MKEYS     2
 #define KEY_MKEY  (KEY_MW + MWS) /* indirect keys */
@@ -247,9 +248,14 @@ struct m_mr {
 struct m_mw {
 	bool live;
 	uint32_t gen, pd, type; /* enum bb_mw_type */
-	uint32_t tag;           /* low byte of the key after the last post */
-	uint32_t touched;       /* regions to which requests bound it, a bit each */
-	uint32_t requests;      /* since it was created, or a peer invalidated it */
+	uint32_t tag;           /* low byte of the key: of the last bind that has not failed */
+	uint32_t n_binds;       /* those that have not failed, or the last of them */
+	struct {
+		uint64_t wr_id; /* 0: the key of the new window */
+		uint32_t tag;
+	} bind[MW_BINDS];
+	uint32_t touched;  /* regions to which requests bound it, a bit each */
+	uint32_t requests; /* since it was created, or a peer invalidated it */
 	/* State at the device. */
 	bool bound;
 	uint32_t dev_gen, access, qp, qp_gen;
@@ -434,6 +440,8 @@ uint32_t model_mw_gen(const struct m_mw *w);
 bool model_bind_of(const struct model *m, const struct step *s, struct m_wqe *w);
 bool model_bind_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, bool list);
 void model_mw_posted(struct model *m, const struct m_wqe *w);
+/* Handles a request that completes in error: if it is a bind, the window keeps its earlier key. */
+void model_mw_failed(struct model *m, const struct m_wqe *w);
 /* Whether a window keeps a region from being deregistered. */
 enum m_hold {
 	NOT_HELD,

@@ -30,6 +30,21 @@ lkey_of(const struct exec *x, const struct model *m, uint32_t qp, uint32_t slot)
 }
 
 static uint32_t
+window_key(const struct exec *x, uint32_t mw, uint32_t tag)
+{
+	return (x->mw_first[mw] & ~0xffu) | ((x->mw_first[mw] + tag) & 0xff);
+}
+
+/* Computes the windows' keys, which binds change. */
+static void
+keys_of_windows(struct exec *x, const struct model *m)
+{
+	for (uint32_t i = 0; i < MWS; i++)
+		if (x->mw[i] != NULL)
+			x->rkey[KEY_MW + i] = window_key(x, i, m->mw[i].tag);
+}
+
+static uint32_t
 rkey_of(const struct exec *x, const struct model *m, uint32_t qp, uint32_t slot)
 {
 	const uint32_t peer = m->qp[qp].peer;
@@ -79,7 +94,7 @@ sges_of(const struct exec *x, const struct model *m, uint32_t qp, const struct m
 }
 
 static void
-request_of(const struct exec *x, const struct model *m, const struct step *s, uint64_t wr_id,
+request_of(struct exec *x, const struct model *m, const struct step *s, uint64_t wr_id,
 	   struct request *r)
 {
 	uint32_t qp = s->a[A_QP], rkey;
@@ -88,6 +103,7 @@ request_of(const struct exec *x, const struct model *m, const struct step *s, ui
 
 	memset(r, 0, sizeof(*r));
 	(void)model_wqe_of(m, s, &w);
+	keys_of_windows(x, m);
 	raddr = exec_addr(x, w.rbuf, w.roff);
 	rkey = rkey_of(x, m, qp, w.rkey);
 	r->wr = (struct bb_send_wr){.wr_id = wr_id,
@@ -118,8 +134,7 @@ request_of(const struct exec *x, const struct model *m, const struct step *s, ui
 		r->wr.bind_mw.addr = exec_addr(x, w.bind.buf, w.bind.off);
 		r->wr.bind_mw.len = w.bind.len;
 		r->wr.bind_mw.access = w.access;
-		r->wr.bind_mw.rkey =
-			(x->mw_first[w.mw] & ~0xffu) | ((x->mw_first[w.mw] + w.tag) & 0xff);
+		r->wr.bind_mw.rkey = window_key(x, w.mw, w.tag);
 	} else if (s->op == OP_LOCAL_INV) {
 		r->wr.imm_or_inv = exec_key_on(x, x->rkey, w.rkey, m->qp[qp].pd % x->world.devs);
 	} else if (s->op == OP_SEND_INV || s->op == OP_SEND_INV_INLINE) {
@@ -165,15 +180,6 @@ post_inline(struct bb_qp *qp, const struct step *s, const struct request *r)
 	}
 }
 
-/* Reads the windows' keys, which binds change. */
-static void
-keys_of_windows(struct exec *x)
-{
-	for (uint32_t i = 0; i < MWS; i++)
-		if (x->mw[i] != NULL)
-			x->rkey[KEY_MW + i] = x->mw[i]->rkey;
-}
-
 static int
 bind(struct exec *x, const struct step *s, const struct bb_send_wr *w)
 {
@@ -188,8 +194,8 @@ bind(struct exec *x, const struct step *s, const struct bb_send_wr *w)
 	else
 		ret = bb_post_bind_mw(qp, w->wr_id, mw, w->bind_mw.rkey, w->bind_mw.mr,
 				      w->bind_mw.addr, w->bind_mw.len, w->bind_mw.access, w->flags);
-	keys_of_windows(x);
-	return ret;
+	/* Binds that failed before have given the window its earlier key back. */
+	return ret == 0 && mw->rkey != w->bind_mw.rkey ? -EPROTO : ret;
 }
 
 static int
@@ -310,7 +316,6 @@ exec_list(struct exec *x, const struct model *m, const struct step *s)
 	err = 1;
 	done = recv ? bb_qp_post_recv_list(qp, recvs, n, &err)
 		    : bb_qp_post_list(qp, sends, n, &err);
-	keys_of_windows(x);
 	return (int)(done << 8) | -err;
 }
 

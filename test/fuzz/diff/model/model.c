@@ -127,9 +127,9 @@ model_post(struct model *m, const struct step *s)
 	struct m_wqe *w = &q->wqe[q->posted % MAX_QUEUE];
 
 	(void)model_wqe_of(m, s, w);
-	model_mw_posted(m, w);
 	/* Bit 0 is the direction; a failed completion has no opcode. */
 	w->wr_id = ++m->next_wr << 1 | recv;
+	model_mw_posted(m, w);
 	q->posted++;
 	if (recv)
 		qp->recv_posted++;

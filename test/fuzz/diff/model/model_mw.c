@@ -95,9 +95,30 @@ model_mw_posted(struct model *m, const struct m_wqe *w)
 	mw->requests++;
 	if (w->op != OP_BIND)
 		return;
-	mw->tag = w->tag;
+	if (mw->n_binds == MW_BINDS)
+		memmove(&mw->bind[0], &mw->bind[1], --mw->n_binds * sizeof(mw->bind[0]));
+	mw->bind[mw->n_binds].wr_id = w->wr_id;
+	mw->bind[mw->n_binds++].tag = mw->tag = w->tag;
 	if (w->bind.len != 0)
 		mw->touched |= 1u << w->bind.key;
+}
+
+void
+model_mw_failed(struct model *m, const struct m_wqe *w)
+{
+	struct m_mw *mw = &m->mw[w->mw];
+	uint32_t i = 0;
+
+	if (w->op != OP_BIND)
+		return;
+	while (i < mw->n_binds && mw->bind[i].wr_id != w->wr_id)
+		i++;
+	if (i == mw->n_binds)
+		return;
+	mw->n_binds--;
+	memmove(&mw->bind[i], &mw->bind[i + 1], (mw->n_binds - i) * sizeof(mw->bind[0]));
+	if (mw->n_binds != 0)
+		mw->tag = mw->bind[mw->n_binds - 1].tag;
 }
 
 static bool
@@ -283,6 +304,6 @@ model_mw_step(struct model *m, const struct step *s)
 		m->pd[mw->pd].refs--;
 		return;
 	}
-	*mw = (struct m_mw){.live = true, .gen = gen + 1, .pd = a[1], .type = a[2]};
+	*mw = (struct m_mw){.live = true, .gen = gen + 1, .pd = a[1], .type = a[2], .n_binds = 1};
 	m->pd[a[1]].refs++;
 }

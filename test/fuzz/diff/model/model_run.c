@@ -86,7 +86,10 @@ model_fail_qp(struct model *m, struct m_qp *qp)
 
 	qp->state = BB_QP_ERR;
 	for (; qp->sq.done != qp->sq.rung; qp->sq.done++) {
-		wc.wr_id = qp->sq.wqe[qp->sq.done % MAX_QUEUE].wr_id;
+		const struct m_wqe *w = &qp->sq.wqe[qp->sq.done % MAX_QUEUE];
+
+		model_mw_failed(m, w);
+		wc.wr_id = w->wr_id;
 		model_due(&qp->sends, &wc);
 		qp->errors++;
 	}
@@ -100,9 +103,10 @@ model_fail_qp(struct model *m, struct m_qp *qp)
 static void
 fail_send(struct model *m, struct m_qp *qp, uint8_t status)
 {
-	struct m_wc wc = {.status = status};
+	const struct m_wqe *w = &qp->sq.wqe[qp->sq.done++ % MAX_QUEUE];
+	struct m_wc wc = {.wr_id = w->wr_id, .status = status};
 
-	wc.wr_id = qp->sq.wqe[qp->sq.done++ % MAX_QUEUE].wr_id;
+	model_mw_failed(m, w);
 	model_due(&qp->sends, &wc);
 	qp->errors++;
 	model_fail_qp(m, qp);
