@@ -51,6 +51,7 @@ class Clock:
     """Sums of one run of the suite. Kinds are seconds of one core, wall is elapsed time."""
 
     def __init__(self, shares):
+        self.begin = time.time()  # the packages are installed
         self.shares = shares  # stage: its share of the time, in seconds
         self.stages = {}  # stage: kind: seconds
         self.walls = {}
@@ -85,10 +86,15 @@ class Clock:
         if share and seconds > share:
             say('%s: took %d s, its share is %d s' % (name, seconds, share))
 
-    def report(self, elapsed, slowest=20):
-        """Returns the lines of the table. @elapsed: seconds of the whole run. Stages run side by side."""
-        lines = ['where the time went, in seconds (share, wall: of the clock; the rest: of one core):',
-                 '  %-10s %6s %6s' % ('stage', 'share', 'wall') + ''.join(' %9s' % k for k in KINDS)]
+    def report(self, slowest=20):
+        """Returns the lines of the table, once all stages ended. Stages run side by side."""
+        lines = []
+        if self.tests:
+            lines.append('the slowest tests:')
+            lines += ['  %6.1f s  %s' % test for test in sorted(self.tests, reverse=True)[:slowest]]
+        lines += ['where the time went, in seconds (share, wall: of the clock; the rest: of one core):',
+                  '  %-10s %6s %6s' % ('stage', 'share', 'wall') + ''.join(' %9s' % k for k in KINDS),
+                  '  %-10s %6s %6d' % ('packages', '-', self.begin - START)]
         total = dict.fromkeys(KINDS, 0.0)
         for name, wall in self.walls.items():
             kinds = self.stages.get(name, dict.fromkeys(KINDS, 0.0))
@@ -96,9 +102,7 @@ class Clock:
                          ''.join(' %9.0f' % kinds[k] for k in KINDS))
             for k in KINDS:
                 total[k] += kinds[k]
-        lines.append('  %-10s %6s %6d' % ('all', sum(self.shares.get(n, 0) for n in self.walls),
-                                          elapsed) + ''.join(' %9.0f' % total[k] for k in KINDS))
-        if self.tests:
-            lines.append('the slowest tests:')
-            lines += ['  %6.1f s  %s' % test for test in sorted(self.tests, reverse=True)[:slowest]]
+        share = sum(self.shares.get(name, 0) for name in self.walls)
+        lines.append('  %-10s %6d %6d' % ('all', share, time.time() - self.begin) +
+                     ''.join(' %9.0f' % total[k] for k in KINDS))
         return lines

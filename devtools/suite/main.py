@@ -135,8 +135,8 @@ def parse_args():
     tail += '  meson test -C build-test/gcc --suite unit   one suite, once it is built\n\n'
     tail += 'The last line is "N passed, N failed, N skipped", summed over all stages: a program of\n'
     tail += 'cmocka or unittest counts each of its test functions, everything else (a build, a check,\n'
-    tail += 'a document) is 1. The exit status is 0 only if nothing failed. Before it stands where the\n'
-    tail += 'time went, and the slowest tests.'
+    tail += 'a document) is 1. The exit status is 0 only if nothing failed. Before it stand the\n'
+    tail += 'slowest tests, and where the time went.'
     p = argparse.ArgumentParser(prog='devtools/test', description=help_text(), epilog=tail,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     which = p.add_mutually_exclusive_group()
@@ -165,7 +165,6 @@ def main():
     allowed = allowed_skips()
     os.makedirs(WORK, exist_ok=True)
     r = Run(args.form, args.only)
-    begin = time.time()
     names = [name for name in STAGES if name in args.only]
     hosts = [name for name in names if name in HOSTS]
     beside = [name for name in names if name in BESIDE]
@@ -179,7 +178,7 @@ def main():
         r.stages(hosts)
         other.end()
     say('finished')
-    print('\n'.join(r.clock.report(time.time() - begin)))
+    print('\n'.join(r.clock.report()))
     tally = r.tally
     for name in tally.skips:
         reason = next((why for p, why in allowed if fnmatch.fnmatchcase(name, p)), None)
