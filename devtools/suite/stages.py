@@ -2,6 +2,8 @@
 """The stages of devtools/test except builds. A stage takes the run to which it belongs."""
 
 import concurrent.futures
+import contextlib
+import fcntl
 import glob
 import json
 import os
@@ -116,6 +118,8 @@ def stage_gcc(r):
 
 
 NR_HUGEPAGES = '/proc/sys/vm/nr_hugepages'
+# The number of hugepages before a run reserved some; empty while no run has any. Only root can write there.
+HUGEPAGES_BEFORE = '/run/bluebell-hugepages'
 HUGEPAGE_TESTS = ['memevents', 'memory_default', 'mlx5_hugepages', 'soft_ctl_mem', 'nvmf_hugepages']
 
 
@@ -124,31 +128,54 @@ def read_int(path):
         return int(f.read())
 
 
+def write_int(path, value):
+    with open(path, 'w') as f:
+        f.write(str(value))
+
+
+@contextlib.contextmanager
+def more_hugepages(want, setting=NR_HUGEPAGES, record=HUGEPAGES_BEFORE):
+    """Reserves @want further hugepages, and yields how many the kernel gave. Waits while another run has some. A run
+    that was killed leaves its hugepages and the number before them in @record: the next run gives them back."""
+    with open(record, 'a+') as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        f.seek(0)
+        left, before = f.read(), read_int(setting)
+        # Another number was set since, by a user or a new boot.
+        if left.isdigit() and int(left) <= before <= int(left) + want:
+            before = int(left)
+        f.truncate(0)
+        f.write(str(before))
+        f.flush()
+        try:
+            write_int(setting, before + want)
+            try:
+                yield read_int(setting) - before
+            finally:
+                write_int(setting, before)
+        finally:
+            f.truncate(0)
+
+
 def stage_hugepages(r):
     """Runs tests that need hugepages, and testrdma on them. Reserves 128 hugepages meanwhile (root)."""
     path = os.path.join(WORK, 'gcc')
     want = 128
-    try:
-        before = read_int(NR_HUGEPAGES)
-        with open(NR_HUGEPAGES, 'w') as f:
-            f.write(str(before + want))
-        got = read_int(NR_HUGEPAGES)
-    except OSError as err:
-        say('hugepages: skipped, cannot reserve any: %s' % err)
-        r.tally.skip('hugepages/system/reserve')
-        return
-    try:
-        if got < before + want:
-            say('hugepages: skipped, the kernel gives %d of %d' % (got - before, want))
+    with contextlib.ExitStack() as stack:
+        try:
+            got = stack.enter_context(more_hugepages(want))
+        except OSError as err:
+            say('hugepages: skipped, cannot reserve any: %s' % err)
+            r.tally.skip('hugepages/system/reserve')
+            return
+        if got < want:
+            say('hugepages: skipped, the kernel gives %d of %d' % (got, want))
             r.tally.skip('hugepages/system/reserve')
             return
         meson_tests(r, 'hugepages', path, named(*HUGEPAGE_TESTS))
         program(r, 'hugepages', [os.path.join(path, 'app/testrdma/testrdma')], ['--in-memory'],
                 ['--device', 'soft0', '--op', 'write,read,fetch_add,cmp_swap,send', '--size', '8..64K', '--verify',
                  '--duration', '0.1'])
-    finally:
-        with open(NR_HUGEPAGES, 'w') as f:
-            f.write(str(before))
 
 
 def program(r, stage, cmd, eal, options):

@@ -1,17 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scripts of devtools/: with false programs a slow and a silent mirror, and a build; plots of latencies."""
+"""Scripts of devtools/: with false programs a slow and a silent mirror, and a build; plots of latencies; hugepages of
+the suite."""
 
+import fcntl
 import math
 import os
 import shutil
+import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+sys.path.append(os.path.join(TOP, 'devtools', 'suite'))
+import stages  # noqa: E402
 
 
 class Scripts(unittest.TestCase):
@@ -93,6 +100,67 @@ class Scripts(unittest.TestCase):
         self.assertEqual(res.returncode, 1, res.stdout)
         self.assertIn('main.c: error', res.stdout)
         self.assertNotIn('built', res.stdout)
+
+
+class Hugepages(unittest.TestCase):
+    """stages.more_hugepages(), with a file instead of the kernel's setting."""
+
+    def setUp(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        self.setting, self.record = (os.path.join(folder, name) for name in ('nr_hugepages', 'record'))
+        stages.write_int(self.setting, 3)
+
+    def more(self):
+        return stages.more_hugepages(128, self.setting, self.record)
+
+    def now(self):
+        return stages.read_int(self.setting)
+
+    def killed(self):
+        """Reserves hugepages in a process that is killed meanwhile."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                with self.more():
+                    os.kill(os.getpid(), signal.SIGKILL)
+            finally:
+                os._exit(1)
+        os.waitpid(pid, 0)
+        self.assertEqual(self.now(), 3 + 128)
+
+    def test_reserved_hugepages_are_given_back_after_a_failure(self):
+        with self.assertRaises(KeyError), self.more() as got:
+            self.assertEqual((got, self.now()), (128, 3 + 128))
+            raise KeyError
+        self.assertEqual(self.now(), 3)
+
+    def test_run_after_a_killed_one_restores_the_number_before_both(self):
+        self.killed()
+        self.killed()
+        with self.more() as got:
+            self.assertEqual((got, self.now()), (128, 3 + 128))
+        self.assertEqual(self.now(), 3)
+
+    def test_number_that_was_set_since_a_killed_run_stays(self):
+        for number in 2, 3 + 129:
+            self.killed()
+            stages.write_int(self.setting, number)
+            with self.more():
+                self.assertEqual(self.now(), number + 128)
+            self.assertEqual(self.now(), number)
+            stages.write_int(self.setting, 3)
+
+    def test_second_run_waits_for_the_first(self):
+        with self.more(), open(self.record) as f:
+            with self.assertRaises(BlockingIOError):
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def test_setting_that_cannot_be_written_leaves_no_record(self):
+        with unittest.mock.patch.object(stages, 'write_int', side_effect=PermissionError):
+            with self.assertRaises(PermissionError), self.more():
+                self.fail('reserved')
+        self.assertEqual(os.path.getsize(self.record), 0)
 
 
 class PlotLatency(unittest.TestCase):
