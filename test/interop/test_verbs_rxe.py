@@ -222,7 +222,7 @@ def main():
     p.add_argument('--suite', default='bookworm', help='whose kernel (see vm/build)')
     p.add_argument('--filter', default=PART)
     p.add_argument('--all', action='store_true', help='the whole suite: minutes')
-    p.add_argument('--seconds', type=int, default=900)
+    p.add_argument('--seconds', type=int, default=carry.PROGRAM_SECONDS)
     args = p.parse_args()
     reason = guest.missing(args.suite)
     if reason:

@@ -65,7 +65,7 @@ HEAD = [':header: area of the conformance suite, tests passed, tests skipped, di
 
 def conform(there, args):
     """Runs PART in the guest. Returns the rows, and whether all pass that should."""
-    found = carry.conform(there, args.conform, 'siw0', "-a %s -t 30 -f '%s'" % (there.ipv4, PART), 600)
+    found = carry.conform(there, args.conform, 'siw0', "-a %s -t 30 -f '%s'" % (there.ipv4, PART), carry.PROGRAM_SECONDS)
     rows = [row for row in found if row['result'] != 'not run']
     bad, count = rxe.judge(rows, KNOWN, rxe.kernel_of(there))
     for line in bad:

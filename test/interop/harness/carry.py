@@ -14,6 +14,10 @@ import tempfile
 # For programs that need few resources.
 EAL = '-l 0,1 --no-huge -m 200 --no-pci --no-telemetry --no-shconf --log-level=lib.eal:4'
 
+# Time limit of a program. It is shorter than that of a test in devtools/test, 3 * 900 s, so that a program that hangs is
+# reported with its output.
+PROGRAM_SECONDS = 2400
+
 # Libraries of a guest: assumed to be of the same Debian release.
 THERE = ('libc.so', 'ld-linux', 'linux-vdso', 'libpthread', 'libdl.so', 'librt.so', 'libgcc_s')
 

@@ -9,15 +9,15 @@ EAL = carry.EAL
 
 
 class InGuest(peer.Peer):
-    """A process in a guest. command: runs it; seconds: its time limit."""
+    """A process in a guest. command: runs it."""
     # rxe stops at 64 packets in flight and only then records that it waits. If the last of them has
     # left in between, nothing wakes it. RC has its timer, UC has none.
     stalls = True
 
-    def __init__(self, there, command, seconds):
+    def __init__(self, there, command):
         super().__init__(there.name)
         self.guest = there
-        self.request = there.begin('exec ' + command, seconds, stdin=True)
+        self.request = there.begin('exec ' + command, carry.PROGRAM_SECONDS, stdin=True)
         self.taken = 0
         self.reply('start')
 
@@ -46,10 +46,10 @@ class Verbs(InGuest):
     # rxe retransmits only by its timeout where no later packet shows a gap, and without end.
     lossy = 15
 
-    def __init__(self, there, program, seconds=600):
+    def __init__(self, there, program):
         if there.begin('test -x %s' % TARGET).wait() != 0:
             there.put(program, TARGET)
-        super().__init__(there, '%s rxe0' % TARGET, seconds)
+        super().__init__(there, '%s rxe0' % TARGET)
 
 
 class Bluebell(InGuest):
@@ -57,11 +57,11 @@ class Bluebell(InGuest):
     LOG = '/tmp/bb_peer.log'
     timeout = lossy = 20
 
-    def __init__(self, there, program, device='rxe0', seconds=600):
+    def __init__(self, there, program, device='rxe0'):
         program, options = carry.carry(there, program)
         there.run('mkdir -p /var/run')
         super().__init__(there, 'env %s %s %s -- %s 2>%s' % (
-            program, EAL, options, device, self.LOG), seconds)
+            program, EAL, options, device, self.LOG))
 
     def said(self):
         return self.guest.run('tail -n 40 ' + self.LOG)

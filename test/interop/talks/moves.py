@@ -22,7 +22,7 @@ class Mover:
         run, options = carry.carry(there, program)
         there.run('mkdir -p /var/run')
         self.request = there.begin('env %s %s %s -- %s 2>%s' % (
-            run, gids.EAL, options, device, gids.LOG), 600, stdin=True)
+            run, gids.EAL, options, device, gids.LOG), carry.PROGRAM_SECONDS, stdin=True)
         self.taken = 0
         while self.line() != 'connected':
             pass
