@@ -38,8 +38,6 @@ class Pingpong(AppTest):
         args = args.replace('shm=demo', 'shm=pp%d' % os.getpid())
         words = [os.path.abspath(self.program) if w.endswith('/rc_pingpong') else self.port if w == '18515' else w
                  for w in args.split()]
-        if 'netns' not in words:
-            words.insert(1, '--file-prefix=pp%d_%s' % (os.getpid(), words.count('127.0.0.1')))
         return subprocess.Popen(self.ENTER + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def end(self, proc):
