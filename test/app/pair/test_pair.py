@@ -387,8 +387,6 @@ class Pair(PairTest):
         say('show mr', r"0x\w+ 0x\w+ connection 0 +the target's +\d+ 0x")
         say('show wqe', r'pair 0: no WQE has failed')
         say('show stats', r'connections 1, 1 of them open')
-        client.stdin.close()
-        client.stdin = None
         client.send_signal(signal.SIGINT)
         self.end(client, 130)
         say('wait\nshow stats', r'connections 1, 0 of them open')
