@@ -160,6 +160,7 @@ enum nvmf_cm_status {
 #define CC_ENTRIES_NVM 0x00460000u /* entries of 64 and 16 bytes, as powers of two */
 #define CSTS_RDY       0x1u
 #define CSTS_CFS       0x2u
+#define CSTS_SHST_BUSY 0x4u /* the shutdown is in progress */
 #define CSTS_SHST_DONE 0x8u
 
 /* Identify: values of CNS, which is in bits 7:0 of CDW10. */

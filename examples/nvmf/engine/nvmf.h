@@ -385,8 +385,8 @@ int nvmf_queue_create(struct nvmf_target *t, uint16_t qid, uint32_t depth, void 
  *
  * Requests that a namespace holds continue. Until they have ended, Connect of the same host to the
  * same subsystem ends with SC_CONNECT_BUSY. Otherwise a write that the host sends again could be
- * overtaken by its first execution, which would then overwrite newer data. There is an exception: a
- * host that has shut down its controller sends none of its commands again.
+ * overtaken by its first execution, which would then overwrite newer data. For the same reason a
+ * reset or a shutdown of the controller is reported as complete only after these requests.
  */
 void nvmf_queue_close(struct nvmf_queue *q);
 /* Returns whether no namespace uses the memory of a closed queue. */

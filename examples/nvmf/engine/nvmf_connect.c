@@ -239,6 +239,25 @@ nvmf_attached(struct nvmf_req *r, uint32_t status, uint64_t result)
 
 /* ---- Property Get and Property Set */
 
+/*
+ * Returns the property CSTS. A reset or shutdown is in progress until the requests of the closed
+ * I/O queues have ended. Linux waits for its end before it connects again, and then finds the
+ * controller free.
+ */
+static uint32_t
+csts_of(const struct nvmf_ctrl *c)
+{
+	uint32_t csts = c->csts;
+
+	if (!nvmf_ctrl_lingers(c))
+		return csts;
+	if ((c->cc & CC_EN) == 0)
+		csts |= CSTS_RDY;
+	if ((csts & CSTS_SHST_DONE) != 0)
+		csts ^= CSTS_SHST_DONE | CSTS_SHST_BUSY;
+	return csts;
+}
+
 static void
 property_get(struct nvmf_req *r)
 {
@@ -261,7 +280,7 @@ property_get(struct nvmf_req *r)
 		value = c->cc;
 		break;
 	case PROP_CSTS:
-		value = c->csts;
+		value = csts_of(c);
 		break;
 	default:
 		nvmf_refuse(r, SC_INVALID_FIELD);
@@ -289,10 +308,12 @@ configure(struct nvmf_ctrl *c, uint32_t cc)
 		c->csts = 0;
 		nvmf_ctrl_disable(c);
 	}
-	if ((cc & CC_SHN) != 0)
+	if ((cc & CC_SHN) != 0) {
 		c->csts |= CSTS_SHST_DONE;
-	else if (enable)
+		nvmf_ctrl_end_io(c, "the host has shut down its controller");
+	} else if (enable) {
 		c->csts &= ~CSTS_SHST_DONE;
+	}
 }
 
 static void

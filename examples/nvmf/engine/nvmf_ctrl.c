@@ -96,9 +96,8 @@ nvmf_target_destroy(struct nvmf_target *t)
 	free(t);
 }
 
-/* Closes all I/O queues of a controller and detaches them from it. */
-static void
-end_io_queues(struct nvmf_ctrl *c, const char *why)
+void
+nvmf_ctrl_end_io(struct nvmf_ctrl *c, const char *why)
 {
 	uint32_t i;
 
@@ -119,7 +118,7 @@ void
 nvmf_ctrl_fail(struct nvmf_ctrl *c, const char *why)
 {
 	c->csts |= CSTS_CFS;
-	end_io_queues(c, why);
+	nvmf_ctrl_end_io(c, why);
 	c->target->attr.ops->close(c->queue[0], why);
 }
 
@@ -193,7 +192,7 @@ nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s)
 void
 nvmf_ctrl_end(struct nvmf_ctrl *c)
 {
-	end_io_queues(c, "the admin queue of its controller is gone");
+	nvmf_ctrl_end_io(c, "the admin queue of its controller is gone");
 	c->target->ctrl[c->cntlid - 1] = NULL;
 	if (c->held == 0) {
 		free(c);
@@ -213,7 +212,7 @@ nvmf_ctrl_lingers(const struct nvmf_ctrl *c)
 
 	for (i = 1; i <= NVMF_MAX_QUEUES; i++)
 		queues += c->queue[i] != NULL;
-	return c->held > queues && (c->csts & CSTS_SHST_DONE) == 0;
+	return c->held > queues;
 }
 
 /*
@@ -250,7 +249,7 @@ nvmf_ctrl_disable(struct nvmf_ctrl *c)
 		nvmf_req_discard(c->async[--c->nasync]);
 	c->async_enabled = c->async_pending = c->async_masked = 0;
 	c->nchanged = 0;
-	end_io_queues(c, "the host has disabled its controller");
+	nvmf_ctrl_end_io(c, "the host has disabled its controller");
 }
 
 void

@@ -47,6 +47,8 @@ void nvmf_fabrics(struct nvmf_req *r);
 /* nvmf_ctrl.c: controllers and their events */
 struct nvmf_ctrl *nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s);
 void nvmf_ctrl_end(struct nvmf_ctrl *c);
+/* Closes all I/O queues of a controller, for the reason @why, and detaches them from it. */
+void nvmf_ctrl_end_io(struct nvmf_ctrl *c, const char *why);
 /* Closes all queues, for the reason @why. The controller executes no more commands. */
 void nvmf_ctrl_fail(struct nvmf_ctrl *c, const char *why);
 /*
@@ -60,7 +62,7 @@ void nvmf_ctrl_hold(struct nvmf_queue *q, struct nvmf_ctrl *c);
 void nvmf_ctrl_unhold(struct nvmf_queue *q);
 /* Calls nvmf_ctrl_unhold() if no request of a queue is left, and none can start. */
 void nvmf_ctrl_unhold_idle(struct nvmf_queue *q);
-/* Returns whether closed I/O queues of a controller still have requests; false after a shutdown. */
+/* Returns whether closed I/O queues of a controller still have requests. */
 bool nvmf_ctrl_lingers(const struct nvmf_ctrl *c);
 /*
  * Returns whether nvmf_ctrl_lingers() for a controller of subsystem @s and of the host in Connect's

@@ -157,13 +157,63 @@ TEST_WITH(setup, teardown, test_queue_of_a_live_controller_waits_for_the_request
 	nvmf_host_drop(&host, other);
 }
 
-TEST_WITH(setup, teardown, test_host_that_has_shut_down_its_controller_does_not_wait)
+static uint64_t
+csts(void)
+{
+	assert_int_equal(nvmf_host_property(&host, admin, PROP_CSTS, 0), SC_OK);
+	return host.result;
+}
+
+TEST_WITH(setup, teardown, test_disabled_controller_is_ready_until_its_requests_have_ended)
+{
+	hold_write();
+	assert_int_equal(nvmf_host_set_cc(&host, admin, CC_ENTRIES_NVM), SC_OK);
+	assert_int_equal(host.closes, 1);
+	assert_int_equal(csts(), CSTS_RDY);
+	/* The transport closes the queue later. */
+	nvmf_queue_close(q);
+	assert_int_equal(csts(), CSTS_RDY);
+	nvmf_host_finish(&host, 0);
+	assert_int_equal(csts(), 0);
+	nvmf_queue_close(admin);
+	assert_int_equal(connect_next(SUBSYS_OPEN, 0), SC_OK);
+}
+
+TEST_WITH(setup, teardown, test_shutdown_is_in_progress_until_the_requests_have_ended)
+{
+	hold_write();
+	assert_int_equal(nvmf_host_set_cc(&host, admin, CC_ENTRIES_NVM | CC_EN | 1 << 14), SC_OK);
+	assert_int_equal(host.closes, 1);
+	assert_int_equal(csts(), CSTS_RDY | CSTS_SHST_BUSY);
+	nvmf_queue_close(q);
+	assert_int_equal(csts(), CSTS_RDY | CSTS_SHST_BUSY);
+	nvmf_host_finish(&host, 0);
+	assert_int_equal(csts(), CSTS_RDY | CSTS_SHST_DONE);
+	nvmf_queue_close(admin);
+	assert_int_equal(connect_next(SUBSYS_OPEN, 0), SC_OK);
+}
+
+TEST_WITH(setup, teardown, test_host_that_does_not_await_its_shutdown_waits_at_connect)
 {
 	hold_write();
 	assert_int_equal(nvmf_host_set_cc(&host, admin, CC_ENTRIES_NVM | CC_EN | 1 << 14), SC_OK);
 	nvmf_queue_close(q);
 	nvmf_queue_close(admin);
+	assert_int_equal(connect_next(SUBSYS_OPEN, 0), SC_CONNECT_BUSY);
+	nvmf_host_finish(&host, 0);
 	assert_int_equal(connect_next(SUBSYS_OPEN, 0), SC_OK);
+}
+
+TEST_WITH(setup, teardown, test_io_queue_of_a_shut_down_controller_starts_no_more_writes)
+{
+	const uint8_t before = host.storage[0];
+	uint8_t cmd[NVMF_SQE];
+
+	assert_int_equal(nvmf_host_set_cc(&host, admin, CC_ENTRIES_NVM | CC_EN | 1 << 14), SC_OK);
+	host.mem[0] = (uint8_t)~before;
+	nvmf_host_rw(&host, cmd, NVM_WRITE, 1, 0, 1, 512);
+	assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_COMMAND_SEQUENCE | SC_DNR);
+	assert_int_equal(host.storage[0], before);
 }
 
 TEST_WITH(setup, teardown, test_data_that_arrives_after_the_end_of_the_controller_is_not_written)
