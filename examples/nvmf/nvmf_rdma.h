@@ -143,6 +143,7 @@ struct nvmf_rdma {
 	const struct nvmf_call *call;
 	struct nvmf_conn *to_ring; /* list of connections whose doorbells turn() must ring */
 	uint32_t releasing;        /* number of connections whose field releasing is true */
+	bool has_ending;           /* turn() must end the connections whose field ending is true */
 	/*
 	 * time in ms before which no line is printed about a refused host, and about a disconnected
 	 * one
@@ -194,8 +195,6 @@ void nvmf_rdma_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg);
 void nvmf_rdma_release(struct nvmf_conn *c);
 /* Destroys and releases a connection that was disconnected, without waiting for the peer. */
 void nvmf_rdma_end_conn(struct nvmf_conn *c);
-/* Disconnects and releases a connection whose controller has ended. */
-void nvmf_rdma_ended(struct nvmf_conn *c);
 /* Defined in nvmf_rdma_turn.c. */
 /*
  * Runs the transport's part of a loop turn: messages of lcores, doorbells, released connections,
@@ -220,6 +219,8 @@ void nvmf_rdma_activity(struct nvmf_rdma *first);
  */
 bool nvmf_rdma_delegate(struct nvmf_rdma *first, struct bb_conn *conn);
 void nvmf_rdma_attach(struct nvmf_queue *q, struct nvmf_req *r);
+/* Reports to the first lcore that a worker's queue is closed, but still has requests. */
+void nvmf_rdma_linger(struct nvmf_conn *c);
 /* Reports the end of a worker's queue to the first lcore. */
 void nvmf_rdma_detach(struct nvmf_conn *c);
 /*
@@ -235,7 +236,9 @@ bool nvmf_rdma_has_stub(const struct nvmf_rdma *first);
 void nvmf_rdma_run(struct nvmf_rdma *first, void (*fn)(struct nvmf_rdma *worker, void *arg),
 		   void *arg);
 /* Defined in nvmf_rdma_io.c. */
-/* Disconnects a host, and prints the reason @why. BB_CM_DISCONNECTED follows. */
+/*
+ * Disconnects a host, and prints the reason @why. The next turn of the loop ends the connection.
+ */
 void nvmf_rdma_drop(struct nvmf_conn *c, const char *why);
 void nvmf_rdma_wc(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg);
 /* Posts the responses that wait for the end of the turn. */

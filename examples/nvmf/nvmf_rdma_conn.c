@@ -27,10 +27,12 @@ nvmf_rdma_release(struct nvmf_conn *c)
 	nvmf_queue_close(c->queue);
 	if (c->releasing != !nvmf_queue_idle(c->queue)) {
 		c->releasing = !c->releasing;
-		if (c->releasing)
+		if (c->releasing) {
 			c->rdma->releasing++;
-		else
+			nvmf_rdma_linger(c);
+		} else {
 			c->rdma->releasing--;
+		}
 	}
 	if (c->releasing)
 		return;
@@ -47,13 +49,6 @@ nvmf_rdma_end_conn(struct nvmf_conn *c)
 	bb_conn_destroy(c->conn);
 	c->conn = NULL;
 	nvmf_rdma_release(c);
-}
-
-void
-nvmf_rdma_ended(struct nvmf_conn *c)
-{
-	nvmf_rdma_drop(c, "its controller has ended");
-	nvmf_rdma_end_conn(c);
 }
 
 /* ---- Connection requests */

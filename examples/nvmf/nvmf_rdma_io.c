@@ -35,7 +35,7 @@ nvmf_rdma_drop(struct nvmf_conn *c, const char *why)
 		r->next_drop_line = r->target->now + NVMF_LINE_MS;
 	}
 	r->dropped++;
-	c->ending = true;
+	c->ending = r->has_ending = true;
 	if (c->conn != NULL)
 		(void)bb_conn_disconnect(c->conn, NULL, 0);
 }

@@ -31,6 +31,28 @@ tick(struct nvmf_rdma *r, uint64_t now)
 	}
 }
 
+/* Disconnects a host whose controller has ended. */
+static void
+ended(struct nvmf_conn *c)
+{
+	nvmf_rdma_drop(c, "its controller has ended");
+}
+
+/*
+ * Ends the connections that were dropped. Does not wait for the peer, which may be dead: the engine
+ * must know at once that these queues are closed, because their host may connect again.
+ */
+static void
+end_dropped(struct nvmf_rdma *r)
+{
+	uint32_t i;
+
+	r->has_ending = false;
+	for (i = 0; i < r->attr.conns; i++)
+		if (r->conn[i].ending && r->conn[i].conn != NULL)
+			nvmf_rdma_end_conn(&r->conn[i]);
+}
+
 static void
 ring(struct nvmf_rdma *r)
 {
@@ -114,9 +136,11 @@ nvmf_rdma_turn(void *arg)
 
 	r->target->ticks = rte_get_tsc_cycles();
 	work = r->turn == NULL ? 0 : r->turn(r->turn_arg);
-	work += nvmf_target_turn(r->target) + nvmf_rdma_messages(r, nvmf_rdma_ended);
+	work += nvmf_target_turn(r->target) + nvmf_rdma_messages(r, ended);
 	now = rte_get_tsc_cycles();
 	ring(r);
+	if (r->has_ending)
+		end_dropped(r);
 	for (i = 0; i < r->attr.conns && r->releasing != 0; i++)
 		if (r->conn[i].releasing)
 			nvmf_rdma_release(&r->conn[i]);

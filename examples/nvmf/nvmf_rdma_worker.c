@@ -16,6 +16,7 @@
 enum {
 	MSG_ATTACH,       /* to the first lcore: decide on Connect */
 	MSG_DETACH,       /* to the first lcore: the queue has ended */
+	MSG_LINGER,       /* to the first lcore: the queue is closed, but has requests */
 	MSG_ATTACHED = 0, /* to the worker: the result of Connect */
 	MSG_CLOSE,        /* to the worker: the controller has closed the queue */
 	MSG_FREE,         /* to the worker: the answer to MSG_DETACH */
@@ -91,6 +92,13 @@ nvmf_rdma_detach(struct nvmf_conn *c)
 	c->attach_sent = false;
 	c->detaching = true;
 	put(&c->rdma->to_first, c, MSG_DETACH);
+}
+
+void
+nvmf_rdma_linger(struct nvmf_conn *c)
+{
+	if (c->attach_sent)
+		put(&c->rdma->to_first, c, MSG_LINGER);
 }
 
 static void
@@ -200,6 +208,20 @@ attach(struct nvmf_rdma *first, struct nvmf_conn *c)
 	put(&c->rdma->to_worker, c, MSG_ATTACHED);
 }
 
+static void
+first_message(struct nvmf_rdma *first, struct nvmf_conn *c, uintptr_t kind)
+{
+	if (kind == MSG_ATTACH) {
+		attach(first, c);
+	} else if (kind == MSG_LINGER) {
+		if (c->stub != NULL)
+			nvmf_queue_close(c->stub);
+	} else {
+		drop_stub(c);
+		put(&c->rdma->to_worker, c, MSG_FREE);
+	}
+}
+
 void
 nvmf_rdma_activity(struct nvmf_rdma *first)
 {
@@ -227,16 +249,9 @@ nvmf_rdma_messages(struct nvmf_rdma *r, void (*end)(struct nvmf_conn *c))
 	uintptr_t kind;
 	uint32_t i;
 
-	for (i = 0; i < r->workers; i++) {
-		for (; (c = get(&r->worker[i]->to_first, &kind)) != NULL; n++) {
-			if (kind == MSG_ATTACH) {
-				attach(r, c);
-				continue;
-			}
-			drop_stub(c);
-			put(&c->rdma->to_worker, c, MSG_FREE);
-		}
-	}
+	for (i = 0; i < r->workers; i++)
+		for (; (c = get(&r->worker[i]->to_first, &kind)) != NULL; n++)
+			first_message(r, c, kind);
 	if (r->attr.first == NULL)
 		return n;
 	for (; (c = get(&r->to_worker, &kind)) != NULL; n++)

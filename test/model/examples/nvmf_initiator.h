@@ -67,6 +67,7 @@ struct host {
 	struct bb_mr *mr;
 	uint8_t *data;
 	bool no_reads; /* its next queues execute no RDMA READs */
+	bool mute;     /* it does not poll its CM, so it answers no message of the CM */
 };
 
 static struct target tgt;
@@ -214,6 +215,8 @@ host_wc(const struct bb_wc *wc)
 	post_response(q, i);
 }
 
+static struct nvmf_rdma *tgt_worker; /* transport of the target's second lcore; NULL if none */
+
 /* Runs target and host once. */
 static inline void
 turn(void)
@@ -223,10 +226,12 @@ turn(void)
 	int i, n;
 
 	assert_true(bb_loop_run_once(tgt.rdma.loop) >= 0);
+	if (tgt_worker != NULL)
+		assert_true(bb_loop_run_once(tgt_worker->loop) >= 0);
 	n = (int)bb_cq_poll(host.cq, wc, 16);
 	for (i = 0; i < n; i++)
 		host_wc(&wc[i]);
-	if (bb_cm_poll(host.cm, &ev, 1) == 1) {
+	if (!host.mute && bb_cm_poll(host.cm, &ev, 1) == 1) {
 		struct hq *q = bb_conn_user(ev.conn);
 
 		if (q == NULL)

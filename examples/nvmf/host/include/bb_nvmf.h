@@ -30,11 +30,11 @@
  * restored.
  *
  * A target may still execute the commands of a lost connection. Such a late execution can
- * overwrite newer data after the repeated request has completed. nvmf_target lets the library wait
- * until the old commands have ended. Whether another target does so is unknown to a host: see NVMe
- * Base Specification 2.1, 9.6 Communication Loss Handling. Linux's nvme-rdma has the same gap.
- * BB_NVMF_NO_RETRY prevents only the second execution: the target may execute the failed request
- * later, even after requests that were submitted after it.
+ * overwrite newer data after the repeated request has completed. Once nvmf_target has detected the
+ * loss, it lets the library wait until the old commands have ended. Whether another target does so
+ * is unknown to a host: see NVMe Base Specification 2.1, 9.6 Communication Loss Handling. Linux's
+ * nvme-rdma has the same gap. BB_NVMF_NO_RETRY prevents only the second execution: the target may
+ * execute the failed request later, even after requests that were submitted after it.
  *
  * No digest protects the data between the library and the target. The transport has its own CRC.
  *
