@@ -116,8 +116,12 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 		start_timer(qp, now);
 		bb_roce_rto_start(qp, now);
 	}
-	if (req->failed_synd != 0 && req->tail == req->failed_msg)
+	if (req->failed_synd == 0 || (int32_t)(req->tail - req->failed_msg) < 0)
+		return;
+	if (req->tail == req->failed_msg)
 		bb_roce_req_failed(qp, req->failed_synd);
+	else
+		req->failed_synd = 0; /* the peer has received the first transmission */
 }
 
 /*

@@ -401,8 +401,8 @@ struct bb_roce_req {
 	uint32_t run_left; /* packets that selective repeat has selected and not sent again yet */
 	/* PSN and message index of the next packet that selective repeat sends again */
 	uint32_t run_psn, run_msg;
-	uint8_t failed_synd; /* syndrome of message failed_msg if that message cannot be sent, else
-				0 */
+	uint8_t failed_synd; /* syndrome of message failed_msg if that message is not complete and
+				cannot be sent, else 0 */
 	uint32_t failed_msg;
 	uint64_t deadline; /* end of the ack timeout or RNR wait; UINT64_MAX if neither runs */
 	struct bb_roce_rto rto;

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The completer of the RoCEv2 engine: timers and the number of retries. */
+#include "bb_roce_short.h"
 #include "roce_req_fake.h"
 
 /*
@@ -235,6 +236,30 @@ T_OWN_RF(test_full_link_ends_with_retry_exceeded_after_any_wait)
 	assert_int_equal(bb_roce_deadline(&f->qp), UINT64_MAX);
 	f->room = UINT32_MAX;
 	assert_int_equal(rf_run(f), 1);
+}
+
+/*
+ * A message cannot be sent again, but its first transmission has arrived. The requester then
+ * continues as if all packets had been sent once.
+ */
+T_BEGUN(test_late_ack_of_an_unreadable_message_restores_the_requester)
+{
+	rf_writes(f, 2);
+	rf_timeout(f);
+	f->bad = BB_SYN_LOCAL_PROT;
+	f->bad_cookie = 1;
+	assert_int_equal(rf_run(f), 1);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	rf_ack(f, RF_PSN + 1, RF_ACK);
+	rf_expect_done(f, 0, 2, 0);
+	rf_expect_idle(f);
+	assert_int_not_equal(bb_roce_short_room(&f->qp), 0);
+	/* A later message has the same index after the indexes have wrapped. */
+	f->qp.req.head = f->qp.req.tail = f->qp.req.next = f->qp.req.unassigned = 1;
+	rf_writes(f, 1);
+	rf_ack(f, RF_PSN + 2, RF_ACK);
+	rf_expect_done(f, 0, 3, 0);
+	rf_expect_idle(f);
 }
 
 TEST_MAIN(0)
