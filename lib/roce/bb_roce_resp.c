@@ -596,5 +596,5 @@ void
 bb_roce_short_out_of_order(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
 	qp->stats.rx_packets++;
-	rx_out_of_order(qp, pkt, BB_ROCE_F_REQUEST);
+	rx_out_of_order(qp, pkt, bb_roce_ops[pkt->opcode].flags);
 }

@@ -5,6 +5,7 @@
  * Selective repeat against packets that a third host forges with the peer's address: what the
  * window of kept packets exposes, and who may use it.
  */
+#include "bb_roce_short.h"
 #include "roce_early_fake.h"
 
 static void
@@ -182,6 +183,37 @@ T_OWN_FAKE(test_two_packets_of_one_psn_that_differ_are_both_dropped)
 			two_packets(f, kind, n);
 			bb_roce_ooo_drop(&f->qp);
 		}
+	}
+}
+
+/* Receives a WRITE_ONLY_IMM on the fast path. @field: field that differs from the first packet. */
+static void
+fast_write(struct fake *f, uint32_t field)
+{
+	uint8_t data[8] = {0};
+	struct bb_roce_pkt pkt = {.opcode = RC(WRITE_ONLY_IMM),
+				  .psn = fake_psn(2),
+				  .va = FAKE_VA + (field == 1),
+				  .rkey = FAKE_KEY + (field == 2),
+				  .dmalen = sizeof(data) + (field == 3),
+				  .imm = field == 4,
+				  .len = sizeof(data),
+				  .payload = data};
+
+	assert_true(bb_roce_short_is_out_of_order(&f->qp, pkt.psn));
+	bb_roce_short_out_of_order(&f->qp, &pkt);
+}
+
+T_OWN_FAKE(test_fast_path_drops_two_packets_of_one_psn_that_differ)
+{
+	for (uint32_t field = 0; field < 5; field++) {
+		begin(f);
+		fast_write(f, 0);
+		expect_kept(f, 1);
+		fast_write(f, field);
+		assert_int_equal(f->qp.stats.drop_differs, field != 0);
+		expect_kept(f, field == 0);
+		bb_roce_ooo_drop(&f->qp);
 	}
 }
 
