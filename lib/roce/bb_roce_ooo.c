@@ -102,9 +102,10 @@ bb_roce_ooo_store(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t
 		return true;
 	/*
 	 * The lost packet has arrived, and this packet is not the one with the next PSN: it is the
-	 * peer's newest packet or a new one. So the peer repeats selectively.
+	 * peer's newest packet or a new one. So the peer repeats selectively. No packet is
+	 * known as lost while "newest" and "missing" are equal.
 	 */
-	if (!r->nak_sent && r->epsn == bb_roce_psn_add(r->missing, 1) &&
+	if (!r->nak_sent && r->newest != r->missing && r->epsn == bb_roce_psn_add(r->missing, 1) &&
 	    bb_roce_psn_distance(r->newest, bb_roce_psn_add(pkt->psn, 1)) <= BURST)
 		r->store_until = r->seq + GRANT;
 	if (!psn_plausible(r, pkt->psn) || r->seq >= r->store_until)

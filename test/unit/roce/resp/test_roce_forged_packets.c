@@ -69,6 +69,21 @@ T_OWN_FAKE(test_peer_that_repeats_selectively_is_granted_a_window)
 	expect_kept(f, 0);
 }
 
+/* The peer has shown nothing before the first NAK, whatever its first PSN is. */
+T_OWN_FAKE(test_peer_without_a_loss_is_granted_no_window)
+{
+	for (uint32_t first = 0; first < 2; first++) {
+		begin(f);
+		f->qp.resp.store_until = 0;
+		f->qp.resp.epsn = first;
+		if (first == 0)
+			send(f, 2); /* PSN 0 */
+		send(f, 4);         /* PSN 2 */
+		fake_expect(f, NAK(PSN), 3, 1 - first);
+		expect_kept(f, 0);
+	}
+}
+
 /* Up to 15 packets in a row may be lost; packets further ahead are not kept. */
 T_OWN_FAKE(test_packets_far_ahead_are_not_kept)
 {
