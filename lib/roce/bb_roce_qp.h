@@ -299,7 +299,8 @@ struct bb_roce_replay {
 	uint64_t orig; /* result of an atomic, which is never executed twice */
 	uint32_t packets;
 	uint32_t first_pkt; /* index of the first response packet to send; not 0 if the peer has
-			       repeated only the rest of a READ */
+			       repeated only a part of a READ */
+	uint32_t end_pkt;   /* index after the last response packet to send */
 	uint32_t rkey;
 	uint32_t len;
 	uint32_t msn;

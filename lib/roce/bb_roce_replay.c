@@ -7,13 +7,15 @@
  * The responder stores the newest max_dest_rd_atomic READs and atomics. The peer may have that many
  * outstanding, so it cannot repeat an older request. For a repeated READ the responder reads the
  * memory again. For a repeated atomic it sends the stored result. It drops a repeated request that
- * is not stored, or that differs from the stored request (C9-105 and following; rxe does the same).
+ * is not stored, or that differs from the stored request (C9-105 and following). A repeated READ
+ * may request only some packets of the response, those that the peer did not receive. rxe accepts
+ * any part of the address range; this responder also compares the PSN.
  *
  * All responses form one stream in PSN order, with a current position. A peer that repeats a
  * request repeats all later requests, too (9.7.3.1). So the stream returns to the position of the
  * repeated request and continues from there, and the responses stay in order. If the repeated
- * request is after the current position, its response has not been sent yet, so the responder does
- * nothing.
+ * request is after the current position, the stream stays there. It will send only the packets that
+ * were requested last.
  */
 #include "bb_roce_priv.h"
 
@@ -33,6 +35,18 @@ stream_next(struct bb_roce_resp *r)
 	r->todo_pkt = r->todo != r->head ? entry(r, r->todo)->first_pkt : 0;
 }
 
+/*
+ * Moves the position of the response stream back to response @i. The responses after it are sent
+ * again to their end, because the peer has not said which of their packets it needs now.
+ */
+static void
+stream_back(struct bb_roce_resp *r, uint32_t i)
+{
+	while (r->todo != i && --r->todo != i)
+		entry(r, r->todo)->end_pkt = entry(r, r->todo)->packets;
+	r->todo_pkt = entry(r, i)->first_pkt;
+}
+
 static void
 push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay *e)
 {
@@ -44,6 +58,7 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 	e->va = pkt->va;
 	e->rkey = pkt->rkey;
 	e->msn = r->msn;
+	e->end_pkt = e->packets;
 	*entry(r, r->head++) = *e;
 	if (r->n_replays < max)
 		r->n_replays++;
@@ -134,20 +149,39 @@ bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 }
 
 /*
- * Returns true if the request repeats the stored request. @k: index of the response packet with
- * which the repeated response starts. For a READ of 0 bytes the address is not compared.
+ * Returns true if the request repeats the stored request, or a part of the stored READ. @k: index
+ * of the response packet with which the repeated response starts. A part ends with a whole packet
+ * or with the READ. For a READ of 0 bytes the address is not compared.
  */
 static bool
 equal_request(const struct bb_roce_replay *e, const struct bb_roce_pkt *pkt, uint32_t k,
 	      uint32_t mtu)
 {
-	uint32_t off = k * mtu;
+	uint32_t off = k * mtu, left = e->len - off;
 
 	if (bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_ATOMIC)
 		return e->kind == atomic_kind(pkt) && e->va == pkt->va && e->rkey == pkt->rkey;
-	if (e->kind != BB_ROCE_MSG_READ || pkt->dmalen != e->len - off)
+	if (e->kind != BB_ROCE_MSG_READ)
+		return false;
+	if (pkt->dmalen != left &&
+	    (pkt->dmalen == 0 || pkt->dmalen > left || (pkt->dmalen & (mtu - 1)) != 0))
 		return false;
 	return e->len == 0 || (pkt->va == e->va + off && pkt->rkey == e->rkey);
+}
+
+/*
+ * Returns true if the responder can send the response packets @k to @end - 1 of entry @i now. The
+ * peer expects the opcodes of a response of its own. A response that was never sent whole must go
+ * on to its end. An earlier part that is still to be sent must be sent first, because the peer
+ * needs both. In both cases the peer requests the part again after a timeout.
+ */
+static bool
+part_possible(const struct bb_roce_resp *r, uint32_t i, uint32_t k, uint32_t end)
+{
+	const struct bb_roce_replay *e = entry(r, i);
+	bool pending = (int32_t)(i - r->todo) >= 0, sent = (int32_t)(i - r->answered) < 0;
+
+	return (end == e->packets || sent) && !(pending && k >= e->end_pkt);
 }
 
 bool
@@ -169,18 +203,21 @@ bb_roce_replay_duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, u
 
 	for (i = r->head; i != r->head - r->n_replays; i--) {
 		struct bb_roce_replay *e = entry(r, i - 1);
-		uint32_t k;
+		uint32_t k, end;
 
 		if (seq - e->seq >= e->packets)
 			continue;
 		k = (uint32_t)(seq - e->seq);
 		if (!equal_request(e, pkt, k, qp->attr.mtu))
 			break;
+		end = e->kind == BB_ROCE_MSG_READ ? k + bb_roce_packets(pkt->dmalen, qp->attr.mtu)
+						  : e->packets;
+		if (!part_possible(r, i - 1, k, end))
+			break;
 		e->first_pkt = k;
-		if ((int32_t)(i - 1 - r->todo) <= 0) {
-			r->todo = i - 1;
-			r->todo_pkt = k;
-		}
+		e->end_pkt = end;
+		if ((int32_t)(i - 1 - r->todo) <= 0)
+			stream_back(r, i - 1);
 		if (r->ack_due && bb_roce_replay_covers(r, r->ack_seq))
 			r->ack_due = false;
 		return;
@@ -226,14 +263,13 @@ read_unreadable(struct bb_roce_qp *qp, uint8_t synd)
 }
 
 /*
- * Returns the opcode of response packet @n of a READ. A repeated response may start in the middle
- * of the READ, at packet e->first_pkt. That packet has opcode FIRST or ONLY, as the first packet of
- * a new response.
+ * Returns the opcode of response packet @n of a READ. A repeated response may start or end in the
+ * middle of the READ. Its packets have the opcodes of a new response.
  */
 static uint8_t
 read_opcode(const struct bb_roce_replay *e, uint32_t n)
 {
-	bool first = n == e->first_pkt, last = n == e->packets - 1;
+	bool first = n == e->first_pkt, last = n == e->end_pkt - 1;
 
 	if (first)
 		return BB_ROCE_RC | (last ? BB_ROCE_READ_RESP_ONLY : BB_ROCE_READ_RESP_FIRST);
@@ -276,7 +312,7 @@ bb_roce_replay_run(struct bb_roce_qp *qp)
 	}
 	if (!bb_roce_send(qp, &pkt, iov, (uint32_t)pieces, NULL))
 		return -1;
-	if (n + 1 == e->packets)
+	if (n + 1 == e->end_pkt)
 		stream_next(r);
 	else
 		r->todo_pkt = n + 1;

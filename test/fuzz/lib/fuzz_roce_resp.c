@@ -48,7 +48,7 @@ static const struct {
 #define GRANTS (sizeof(grants) / sizeof(grants[0]))
 
 struct asked {
-	uint32_t psn, len, rkey;
+	uint32_t psn, len, rkey, ends; /* ends: last packets of repeated parts, a bit each */
 	uint64_t va, orig;
 	bool atomic;
 };
@@ -91,13 +91,13 @@ asked_new(struct world *w)
 }
 
 /* Returns the newest request with the PSN. */
-static const struct asked *
-asked_find(const struct world *w, uint32_t psn)
+static struct asked *
+asked_find(struct world *w, uint32_t psn)
 {
 	uint32_t i, n = w->n_asked < HISTORY ? w->n_asked : HISTORY;
 
 	for (i = 1; i <= n; i++) {
-		const struct asked *a = &w->asked[(w->n_asked - i) % HISTORY];
+		struct asked *a = &w->asked[(w->n_asked - i) % HISTORY];
 		uint32_t packets = bb_roce_packets(a->len, MTU);
 
 		if (((psn - a->psn) & BB_ROCE_PSN_MASK) < packets)
@@ -124,19 +124,19 @@ effect(void *ctx)
 }
 
 static void
-check_read(const struct world *w, const struct bb_roce_pkt *pkt, const struct bb_roce_iov *iov,
+check_read(struct world *w, const struct bb_roce_pkt *pkt, const struct bb_roce_iov *iov,
 	   uint32_t n)
 {
 	const struct asked *a = asked_find(w, pkt->psn);
 	uint32_t i, off, len = 0, left;
 	const uint8_t *at;
+	bool last = pkt->opcode == BB_ROCE_READ_RESP_LAST || pkt->opcode == BB_ROCE_READ_RESP_ONLY;
 
 	fuzz_check(a != NULL && !a->atomic);
 	off = ((pkt->psn - a->psn) & BB_ROCE_PSN_MASK) * MTU;
 	left = a->len - off;
 	fuzz_check(pkt->len == (left < MTU ? left : MTU));
-	fuzz_check((pkt->opcode == BB_ROCE_READ_RESP_LAST ||
-		    pkt->opcode == BB_ROCE_READ_RESP_ONLY) == (left <= MTU));
+	fuzz_check(left <= MTU ? last : !last || (a->ends >> off / MTU & 1) != 0);
 	fuzz_check(left != 0 || n == 0);
 	if (left == 0)
 		return;
@@ -416,6 +416,20 @@ check_memory(const struct world *w)
 	fuzz_check(memcmp(w->mem + at, w->before + at, MEM - at) == 0);
 }
 
+/* Records where a request ends that repeats a part of a READ, of at most AT_LEN bytes. */
+static void
+part_asked(struct world *w, const struct bb_roce_pkt *pkt)
+{
+	struct asked *a = asked_find(w, pkt->psn);
+	uint32_t end;
+
+	if (pkt->opcode != BB_ROCE_READ_REQUEST || a == NULL || pkt->dmalen > AT_LEN)
+		return;
+	end = ((pkt->psn - a->psn) & BB_ROCE_PSN_MASK) + bb_roce_packets(pkt->dmalen, MTU) - 1;
+	if (end < AT_LEN / MTU)
+		a->ends |= 1u << end;
+}
+
 static void
 deliver(struct world *w, const uint8_t *p, size_t len)
 {
@@ -430,6 +444,7 @@ deliver(struct world *w, const uint8_t *p, size_t len)
 	w->epsn = epsn;
 	w->effect = w->qp.attr.type == BB_ROCE_UD || pkt.psn == epsn ||
 		    (w->qp.attr.type == BB_ROCE_UC && (flags & BB_ROCE_F_FIRST));
+	part_asked(w, &pkt);
 	bb_roce_rx(&w->qp, &pkt, &w->net, 0);
 	w->delivering = false;
 	fuzz_check(w->kept == w->qp.resp.n_out_of_order);

@@ -179,6 +179,78 @@ T_FAKE(BB_ROCE_RC, test_repeated_read_is_answered_again)
 	assert_int_equal(f->qp.stats.duplicate, 5);
 }
 
+/* The peer has received all but a few packets of the response. */
+T_FAKE(BB_ROCE_RC, test_repeated_part_of_a_read_is_answered_alone)
+{
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	assert_int_equal(fake_run(f, 64), 4);
+	f->seen = f->n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 356, 256);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_ONLY), 1, 356, 256);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 768);
+	assert_int_equal(fake_run(f, 64), 3);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 0, 100, 256);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 1, 356, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 2, 612, 256);
+	/* Both parts arrive before either is answered: the peer gets the second one later. */
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 512);
+	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 612, 488);
+	assert_int_equal(fake_run(f, 64), 2);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 0, 100, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 1, 356, 256);
+	assert_int_equal(f->qp.stats.drop_replay, 1);
+	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 612, 488);
+	assert_int_equal(fake_run(f, 64), 2);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 2, 612, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 3, 868, 232);
+	fake_quiet(f);
+	assert_fields(f->qp, resp.epsn, fake_psn(4), stats.drop_replay, 1);
+}
+
+/* The first response is sent to its end, so that its opcodes are in order. */
+T_FAKE(BB_ROCE_RC, test_part_of_a_read_in_progress_is_dropped)
+{
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 768);
+	assert_int_equal(fake_run(f, 2), 2);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 256);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 0, 0, 256);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 1, 256, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 2, 512, 256);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 256);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_ONLY), 0, 0, 256);
+	fake_quiet(f);
+}
+
+/* An answered part of a READ does not limit what the peer may request of it later. */
+T_FAKE(BB_ROCE_RC, test_repeat_sends_a_later_read_beyond_an_earlier_part)
+{
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 300);
+	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 512, 1024);
+	assert_int_equal(fake_run(f, 64), 6);
+	for (int round = 0; round < 2; round++) {
+		fake_rx_rdma(f, RC(READ_REQUEST), 3, 0, 768, 256);
+		assert_int_equal(fake_run(f, 64), 1);
+		f->seen = f->n_sent;
+		fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 300);
+		if (round == 1)
+			fake_rx_rdma(f, RC(READ_REQUEST), 5, 0, 1280, 256);
+		fake_run(f, 64);
+		fake_expect_read(f, RC(READ_RESP_FIRST), 0, 0, 256);
+		fake_expect_read(f, RC(READ_RESP_LAST), 1, 256, 44);
+		if (round == 1) {
+			fake_expect_read(f, RC(READ_RESP_ONLY), 5, 1280, 256);
+		} else {
+			fake_expect_read(f, RC(READ_RESP_FIRST), 3, 768, 256);
+			fake_expect_read(f, RC(READ_RESP_MIDDLE), 4, 1024, 256);
+			fake_expect_read(f, RC(READ_RESP_LAST), 5, 1280, 256);
+		}
+		fake_quiet(f);
+	}
+}
+
 /*
  * A repeated earlier READ does not send again the part of a later READ that the peer already has.
  */
@@ -246,6 +318,10 @@ T_FAKE(BB_ROCE_RC, test_repeat_that_differs_is_dropped)
 		{0, 100, 1001, FAKE_KEY},     /* longer */
 		{0, 100, 999, FAKE_KEY},      /* shorter */
 		{1, 356, 745, FAKE_KEY},      /* the end, too long */
+		{1, 356, 1024, FAKE_KEY},     /* whole packets, too long */
+		{1, 100, 256, FAKE_KEY},      /* a part, with the address of the start */
+		{1, 356, 300, FAKE_KEY},      /* a part that ends in a packet */
+		{1, 356, 0, FAKE_KEY},        /* an empty part */
 		{1, 100, 744, FAKE_KEY},      /* the end, with the address of
 					       * the start */
 		{0, 100, 1000, FAKE_KEY + 1}, /* different key */
