@@ -94,6 +94,11 @@ soft_netif_leave(struct soft_engine *e)
 		soft_netif_unlock(nif);
 	}
 	rte_ticketlock_unlock(&e->lock);
+	/*
+	 * Only one engine may be left, which may retain the lock. If several are left, the next one
+	 * that finds the lock retained sets the flag again.
+	 */
+	__atomic_fetch_and(&nif->requests, ~SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
 	rte_spinlock_lock(&nif->retainer_lock);
 	rte_spinlock_unlock(&nif->retainer_lock);
 }

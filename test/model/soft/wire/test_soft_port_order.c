@@ -251,6 +251,22 @@ TEST(test_ack_at_the_end)
 	}
 }
 
+T(0, test_last_engine_of_a_port_retains_its_lock)
+{
+	struct soft_dev *dev = soft_ctx(s[0].d.ctx)->dev;
+	struct soft_engine *e = soft_qp_find(dev, s[0].q.qpn)->engine;
+	struct rig_uar other;
+
+	rig_uar_open(&other, &s[0].d, MLX5_UAR_BF);
+	rig_poll(&s[0].u);
+	assert_ptr_equal(dev->netif->lock_retainer, e);
+	rig_poll(&other);
+	assert_null(dev->netif->lock_retainer);
+	rig_uar_close(&other);
+	rig_poll(&s[0].u);
+	assert_ptr_equal(dev->netif->lock_retainer, e);
+}
+
 /* The device asks for an address once; further calls look for the answer and never wait. */
 TEST(test_av_ready_asks_once_and_never_waits)
 {
