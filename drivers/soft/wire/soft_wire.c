@@ -275,8 +275,6 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 {
 	switch (w->qp->state) {
 	case BB_PRM_QP_RTS:
-	case BB_PRM_QP_SQER:
-	case BB_PRM_QP_SQD:
 	case BB_PRM_QP_ERR:
 		*out = w->roce.req.psn;
 		/* fallthrough */
