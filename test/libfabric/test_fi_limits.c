@@ -107,6 +107,26 @@ TEST(test_more_endpoints_than_the_device_has)
 	free(eps);
 }
 
+/* Endpoints with one CQ for their sends and another one for their receives. */
+TEST(test_an_endpoint_joins_a_cq_whose_other_endpoint_has_posted_all_its_receives)
+{
+	struct fid_ep *eps[2];
+	struct pair p;
+
+	pair_open(&p, &plain);
+	for (uint32_t i = 0; i < 2; i++) {
+		OK(fi_endpoint(p.domain, p.info, &eps[i], NULL));
+		OK(fi_ep_bind(eps[i], &p.a.cq->fid, FI_TRANSMIT));
+		OK(fi_ep_bind(eps[i], &p.b.cq->fid, FI_RECV));
+		OK(fi_enable(eps[i]));
+		for (size_t n = 0; n < p.info->rx_attr->size; n++)
+			OK(fi_recv(eps[i], p.b.mem, 64, p.b.desc, 0, NULL));
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		OK(fi_close(&eps[i]->fid));
+	pair_close(&p);
+}
+
 #define DEEP   4096u /* receives of the shared context */
 #define ROUNDS 400u  /* more rounds than memory has room for, if no room returns */
 

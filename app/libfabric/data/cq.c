@@ -144,10 +144,13 @@ fab_cq_fill(struct fab_cq *cq)
 int
 fab_cq_reserve(struct fab_cq *cq, uint32_t entries)
 {
+	/* Keeps one entry free: bb_cq_resize() fails while all entries may be in use. */
+	const uint32_t spare = cq->domain->dev->attr.cq_resize ? 1 : 0;
+	const uint32_t need = cq->used + entries + spare;
 	int ret = 0;
 
-	if (cq->used + entries > bb_cq_depth(cq->cq))
-		ret = bb_cq_resize(cq->cq, cq->used + entries);
+	if (need > bb_cq_depth(cq->cq))
+		ret = bb_cq_resize(cq->cq, need);
 	if (ret == 0)
 		cq->used += entries;
 	else
