@@ -143,22 +143,23 @@ ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 /*
  * Flushes the requests of an endpoint that is being closed. They complete with FI_ECANCELED, so
  * that the application gets its buffers back. The device flushes a queue pair in ERR during polls,
- * so this function polls the device.
+ * so this function polls the device. A message in a buffer of a shared receive context is no
+ * outstanding request of the queue pair. So this function also polls until the CQs are empty.
  */
 static void
 flush(struct fab_ep *ep)
 {
 	const struct bb_qp_attr attr = {.size = sizeof(attr), .state = BB_QP_ERR};
 	struct bb_qp_stats stats;
-	unsigned int i;
+	unsigned int i, n;
 
 	if (bb_qp_modify(ep->qp, &attr, BB_QP_STATE) != 0)
 		return;
 	for (i = 0; i < MAX_FLUSH; i++) {
-		fab_cq_fill(ep->tx_cq);
-		fab_cq_fill(ep->rx_cq);
+		n = fab_cq_fill(ep->tx_cq);
+		n += fab_cq_fill(ep->rx_cq);
 		if (bb_qp_stats(ep->qp, &stats) != 0 ||
-		    (stats.outstanding == 0 && stats.recv_outstanding == 0))
+		    (n == 0 && stats.outstanding == 0 && stats.recv_outstanding == 0))
 			break;
 	}
 }

@@ -369,9 +369,9 @@ void fab_ep_broken(struct fab_ep *ep);
 int fab_cq_reserve(struct fab_cq *cq, uint32_t entries);
 /*
  * Moves up to FAB_POLL completions of the device to cq->comp, and counts those that a counter
- * counts.
+ * counts. Returns the number of completions that it took from the device.
  */
-void fab_cq_fill(struct fab_cq *cq);
+unsigned int fab_cq_fill(struct fab_cq *cq);
 ssize_t fab_cq_read(struct fid_cq *fid, void *buf, size_t count);
 /*
  * Returns true if the application has read every completion. Then its wait object is readable only

@@ -149,6 +149,29 @@ TEST(test_closing_an_endpoint_gives_its_buffers_back)
 	pair_close(&p);
 }
 
+TEST(test_closing_an_endpoint_keeps_messages_in_buffers_of_a_shared_receive_context)
+{
+	const struct want w = {.shared = true};
+	struct fi_cq_data_entry e;
+	struct pair p;
+	int i;
+
+	pair_open(&p, &w);
+	pair_connect(&p, &w);
+	for (i = 0; i < 100; i++)
+		OK(fi_recv(p.srx, p.b.mem, 64, p.b.desc, 0, NULL));
+	for (i = 0; i < 100; i++) {
+		OK(fi_send(p.a.ep, p.a.mem, 8, p.a.desc, 0, NULL));
+		done(&p.a);
+	}
+	OK(fi_close(&p.b.ep->fid));
+	p.b.ep = NULL;
+	for (i = 0; fi_cq_read(p.b.cq, &e, 1) == 1; i++)
+		assert_int_equal(e.len, 8);
+	assert_int_equal(i, 100);
+	pair_close(&p);
+}
+
 /* ofi_rxm uses the context of each entry, and an injected message has none. */
 TEST(test_closing_an_endpoint_reports_nothing_of_injected_messages)
 {

@@ -127,18 +127,19 @@ make_room(struct fab_cq *cq)
 	return true;
 }
 
-void
+unsigned int
 fab_cq_fill(struct fab_cq *cq)
 {
 	struct bb_wc wcs[FAB_POLL];
 	unsigned int i, n;
 
 	if (bb_unlikely(cq->domain->dev->child) || !make_room(cq))
-		return;
+		return 0;
 	n = bb_cq_poll(cq->cq, wcs, FAB_POLL);
 	for (i = 0; i < n; i++)
 		if (convert(&wcs[i], &cq->comp[cq->count]))
 			cq->count++;
+	return n;
 }
 
 int
