@@ -33,24 +33,21 @@ static struct fi_ops mr_fi_ops = {
 };
 
 /*
- * Rights of a region. Without access flags a region allows everything (fi_mr(3)). Atomics of
- * libfabric have no flag of their own, so REMOTE_WRITE includes them.
+ * Rights of a region. The device may read each region for its own process. Atomics of libfabric
+ * have no flag of their own, so FI_REMOTE_WRITE includes them.
  */
 static uint32_t
 rights(uint64_t access, bool atomics)
 {
-	const uint32_t write = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE |
-			       (atomics ? BB_ACCESS_REMOTE_ATOMIC : 0u);
 	uint32_t bb = 0;
 
-	if (access == 0)
-		return write | BB_ACCESS_REMOTE_READ;
 	if ((access & (FI_RECV | FI_READ)) != 0)
 		bb |= BB_ACCESS_LOCAL_WRITE;
 	if ((access & FI_REMOTE_READ) != 0)
 		bb |= BB_ACCESS_REMOTE_READ;
 	if ((access & FI_REMOTE_WRITE) != 0)
-		bb |= write;
+		bb |= BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE |
+		      (atomics ? BB_ACCESS_REMOTE_ATOMIC : 0u);
 	return bb;
 }
 
@@ -112,11 +109,7 @@ mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
 static int
 mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
-	if (attr->iface != FI_HMEM_SYSTEM) {
-		FAB_WARN(MR, "memory of interface %d is not supported: use FI_HMEM_SYSTEM\n",
-			 attr->iface);
-		return -FI_ENOSYS;
-	}
+	/* attr->iface is valid with FI_HMEM only, which the provider does not have. */
 	return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset,
 		       attr->requested_key, flags, mr, attr->context);
 }
@@ -176,17 +169,16 @@ static int
 query_atomic(struct fid_domain *domain, enum fi_datatype type, enum fi_op op,
 	     struct fi_atomic_attr *attr, uint64_t flags)
 {
-	struct fid_ep ep = {.atomic = &fab_atomic_ops};
 	int ret;
 
 	(void)domain;
 	attr->size = sizeof(uint64_t);
 	if ((flags & FI_COMPARE_ATOMIC) != 0)
-		ret = fab_atomic_ops.compwritevalid(&ep, type, op, &attr->count);
+		ret = fab_atomic_ops.compwritevalid(NULL, type, op, &attr->count);
 	else if ((flags & FI_FETCH_ATOMIC) != 0)
-		ret = fab_atomic_ops.readwritevalid(&ep, type, op, &attr->count);
+		ret = fab_atomic_ops.readwritevalid(NULL, type, op, &attr->count);
 	else
-		ret = fab_atomic_ops.writevalid(&ep, type, op, &attr->count);
+		ret = fab_atomic_ops.writevalid(NULL, type, op, &attr->count);
 	return ret;
 }
 

@@ -170,13 +170,15 @@ side_open(struct pair *p, struct side *s, const struct want *w)
 		.wait_obj = w->wait,
 	};
 	struct fi_cntr_attr cntr = {.wait_obj = FI_WAIT_UNSPEC};
+	const uint64_t access =
+		FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	struct fid_cntr **all[] = {&s->sent, &s->received, &s->read, &s->written};
 	unsigned int i;
 
 	OK(fi_cq_open(p->domain, &cq, &s->cq, NULL));
 	s->mem = calloc(1, MEM);
 	assert_non_null(s->mem);
-	OK(fi_mr_reg(p->domain, s->mem, MEM, 0, 0, 0, 0, &s->mr, NULL));
+	OK(fi_mr_reg(p->domain, s->mem, MEM, access, 0, 0, 0, &s->mr, NULL));
 	s->desc = fi_mr_desc(s->mr);
 	s->key = fi_mr_key(s->mr);
 	if (w->counters)

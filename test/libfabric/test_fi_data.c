@@ -289,17 +289,39 @@ TEST(test_a_wrong_key_fails_the_write_and_ends_the_connection)
 
 TEST(test_a_region_without_remote_rights_refuses_peers)
 {
-	struct fi_cq_err_entry err;
+	static const uint64_t rights[] = {FI_SEND | FI_RECV, FI_SEND, 0};
 	struct fid_mr *local;
 	struct pair p;
 
+	for (unsigned int i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+		pair_open(&p, &plain);
+		OK(fi_mr_reg(p.domain, p.b.mem, 4096, rights[i], 0, 0, 0, &local, NULL));
+		pair_connect(&p, &plain);
+		OK(fi_write(p.a.ep, p.a.mem, 100, p.a.desc, 0, (uintptr_t)p.b.mem, fi_mr_key(local),
+			    NULL));
+		assert_int_equal(failed(&p.a).err, FI_EACCES);
+		OK(fi_close(&local->fid));
+		pair_close(&p);
+	}
+}
+
+/* An application without FI_HMEM need not set the interface. */
+TEST(test_the_memory_interface_of_a_region_is_ignored)
+{
+	struct fi_mr_attr attr = {.iface = FI_HMEM_CUDA, .iov_count = 1, .access = FI_RECV};
+	struct iovec iov;
+	struct fid_mr *mr;
+	struct pair p;
+
 	pair_open(&p, &plain);
-	OK(fi_mr_reg(p.domain, p.b.mem, 4096, FI_SEND | FI_RECV, 0, 0, 0, &local, NULL));
 	pair_connect(&p, &plain);
-	OK(fi_write(p.a.ep, p.a.mem, 100, p.a.desc, 0, (uintptr_t)p.b.mem, fi_mr_key(local), NULL));
-	err = failed(&p.a);
-	assert_int_equal(err.err, FI_EACCES);
-	OK(fi_close(&local->fid));
+	iov = (struct iovec){p.b.mem, 100};
+	attr.mr_iov = &iov;
+	OK(fi_mr_regattr(p.domain, &attr, 0, &mr));
+	OK(fi_recv(p.b.ep, p.b.mem, 100, fi_mr_desc(mr), 0, NULL));
+	OK(fi_inject(p.a.ep, "text", 4, 0));
+	assert_int_equal(done(&p.b).len, 4);
+	OK(fi_close(&mr->fid));
 	pair_close(&p);
 }
 

@@ -37,7 +37,6 @@ TEST(test_refusals_log_their_reason)
 	struct fi_cq_attr bad_format = {.format = 99};
 	struct fi_cq_attr bad_wait = {.wait_obj = FI_WAIT_MUTEX_COND};
 	struct fi_eq_attr bad_eq = {.wait_obj = FI_WAIT_SET};
-	struct fi_mr_attr gpu = {.iface = FI_HMEM_CUDA, .iov_count = 1};
 	struct iovec two[2];
 	struct fid_ep *ep;
 	struct fid_cq *cq;
@@ -62,8 +61,6 @@ TEST(test_refusals_log_their_reason)
 	REFUSED(fi_eq_open(p.fabric, &bad_eq, &eq, NULL), -FI_ENOSYS);
 	REFUSED(fi_mr_reg(p.domain, p.a.mem, 64, 0, 1, 0, 0, &mr, NULL), -FI_EINVAL);
 	REFUSED(fi_mr_regv(p.domain, two, 2, 0, 0, 0, 0, &mr, NULL), -FI_EINVAL);
-	gpu.mr_iov = two;
-	REFUSED(fi_mr_regattr(p.domain, &gpu, 0, &mr), -FI_ENOSYS);
 	pair_close(&p);
 }
 
