@@ -22,8 +22,12 @@
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAW | \
 	 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
 
-/* mr_mode of applications from before API 1.5, which support all bits that the provider needs. */
+/*
+ * mr_mode and mode of applications from before API 1.5; newer headers lack the names. MR_BASIC
+ * means FAB_MR_MODE without FI_MR_LOCAL, and LOCAL_MR means FI_MR_LOCAL.
+ */
 #define MR_BASIC 1
+#define LOCAL_MR (1ULL << 55)
 
 #define REFUSE(...)                                                                                \
 	do {                                                                                       \
@@ -135,7 +139,7 @@ has_mode(const struct fi_info *h, uint64_t need)
 }
 
 static int
-check_domain(const struct fi_domain_attr *a, uint64_t caps)
+check_domain(const struct fi_domain_attr *a, uint64_t caps, uint64_t mode)
 {
 	const int need = mr_mode_of(caps);
 
@@ -143,6 +147,9 @@ check_domain(const struct fi_domain_attr *a, uint64_t caps)
 		return 0;
 	if (a->name != NULL && strcmp(a->name, fab_provider.name) != 0)
 		REFUSE("domain \"%s\": the only one is \"%s\"\n", a->name, fab_provider.name);
+	if (a->mr_mode == MR_BASIC && (mode & LOCAL_MR) == 0)
+		REFUSE("mode lacks FI_LOCAL_MR, which FI_MR_BASIC needs: set mr_mode %#x instead\n",
+		       need);
 	if (a->mr_mode != MR_BASIC && (a->mr_mode & need) != need)
 		REFUSE("mr_mode lacks bits %#x\n", need & ~a->mr_mode);
 	if (a->mr_key_size != 0 && a->mr_key_size < sizeof(uint32_t))
@@ -192,7 +199,7 @@ check(uint32_t version, const struct fi_info *h)
 	if (ret == 0)
 		ret = check_rx(h->rx_attr);
 	if (ret == 0)
-		ret = check_domain(h->domain_attr, caps);
+		ret = check_domain(h->domain_attr, caps, h->mode);
 	return ret;
 }
 
@@ -232,6 +239,8 @@ make(uint32_t version, const struct fi_info *h)
 	i->caps = caps;
 	/* Has no bit that the hints lack, even if the mode of their rx_attr has the bit. */
 	i->mode = h == NULL || (h->mode & mode) == mode ? mode : 0;
+	if (domain->mr_mode == MR_BASIC)
+		i->mode |= LOCAL_MR;
 	*i->tx_attr = (struct fi_tx_attr){
 		.caps = caps & (FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE),
 		.op_flags = tx->op_flags,

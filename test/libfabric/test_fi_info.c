@@ -10,6 +10,10 @@
 
 #include "pair.h"
 
+/* FI_MR_BASIC and FI_LOCAL_MR, which newer headers of libfabric lack. */
+#define MR_BASIC 1
+#define LOCAL_MR (1ULL << 55)
+
 static void __attribute__((constructor)) start_log(void)
 {
 	log_reasons();
@@ -128,12 +132,15 @@ TEST(test_manual_progress_and_old_memory_modes_are_what_the_hints_say)
 
 	h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-	h->domain_attr->mr_mode = 1; /* FI_MR_BASIC */
+	h->domain_attr->mr_mode = MR_BASIC;
+	refused(h, "FI_MR_BASIC without FI_LOCAL_MR");
+	h->mode |= LOCAL_MR;
 	i = ask(h, NULL, NULL, 0);
 	assert_non_null(i);
+	assert_int_equal(i->mode, LOCAL_MR | FI_RX_CQ_DATA);
 	assert_int_equal(i->domain_attr->control_progress, FI_PROGRESS_MANUAL);
 	assert_int_equal(i->domain_attr->data_progress, FI_PROGRESS_MANUAL);
-	assert_int_equal(i->domain_attr->mr_mode, 1);
+	assert_int_equal(i->domain_attr->mr_mode, MR_BASIC);
 	fi_freeinfo(i);
 	fi_freeinfo(h);
 }
