@@ -7,7 +7,8 @@
  * A thread does so for applications that do not read their queues for a while. A software device
  * executes the requests of its peers, and acknowledges them, only while a thread runs it. An
  * application runs the device when it reads a queue. If it has read none for a millisecond, this
- * thread runs the device.
+ * thread runs the device. A read of a CQ does not run the CM, so the thread runs both after
+ * CM_TICKS milliseconds of reads, too.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +18,8 @@
 #include "eal_foreign.h"
 #include "fab.h"
 
-#define IDLE_MS 50 /* how long the thread sleeps while there is no endpoint */
+#define IDLE_MS  50 /* how long the thread sleeps while there is no endpoint */
+#define CM_TICKS 10 /* sleeps of FAB_NAP_MS, after which the thread runs the CM in any case */
 
 /* Reports connections whose QP has failed. Over TCP the CM itself detects the end of the peer. */
 static void
@@ -66,14 +68,17 @@ run(void *arg)
 	struct fab_dev *d = arg;
 	struct pollfd p = {.fd = d->stop, .events = POLLIN};
 	uint64_t seen = 0, polls;
+	unsigned int ticks = 0; /* sleeps since this thread last ran the device */
 	bool active = false;
 
 	while (poll(&p, 1, active ? FAB_NAP_MS : IDLE_MS) <= 0) {
 		active = __atomic_load_n(&d->active, __ATOMIC_RELAXED) != 0;
 		polls = __atomic_load_n(&d->polls, __ATOMIC_RELAXED);
-		if (active && polls == seen && fab_trylock(d)) {
+		ticks++;
+		if (active && (polls == seen || ticks >= CM_TICKS) && fab_trylock(d)) {
 			fab_dev_run(d);
 			fab_unlock(d);
+			ticks = 0;
 		}
 		seen = polls;
 	}

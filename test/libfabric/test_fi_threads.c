@@ -5,8 +5,11 @@
  * Threads that use one domain at the same time, as FI_THREAD_SAFE allows: one sends, one receives,
  * one registers memory, one reads the event queue, and the provider has its own thread.
  */
+#define _GNU_SOURCE
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #include "pair.h"
 
@@ -93,6 +96,52 @@ TEST(test_threads_share_a_domain)
 	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
 	for (; i < 4; i++)
 		pthread_join(threads[i], NULL);
+	pair_close(&p);
+}
+
+/* ---- The provider's thread */
+
+#define SLEEPS 1000u
+
+static struct fid_cq *busy; /* CQ that poll() reads; NULL if there is none. __atomic */
+static ssize_t last_read;   /* result of the last read of busy */
+
+/*
+ * Replaces poll() of libc. Reads a CQ after each sleep of the provider's thread, so that this
+ * thread never sees a program that reads no queue. Ends after a completion or SLEEPS sleeps.
+ */
+int
+poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	static unsigned int sleeps;
+
+	const struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+	const int ret = ppoll(fds, n, ms < 0 ? NULL : &limit, NULL);
+	struct fid_cq *cq = ms > 0 ? __atomic_load_n(&busy, __ATOMIC_ACQUIRE) : NULL;
+	struct fi_cq_data_entry e;
+
+	if (cq == NULL)
+		return ret;
+	last_read = fi_cq_read(cq, &e, 1);
+	if (last_read != -FI_EAGAIN || ++sleeps == SLEEPS)
+		__atomic_store_n(&busy, NULL, __ATOMIC_RELEASE);
+	return ret;
+}
+
+/* Control progress is automatic: the program need not read its event queue. */
+TEST(test_shutdown_cancels_receives_of_a_program_that_reads_its_cq_only)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+
+	pair_open(&p, &plain);
+	pair_connect(&p, &plain);
+	OK(fi_recv(p.b.ep, p.b.mem, 64, p.b.desc, 0, NULL));
+	__atomic_store_n(&busy, p.b.cq, __ATOMIC_RELEASE);
+	OK(fi_shutdown(p.a.ep, 0));
+	while (__atomic_load_n(&busy, __ATOMIC_ACQUIRE) != NULL)
+		nanosleep(&nap, NULL);
+	assert_int_equal(last_read, -FI_EAVAIL);
+	assert_int_equal(failed(&p.b).err, FI_ECANCELED);
 	pair_close(&p);
 }
 
