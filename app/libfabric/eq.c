@@ -150,7 +150,7 @@ eq_sread(struct fid_eq *fid, uint32_t *type, void *buf, size_t len, int timeout,
 		 * parent's.
 		 */
 		if (poll(&p, q->fabric->dev->child ? 0 : 1, FAB_NAP_MS) < 0)
-			return -errno;
+			return errno == EINTR ? -FI_EAGAIN : -errno;
 	}
 }
 

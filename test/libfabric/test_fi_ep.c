@@ -4,7 +4,9 @@
 /* Connections, and the life of objects: what may be closed when, and what is reported. */
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "pair.h"
@@ -331,6 +333,33 @@ TEST(test_waits)
 	assert_int_equal(fi_eq_write(p.eq, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
 	assert_int_equal(poll(&fd, 1, 60000), 1);
 	assert_int_equal(fi_trywait(p.fabric, &fids[1], 1), -FI_EAGAIN);
+	pair_close(&p);
+}
+
+static void
+ignore(int signal)
+{
+	(void)signal;
+}
+
+TEST(test_a_signal_ends_a_wait_as_a_timeout_does)
+{
+	const struct want w = {.wait = FI_WAIT_FD};
+	const struct itimerval every = {{.tv_usec = 300}, {.tv_usec = 300}}, never = {0};
+	const struct sigaction interrupt = {.sa_handler = ignore};
+	struct fi_cq_data_entry c;
+	struct fi_eq_cm_entry e;
+	struct pair p;
+	uint32_t type;
+
+	pair_open(&p, &w);
+	assert_int_equal(sigaction(SIGALRM, &interrupt, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(fi_cq_sread(p.a.cq, &c, 1, NULL, -1), -FI_EAGAIN);
+		assert_int_equal(fi_eq_sread(p.eq, &type, &e, sizeof(e), -1, 0), -FI_EAGAIN);
+	}
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
 	pair_close(&p);
 }
 

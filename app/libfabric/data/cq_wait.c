@@ -128,7 +128,7 @@ fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, in
 		n = fab_cq_is_empty(cq);
 		fab_unlock(dev);
 		if (n != 0 && poll(&p, 1, FAB_NAP_MS) < 0)
-			return -errno;
+			return errno == EINTR ? -FI_EAGAIN : -errno;
 	}
 }
 
