@@ -410,6 +410,24 @@ TEST(test_counters_count_what_no_completion_reports)
 	pair_close(&p);
 }
 
+/* FI_RECV counts messages. A peer's WRITE would count for FI_REMOTE_WRITE, which is refused. */
+TEST(test_data_of_a_write_does_not_count_as_a_received_message)
+{
+	const struct want w = {.counters = true};
+	struct pair p;
+
+	pair_open(&p, &w);
+	pair_connect(&p, &w);
+	OK(fi_recv(p.b.ep, NULL, 0, NULL, 0, NULL));
+	OK(fi_recv(p.b.ep, p.b.mem, 8, p.b.desc, 0, NULL));
+	OK(fi_writedata(p.a.ep, p.a.mem, 8, p.a.desc, 77, 0, (uintptr_t)p.b.mem, p.b.key, NULL));
+	OK(fi_send(p.a.ep, p.a.mem, 8, p.a.desc, 0, NULL));
+	assert_int_equal(done(&p.b).data, 77);
+	assert_int_equal(done(&p.b).flags, FI_MSG | FI_RECV);
+	assert_int_equal(fi_cntr_read(p.b.received), 1);
+	pair_close(&p);
+}
+
 TEST(test_shared_receive_context)
 {
 	const struct want w = {.shared = true};

@@ -13,10 +13,14 @@ static void
 count(const struct fab_ep *ep, const struct bb_wc *wc)
 {
 	static const uint8_t kinds[] = {
-		[BB_WC_SEND] = FAB_COUNT_SEND,      [BB_WC_RDMA_WRITE] = FAB_COUNT_WRITE,
-		[BB_WC_RDMA_READ] = FAB_COUNT_READ, [BB_WC_CMP_SWAP] = FAB_COUNT_READ,
-		[BB_WC_FETCH_ADD] = FAB_COUNT_READ, [BB_WC_NOP] = FAB_COUNTS,
-		[BB_WC_RECV] = FAB_COUNT_RECV,      [BB_WC_RECV_RDMA_IMM] = FAB_COUNT_RECV,
+		[BB_WC_SEND] = FAB_COUNT_SEND,
+		[BB_WC_RDMA_WRITE] = FAB_COUNT_WRITE,
+		[BB_WC_RDMA_READ] = FAB_COUNT_READ,
+		[BB_WC_CMP_SWAP] = FAB_COUNT_READ,
+		[BB_WC_FETCH_ADD] = FAB_COUNT_READ,
+		[BB_WC_NOP] = FAB_COUNTS,
+		[BB_WC_RECV] = FAB_COUNT_RECV,
+		[BB_WC_RECV_RDMA_IMM] = FAB_COUNTS, /* FI_RECV counts messages only */
 	};
 	struct fab_cntr *c;
 
