@@ -323,8 +323,10 @@ fab_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
 {
 	struct fab_fabric *f = container_of(fabric, struct fab_fabric, fid);
 	struct fab_eq *q;
-	int ret = 0;
+	int ret = fab_dev_check(f->dev);
 
+	if (ret != 0)
+		return ret;
 	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
 	    attr->wait_obj != FI_WAIT_FD) {
 		FAB_WARN(

@@ -221,6 +221,8 @@ only_exit(struct pair *p)
 static void
 read_all(struct pair *p)
 {
+	struct fi_cntr_attr cntr_attr = {.wait_obj = FI_WAIT_UNSPEC};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
 	struct fi_cq_data_entry c;
 	struct fi_eq_cm_entry e;
 	uint32_t type;
@@ -233,6 +235,8 @@ read_all(struct pair *p)
 			_exit(4);
 	if (fi_recv(p->b.ep, p->b.mem, 64, p->b.desc, 0, NULL) != -FI_EOPBADSTATE ||
 	    fi_mr_reg(p->domain, p->a.mem, 64, 0, 0, 0, 0, &p->a.mr, NULL) != -FI_EOPNOTSUPP ||
+	    fi_eq_open(p->fabric, &eq_attr, &p->eq, NULL) != -FI_EOPNOTSUPP ||
+	    fi_cntr_open(p->domain, &cntr_attr, &p->a.sent, NULL) != -FI_EOPNOTSUPP ||
 	    fi_listen(p->pep) != 0)
 		_exit(5);
 	pair_close(p);

@@ -156,7 +156,10 @@ fab_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 {
 	struct fab_domain *d = container_of(domain, struct fab_domain, fid);
 	struct fab_cntr *c;
+	const int ret = fab_dev_check(d->dev);
 
+	if (ret != 0)
+		return ret;
 	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC)
 		return -FI_ENOSYS;
 	c = calloc(1, sizeof(*c));
