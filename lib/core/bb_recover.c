@@ -37,22 +37,6 @@ bb_qp_drain(struct bb_qp *qp)
 	return ret == 0 ? -EAGAIN : ret;
 }
 
-const char *
-bb_wr_fate_name(enum bb_wr_fate fate)
-{
-	switch (fate) {
-	case BB_WR_DONE:
-		return "done";
-	case BB_WR_FAILED:
-		return "failed";
-	case BB_WR_NOT_DONE:
-		return "not done";
-	case BB_WR_UNKNOWN:
-		return "unknown";
-	}
-	return "?";
-}
-
 /* Position in a walk over the outstanding sends, from the oldest to the newest. */
 struct walk {
 	uint32_t done; /* sequence number of the send before block idx */

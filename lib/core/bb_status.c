@@ -3,8 +3,10 @@
  */
 /*
  * Completion statuses: the mapping from a CQE's syndrome to a status, and the text of each status.
+ * Names of fates.
  */
 #include "bb_core.h"
+#include "bb_recover.h"
 
 /* The mapping is that of libmlx5 (providers/mlx5/cq.c, error CQEs). */
 enum bb_wc_status
@@ -266,4 +268,20 @@ bb_wc_status_cause(enum bb_wc_status status, uint8_t vendor_err)
 	if (status != BB_WC_SUCCESS && status != BB_WC_WR_FLUSH_ERR)
 		cause = vendor_cause(vendor_err);
 	return cause != NULL ? cause : status_cause(status);
+}
+
+const char *
+bb_wr_fate_name(enum bb_wr_fate fate)
+{
+	switch (fate) {
+	case BB_WR_DONE:
+		return "done";
+	case BB_WR_FAILED:
+		return "failed";
+	case BB_WR_NOT_DONE:
+		return "not done";
+	case BB_WR_UNKNOWN:
+		return "unknown";
+	}
+	return "?";
 }
