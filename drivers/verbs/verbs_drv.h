@@ -342,9 +342,10 @@ unsigned int verbs_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
 /* Gets all pending completions from the provider. */
 void verbs_drain(struct verbs_cq *c);
 /*
- * Gets the pending completions of a QP that is reset or destroyed. lib/core then drops the
- * completions from the ring and returns receives to an SRQ. Call before and after the provider's
- * call, because only some providers drop the completions from their CQ.
+ * Gets the pending completions of a QP that goes to ERR, is reset or is destroyed. After ERR a
+ * recovery then finds the messages of an SRQ in the ring. After a reset lib/core drops the
+ * completions from the ring and returns receives to an SRQ. For a reset or destroy, call before and
+ * after the provider's call, because only some providers drop the completions from their CQ.
  */
 void verbs_drain_qp(const struct bb_qp *qp);
 /* Writes the CQE that marks the end of the old ring, as a card does for bb_cqring_move(). */

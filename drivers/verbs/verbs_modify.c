@@ -169,6 +169,7 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 	} else if (to == BB_QP_ERR) {
 		q->failed = true;
 		verbs_own_done(q);
+		verbs_drain_qp(qp);
 	}
 	return 0;
 }

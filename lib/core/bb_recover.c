@@ -436,8 +436,11 @@ collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 	for (;;) {
 		const bool last = rte_get_tsc_cycles() > end;
 
+		/* On verbs each CQ must be polled; on mlx5 one call runs the whole device. */
 		if (scq->progress != NULL)
 			scq->progress(scq->progress_arg);
+		if (rcq != scq && rcq->progress != NULL)
+			rcq->progress(rcq->progress_arg);
 		ret = take_cqes(scq, qp, w, r);
 		if (ret == 0 && rcq != scq)
 			ret = take_cqes(rcq, qp, w, r);

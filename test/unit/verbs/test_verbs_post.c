@@ -279,33 +279,6 @@ T_F(test_posts_follow_the_state_of_the_qp)
 	one(f, bb_post_write(f->qp, 2, &sge, 1, TO, 1, SIG), 2, BB_WC_RDMA_WRITE);
 }
 
-T_ON(BB_QPT_RC, false, test_recovery_reports_the_fate_of_each_request)
-{
-	struct bb_wr_end ends[32];
-	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
-	struct bb_qp_attr attr = DEFAULTS(qp_attr);
-	struct bb_qp_addr addr;
-	struct bb_sge sge, two[2];
-
-	sge = piece(f, FROM, 8);
-	two[0] = sge;
-	two[1] = sge;
-	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, i == 1 ? SIG : 0), 0);
-	assert_int_equal(bb_post_write(f->qp, 3, two, 2, TO, 1, SIG), 0);
-	bb_qp_ring(f->qp);
-	assert_int_equal(bb_post_write(f->qp, 4, &sge, 1, TO, 1, SIG), 0);
-	assert_int_equal(bb_post_write(f->qp, 5, two, 2, TO, 1, 0), 0);
-	attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE;
-	assert_int_equal(bb_qp_addr(f->qp, 1, 0, &addr), 0);
-	assert_int_equal(bb_qp_recover(f->qp, &addr, &addr, &attr, &r), 0);
-	assert_int_equal(r.n, 6);
-	for (uint32_t i = 0; i < 6; i++) {
-		assert_fields(ends[i], wc.wr_id, i, fate, i < 4 ? BB_WR_DONE : BB_WR_NOT_DONE);
-	}
-	one(f, bb_post_write(f->qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
-}
-
 /* The provider refuses a doorbell in which requests with WQEs follow direct ones. */
 T_ON(BB_QPT_RC, false, test_refused_doorbell_fails_direct_and_wqe_requests)
 {
