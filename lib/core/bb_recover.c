@@ -415,13 +415,14 @@ take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recov
 static void
 post_marker(struct bb_qp *qp)
 {
+	if (qp->ctrl->recovery.marked)
+		return;
 	/*
 	 * If the queue is full, a later call posts the NOP: the poll of a pending CQE makes room
-	 * for it.
+	 * for it. The doorbell is needed in this case too, because the only send that asks for a
+	 * CQE may be one that no doorbell has covered.
 	 */
-	if (qp->ctrl->recovery.marked || bb_sq_post_own_nop(&qp->sq) != 0)
-		return;
-	qp->ctrl->recovery.marked = true;
+	qp->ctrl->recovery.marked = bb_sq_post_own_nop(&qp->sq) == 0;
 	bb_qp_ring(qp);
 }
 

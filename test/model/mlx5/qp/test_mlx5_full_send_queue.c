@@ -251,4 +251,49 @@ KEYS_TEST(test_own_nops_are_not_recovered)
 	}
 }
 
+/*
+ * The queue has no room for the library's NOP, and the only send that asks for a CQE was not rung.
+ * The recovery rings it, so that its flush error shows the outcome of the earlier sends.
+ */
+KEYS_TEST(test_recovery_of_a_full_queue_rings_its_last_send)
+{
+	const uint64_t to = raddr_of(&e->a, 4096);
+	struct bb_wr_end ends[4];
+	struct bb_qp_recovery rec = {.ends = ends, .max = RTE_DIM(ends)};
+	struct bb_qp_stats before, after;
+	uint32_t rung, i, calls;
+
+	e->init.sq_depth = 4;
+	e->init.signal_every = 4;
+	for (rung = 0; rung < 4; rung++) {
+		fresh(e);
+		memset(e->b.buf, 0x5a, 8);
+		memset(e->a.buf + 4096, 0, 32);
+		for (i = 0; i < 4; i++) {
+			struct bb_sge sge = sge_of(&e->b, 0, 8);
+
+			OK(bb_post_write(e->b.qp, i, &sge, 1, to + 8 * i, e->a.mr->rkey, 0));
+			if (i + 1 != rung)
+				continue;
+			bb_qp_ring(e->b.qp);
+			for (calls = 0;
+			     __atomic_load_n(&e->a.buf[4096 + 8 * i + 7], __ATOMIC_ACQUIRE) != 0x5a;
+			     calls++) {
+				assert_in_range(calls, 0, 100000000);
+				bb_dev_progress(e->b.dev);
+				bb_dev_progress(e->a.dev);
+			}
+		}
+		OK(bb_qp_stats(e->b.qp, &before));
+		OK(bb_qp_recover(e->b.qp, NULL, NULL, NULL, &rec));
+		OK(bb_qp_stats(e->b.qp, &after));
+		assert_int_equal(after.doorbells, before.doorbells + 1);
+		assert_int_equal(rec.n, 4);
+		for (i = 0; i < 4; i++) {
+			assert_int_equal(ends[i].wc.wr_id, i);
+			assert_int_equal(ends[i].fate, i < rung ? BB_WR_DONE : BB_WR_NOT_DONE);
+		}
+	}
+}
+
 TEST_MAIN(env_eal_init("mlx5_full_send_queue"))
