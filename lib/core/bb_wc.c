@@ -82,11 +82,10 @@ data_len(const struct bb_cqe *cqe)
  * WQEs of other requests have inline data instead of buffers, or buffers that are only read.
  */
 static bool
-takes_data(const struct bb_qp *qp, const struct bb_sq_wqe *w)
+returns_data(uint8_t wc_opcode)
 {
-	return qp->ctrl->init.scatter_to_cqe &&
-	       (w->wc_opcode == BB_WC_RDMA_READ || w->wc_opcode == BB_WC_CMP_SWAP ||
-		w->wc_opcode == BB_WC_FETCH_ADD);
+	return wc_opcode == BB_WC_RDMA_READ || wc_opcode == BB_WC_CMP_SWAP ||
+	       wc_opcode == BB_WC_FETCH_ADD;
 }
 
 void
@@ -122,7 +121,7 @@ send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 	if (behind == 0 || behind > bb_sq_outstanding(&qp->sq))
 		return stray(cq, cqe, "it names a WQE that is not outstanding");
 	if (has_data(cqe, wc)) {
-		if (!takes_data(qp, w))
+		if (!qp->ctrl->init.scatter_to_cqe || !returns_data(w->wc_opcode))
 			return stray(cq, cqe, "it contains data for a request that returns none");
 		scatter_status(
 			wc, bb_sq_scatter(&qp->sq, bb_be16(cqe->wqe_counter), cqe, data_len(cqe)));
@@ -225,6 +224,20 @@ srq_repost(struct bb_cq *cq, struct bb_srqring *srq, const struct bb_cqe *cqe)
 	return 0;
 }
 
+/*
+ * Returns the status to record for a failed send: see bb_qp_ctrl.send_error. A READ or an atomic
+ * with a local error may have failed when its response arrived. By then the device had sent later
+ * requests.
+ */
+static uint8_t
+send_error_of(const struct bb_wc *wc)
+{
+	const bool local = wc->status == BB_WC_LOC_LEN_ERR || wc->status == BB_WC_LOC_QP_OP_ERR ||
+			   wc->status == BB_WC_LOC_PROT_ERR;
+
+	return local && returns_data(wc->opcode) ? BB_WC_GENERAL_ERR : wc->status;
+}
+
 static int
 error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct bb_wc *wc,
 	   bool send)
@@ -241,7 +254,7 @@ error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct 
 		return 0;
 	bb_count_add(&qp->ctrl->errors, 1);
 	if (send && wc->status != BB_WC_WR_FLUSH_ERR && qp->ctrl->send_error == 0)
-		qp->ctrl->send_error = wc->status;
+		qp->ctrl->send_error = send_error_of(wc);
 	error_explain(qp, cqe, wc, send);
 	return 1;
 }

@@ -95,6 +95,8 @@ int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
  * - Sends complete in order. So all sends before the failed one are DONE.
  * - If the failed send had an error of its own, or the peer sent a NAK, no later send was executed.
  *   Later sends are NOT_DONE (IBTA vol. 1, 9.9.3: the responder executes nothing after the error).
+ *   If the failed send is a READ or an atomic with a local error, later sends are UNKNOWN: the
+ *   device may have found the error in the response, after it had sent later requests.
  * - If no response of the peer arrived (retries exceeded), the failed send and later ones may have
  *   been executed. Later sends are UNKNOWN. The same holds if the QP was moved to ERR for another
  *   reason.

@@ -249,6 +249,45 @@ TEST(test_correct_response_completes_the_request)
 	end();
 }
 
+/*
+ * The READ fails locally when its response arrives. The device has sent the atomic by then, so the
+ * peer may have executed it, and the application must not post it again.
+ */
+TEST(test_read_that_fails_on_its_response_leaves_later_sends_unknown)
+{
+	struct bb_wr_end ends[2];
+	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
+	struct bb_roce_pkt read, atomic;
+	struct bb_sge sge;
+	struct bb_mr *mr;
+	unsigned int i;
+
+	begin();
+	OK(bb_mr_reg(e.pd, e.buf, LEN, BB_ACCESS_LOCAL_WRITE, &mr));
+	sge = (struct bb_sge){(uintptr_t)e.buf, LEN, mr->lkey};
+	OK(bb_post_read(e.qp, 1, &sge, 1, 0x1000, 0x1234, 0));
+	sge = (struct bb_sge){(uintptr_t)e.buf, 8, e.mr->lkey};
+	OK(bb_post_fetch_add(e.qp, 2, &sge, 0x1000, 0x1234, 1, 0));
+	bb_qp_ring(e.qp);
+	request(&read);
+	assert_int_equal(read.opcode, BB_ROCE_READ_REQUEST);
+	request(&atomic);
+	assert_int_equal(atomic.opcode, BB_ROCE_FETCH_ADD);
+	OK(bb_mr_dereg(mr));
+	answer(BB_ROCE_READ_RESP_ONLY, read.psn, ACK, LEN);
+	for (i = 0; i < 1000 && bb_cqring_peek(&e.cq->ring) == NULL; i++)
+		bb_dev_progress(e.dev);
+	OK(bb_qp_recover(e.qp, NULL, NULL, NULL, &r));
+	assert_int_equal(r.n, 2);
+	assert_int_equal(ends[0].wc.wr_id, 1);
+	assert_int_equal(ends[0].fate, BB_WR_FAILED);
+	assert_int_equal(ends[0].wc.status, BB_WC_LOC_PROT_ERR);
+	assert_int_equal(ends[1].wc.wr_id, 2);
+	assert_int_equal(ends[1].fate, BB_WR_UNKNOWN);
+	assert_int_equal(r.flushed, BB_WR_UNKNOWN);
+	end();
+}
+
 int
 main(void)
 {
