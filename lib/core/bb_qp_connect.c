@@ -87,9 +87,11 @@ bring_up(struct bb_qp *qp, const char *caller, struct bb_qp_attr *a, const uint3
 {
 	static const enum bb_qp_state states[] = {BB_QP_INIT, BB_QP_RTR, BB_QP_RTS};
 	struct bb_dev *dev = qp->ctrl->pd->dev;
+	int ret = bb_process_owns(dev);
 	unsigned int i;
-	int ret = 0;
 
+	if (ret != 0)
+		return ret;
 	if (qp->state != BB_QP_RESET) {
 		BB_LOG(ERR, "QP 0x%x is in %s: move it to RESET before %s", qp->qpn,
 		       bb_qp_state_name(qp->state), caller);

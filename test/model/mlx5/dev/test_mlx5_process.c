@@ -198,16 +198,24 @@ others_end(const struct others *o, int ret)
 ENV_TEST(test_child_cannot_change_the_parents_objects)
 {
 	struct bb_qp_attr attr;
+	struct bb_qp_init_attr init = e->init;
+	struct bb_qp_recovery recovery = {0};
 	struct bb_cq_attr cq_attr;
 	struct bb_srq_attr srq_attr;
+	struct bb_qp *qp, *rc, *ud;
+	struct bb_qp_addr addr;
 	struct bb_cq *cq;
 	struct bb_pd *pd;
 	struct bb_mr *mr;
-	struct bb_qp *qp;
 	struct others o;
 	pid_t child;
 	int status;
 
+	init.send_cq = init.recv_cq = e->a.cq;
+	OK(bb_qp_create(e->a.pd, &init, &rc));
+	OK(bb_qp_addr(rc, 1, e->attr.path.sgid_index, &addr));
+	init.type = BB_QPT_UD;
+	OK(bb_qp_create(e->a.pd, &init, &ud));
 	OK(bb_channel_create(e->a.dev, &o.ch));
 	OK(bb_umem_reg(e->a.dev, e->a.buf, 64, BB_ACCESS_LOCAL_WRITE, &o.umem));
 	OK(bb_dm_alloc(e->a.dev, 64, 0, &o.dm));
@@ -221,7 +229,6 @@ ENV_TEST(test_child_cannot_change_the_parents_objects)
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		struct bb_qp_init_attr init = {.send_cq = e->a.cq, .recv_cq = e->a.cq};
 		unsigned int wrong = 0;
 
 		bb_qp_attr_init(&attr);
@@ -244,6 +251,11 @@ ENV_TEST(test_child_cannot_change_the_parents_objects)
 		    (others_end(&o, -ENOTSUP) != 0 || bb_cq_resize(e->a.cq, 64) != -ENOTSUP ||
 		     bb_mr_rereg(e->a.mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, 0) != -ENOTSUP))
 			wrong = 0xff;
+		if (wrong == 0 &&
+		    (bb_qp_connect(rc, &addr, &addr, &e->attr) != -ENOTSUP ||
+		     bb_qp_recover(rc, &addr, &addr, &e->attr, &recovery) != -ENOTSUP ||
+		     bb_qp_ud_up(ud, 1, 0, 0x11, 5) != -ENOTSUP))
+			wrong = 0xfe;
 		if (wrong == 0)
 			wrong = (unsigned int)others_made(e, &o);
 		if (wrong == 0 && queried(e, &o) != 0)
@@ -255,6 +267,9 @@ ENV_TEST(test_child_cannot_change_the_parents_objects)
 	finish_writes(e);
 	post_writes(e, 4);
 	finish_writes(e);
+	OK(bb_qp_connect(rc, &addr, &addr, &e->attr));
+	OK(bb_qp_destroy(rc));
+	OK(bb_qp_destroy(ud));
 	assert_int_equal(others_end(&o, 0), 0);
 	OK(bb_srq_destroy(o.srq));
 	rte_mempool_free(o.mp);
