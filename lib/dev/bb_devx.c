@@ -152,13 +152,18 @@ bb_devx_query_eqn(struct bb_dev *dev, uint32_t vector, uint32_t *eqn)
 }
 
 int
-bb_devx_pd_number(const struct bb_pd *pd, uint32_t *pdn)
+bb_devx_pd_number(struct bb_pd *pd, uint32_t *pdn)
 {
-	int ret = devx_check(pd == NULL ? NULL : pd->dev, pdn != NULL);
+	struct bb_dev *dev = pd == NULL ? NULL : pd->dev;
+	int ret = devx_check(dev, pdn != NULL);
 
-	if (ret == 0)
-		*pdn = pd->dev->drv->devx->pd_number(pd);
-	return ret;
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&dev->lock);
+	pd->devx_number_read = true;
+	*pdn = dev->drv->devx->pd_number(pd);
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
 }
 
 int

@@ -76,6 +76,8 @@ struct bb_pd {
 	uint32_t qps;
 	uint32_t srqs;
 	uint32_t ahs;
+	/* true if bb_devx_pd_number() was called, so that DEVX objects may name the PD */
+	bool devx_number_read;
 	struct bb_mem_table *mem; /* automatic registrations and the address table */
 };
 

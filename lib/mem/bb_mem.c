@@ -98,6 +98,16 @@ bb_pd_free(struct bb_pd *pd)
 		       dev->name, pd->mrs, BB_PLURAL(pd->mrs), pd->qps, BB_PLURAL(pd->qps),
 		       pd->srqs, BB_PLURAL(pd->srqs));
 		ret = -EBUSY;
+	} else if (pd->devx_number_read && dev->devx_objs != 0) {
+		/*
+		 * The device does not free a PD that a queue of these objects names. It reports
+		 * this only after the automatic registrations are gone, so check before.
+		 */
+		BB_LOG(ERR,
+		       "%s: the PD is not freed: %u DEVX object%s may use its number; destroy the "
+		       "objects first",
+		       dev->name, dev->devx_objs, BB_PLURAL(dev->devx_objs));
+		ret = -EBUSY;
 	} else {
 		ret = pd_empty(pd);
 		if (ret == 0)

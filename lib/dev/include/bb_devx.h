@@ -88,10 +88,10 @@ int bb_devx_obj_destroy(struct bb_devx_obj *obj);
 int bb_devx_query_eqn(struct bb_dev *dev, uint32_t vector, uint32_t *eqn);
 
 /**
- * Returns the number of a PD, for field pd of CREATE_QP. @return 0; -ENOTSUP if the device has no
- * DEVX.
+ * Returns the number of a PD, for field pd of CREATE_QP. bb_pd_free() then refuses the PD while any
+ * object of bb_devx_obj_create() exists. @return 0; -ENOTSUP if the device has no DEVX.
  */
-int bb_devx_pd_number(const struct bb_pd *pd, uint32_t *pdn);
+int bb_devx_pd_number(struct bb_pd *pd, uint32_t *pdn);
 
 /**
  * Doorbell page of an lcore; read-only for the application.

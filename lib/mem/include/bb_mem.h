@@ -26,7 +26,7 @@ int bb_pd_alloc(struct bb_dev *dev, struct bb_pd **pd);
 
 /**
  * Frees a PD and its automatic registrations. Returns 0, or -EBUSY while the PD has MRs, indirect
- * keys, memory windows, QPs, SRQs or address handles.
+ * keys, windows, QPs, SRQs or address handles, or while DEVX objects may use its number.
  */
 int bb_pd_free(struct bb_pd *pd);
 

@@ -182,4 +182,31 @@ T(test_close_is_refused_while_an_object_or_a_uar_lives)
 	assert_fields(devx, objs, 0, uars, 0);
 }
 
+/* The refusal comes before the PD's automatic registrations go. */
+T(test_pd_whose_number_was_read_is_kept_while_an_object_lives)
+{
+	static uint8_t mem[4096] __attribute__((aligned(4096)));
+	uint8_t in[16] = {0}, out[16];
+	struct bb_devx_obj *obj;
+	struct bb_pd *named, *other;
+	uint32_t number;
+	int mrs;
+
+	devx_on(f->dev);
+	assert_int_equal(bb_pd_alloc(f->dev, &named), 0);
+	assert_int_equal(bb_pd_alloc(f->dev, &other), 0);
+	assert_int_equal(bb_mem_add_heap(named, mem, sizeof(mem)), 0);
+	mrs = fake.mrs;
+	assert_int_not_equal(mrs, 0);
+	assert_int_equal(bb_devx_pd_number(named, &number), 0);
+	assert_int_equal(number, 0x1234);
+	assert_int_equal(bb_devx_obj_create(f->dev, in, 16, out, 16, &obj), 0);
+	assert_logged(bb_pd_free(named), -EBUSY, "1 DEVX object may use its number");
+	assert_int_equal(fake.mrs, mrs);
+	/* No object can name this PD. */
+	assert_int_equal(bb_pd_free(other), 0);
+	assert_int_equal(bb_devx_obj_destroy(obj), 0);
+	assert_int_equal(bb_pd_free(named), 0);
+}
+
 TEST_MAIN(fake_eal_init())
