@@ -24,7 +24,8 @@ bb_qp_drain(struct bb_qp *qp)
 	struct bb_sq *sq = &qp->sq;
 	int ret;
 
-	if (!sq->enabled) {
+	/* A QP that failed in RTR is in ERR. Its next post enables the send queue. */
+	if (!sq->enabled && __atomic_load_n(&sq->error, __ATOMIC_RELAXED) == 0) {
 		BB_LOG(ERR, "QP 0x%x is in %s: it cannot be drained before RTS", qp->qpn,
 		       bb_qp_state_name(qp->state));
 		return -ENOTCONN;

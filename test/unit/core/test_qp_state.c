@@ -330,4 +330,16 @@ TEST(test_every_state_has_a_name)
 	assert_string_equal(bb_qp_state_name((enum bb_qp_state)6), "?");
 }
 
+/* The state of the object is stale then: RTR. */
+T(test_qp_that_failed_in_rtr_is_drained)
+{
+	struct bb_qp *qp = qp_create(f);
+
+	bring_to(qp, BB_QP_RTR);
+	assert_logged(bb_qp_drain(qp), -ENOTCONN, "cannot be drained before RTS");
+	bb_sq_error(&qp->sq);
+	assert_int_equal(bb_qp_drain(qp), 0);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
 TEST_MAIN(fake_eal_init())
