@@ -48,7 +48,11 @@ bb_wr_check(enum bb_qp_type type, enum bb_wr_opcode opcode, uint32_t flags)
 		return -ENOTSUP;
 	if ((rules[opcode].types & 1u << type) == 0 || (flags & ~rules[opcode].flags) != 0)
 		return -EINVAL;
-	return (flags & BB_SEND_FENCE) != 0 && type != BB_QPT_RC ? -EINVAL : 0;
+	/* Both fences would make a value of the WQE's field that no public header defines. */
+	if ((flags & BB_SEND_FENCE) != 0 &&
+	    (type != BB_QPT_RC || (flags & BB_SEND_SMALL_FENCE) != 0))
+		return -EINVAL;
+	return 0;
 }
 
 uint8_t

@@ -33,7 +33,8 @@ enum bb_send_flags {
 	BB_SEND_FENCE = BB_WQE_FM_FENCE,  /**< start after earlier READs and atomics complete */
 	/**
 	 * Start only after an earlier change of a memory key has taken effect. The library sets
-	 * this flag on the request after such a change. Callers may set it on any request.
+	 * this flag on the request after such a change. Callers may set it on any request without
+	 * BB_SEND_FENCE, which includes it. Do not combine both: no WQE has the resulting bits.
 	 */
 	BB_SEND_SMALL_FENCE = BB_WQE_FM_SMALL,
 	/**

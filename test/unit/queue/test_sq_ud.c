@@ -372,6 +372,10 @@ TEST(test_only_opcodes_and_flags_of_the_man_page_are_accepted)
 					 man[i].solicited ? ok : -EINVAL);
 			assert_int_equal(bb_wr_check(type, man[i].op, BB_SEND_FENCE),
 					 type == BB_QPT_RC ? ok : -EINVAL);
+			assert_int_equal(bb_wr_check(type, man[i].op, BB_SEND_SMALL_FENCE), ok);
+			assert_int_equal(
+				bb_wr_check(type, man[i].op, BB_SEND_FENCE | BB_SEND_SMALL_FENCE),
+				-EINVAL);
 			assert_int_equal(bb_wr_check(type, man[i].op, 1u << 30), -EINVAL);
 		}
 	}
