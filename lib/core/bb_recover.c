@@ -404,6 +404,9 @@ take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recov
 	}
 	if (taken != 0)
 		bb_cq_compact(cq);
+	/* bb_cq_translate() may have posted a receive again that the device took in vain. */
+	if (qp->ctrl->init.srq != NULL)
+		bb_srqring_ring(&qp->ctrl->init.srq->ring);
 	return ret;
 }
 

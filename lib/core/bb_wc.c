@@ -199,13 +199,28 @@ is_aborted(const struct bb_qp *qp, const struct bb_wc *wc)
 }
 
 /*
+ * Tells the device that the slots of all CQEs up to and including @cqe are free, before the poll
+ * does. The caller has read them all.
+ */
+static void
+release_early(const struct bb_cqring *cq, const struct bb_cqe *cqe)
+{
+	const uint64_t idx = (uint64_t)(cqe - (const struct bb_cqe *)(const void *)cq->buf);
+	const uint64_t ci = cq->ci + ((idx - cq->ci) & cq->mask) + 1;
+
+	bb_dma_rmb();
+	bb_dbrec_store(cq->dbrec, bb_be32(ci & 0xffffff));
+}
+
+/*
  * Posts a receive of an SRQ again that the device took without a message. The receive gets another
  * WQE. Its old WQE becomes the last free one, because the kernel may still read that WQE to find
  * the missing page (rdma-core: mlx5_complete_odp_fault()).
  */
 static int
-srq_repost(struct bb_cq *cq, struct bb_srqring *srq, const struct bb_cqe *cqe)
+srq_repost(struct bb_cq *cq, const struct bb_qp *qp, const struct bb_cqe *cqe)
 {
+	struct bb_srqring *srq = &qp->ctrl->init.srq->ring;
 	const uint16_t idx = bb_be16(cqe->wqe_counter);
 	struct bb_wqe_srq_next *to;
 	uint64_t wr_id;
@@ -220,6 +235,11 @@ srq_repost(struct bb_cq *cq, struct bb_srqring *srq, const struct bb_cqe *cqe)
 	srq->wr_ids[head] = wr_id;
 	srq->held[head] = 1;
 	srq->pi++;
+	/* A recovery must keep the CQEs of other QPs. It rings after it has freed the slot. */
+	if (qp->ctrl->recovery.begun)
+		return 0;
+	/* The receive may complete at once, and a full CQ then needs the slot of this CQE. */
+	release_early(&cq->ring, cqe);
 	bb_srqring_ring(srq);
 	return 0;
 }
@@ -247,7 +267,7 @@ error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct 
 	wc->status = (uint8_t)bb_wc_status_of(wc->syndrome);
 	wc->opcode = BB_WC_RECV;
 	if (!send && is_aborted(qp, wc))
-		return srq_repost(cq, &qp->ctrl->init.srq->ring, cqe);
+		return srq_repost(cq, qp, cqe);
 	bb_qp_failed(qp);
 	bb_count_add(&cq->ctrl->errors, 1);
 	if ((send ? send_done(cq, qp, cqe, wc) : recv_done(cq, qp, cqe, wc)) == 0)

@@ -340,6 +340,65 @@ T(test_receive_that_the_device_took_without_a_message_is_posted_again)
 	assert_int_equal(bb_srq_destroy(srq), 0);
 }
 
+static struct bb_cq *rung_cq;
+static uint32_t rung_ci; /* consumer index that the device had at the last doorbell of the SRQ */
+
+static void
+note_ci(struct bb_srqring *ring)
+{
+	rung_ci = bb_be32(rung_cq->ring.dbrec[0]);
+	ring->rung = ring->pi;
+}
+
+/* The receive may complete at once: the device must know before that its old CQE is consumed. */
+T(test_reposted_receive_is_rung_after_the_slot_of_its_cqe_is_free)
+{
+	struct bb_qp_recovery r = {0};
+	struct bb_srq_attr srq_attr = DEFAULTS(srq_attr);
+	struct bb_qp_init_attr attr = DEFAULTS(qp_init_attr);
+	const struct bb_sge sge = {0x2000, 64, 0x55};
+	struct bb_wr_end ends[8];
+	struct bb_srq *srq;
+	struct bb_qp *qp;
+	struct bb_wc wc[4];
+
+	f->dev->attr.max_srq = 1;
+	f->dev->attr.max_srq_wr = 7;
+	f->dev->attr.max_srq_sge = 1;
+	srq_attr.depth = 7;
+	srq_attr.max_sge = 1;
+	assert_int_equal(bb_srq_create(f->pd, &srq_attr, &srq), 0);
+	attr.send_cq = f->cq;
+	attr.recv_cq = f->cq;
+	attr.sq_depth = 4;
+	attr.srq = srq;
+	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), 0);
+	qp->state = BB_QP_RTS;
+	rung_cq = f->cq;
+	srq->ring.dbrec = NULL;
+	srq->ring.ring = note_ci;
+	for (uint64_t i = 0; i < 6; i++)
+		assert_int_equal(bb_post_srq_recv(srq, i, &sge, 1), 0);
+	bb_srq_ring(srq);
+	fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, 0);
+	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 1, 0x22, 0x99);
+	fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, 2);
+	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 2);
+	assert_int_equal(rung_ci, 2);
+	assert_int_equal(bb_be32(f->cq->ring.dbrec[0]), 3);
+	/* A recovery frees the slots of all its CQEs at once. */
+	fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, 3);
+	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 4, 0x22, 0x99);
+	r.ends = ends;
+	r.max = RTE_DIM(ends);
+	assert_int_equal(bb_qp_recover(qp, NULL, NULL, NULL, &r), 0);
+	assert_int_equal(r.n, 1);
+	assert_int_equal(rung_ci, 5);
+	assert_int_equal(srq->ring.rung, srq->ring.pi);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	assert_int_equal(bb_srq_destroy(srq), 0);
+}
+
 /* A queue that the application moved to ERR only flushes, without a log line. */
 T(test_flush_after_own_modify_logs_nothing)
 {
