@@ -42,13 +42,10 @@ bb_loop_attr_init(struct bb_loop_attr *attr)
 static int
 loop_attr_check(const struct bb_loop_attr *attr)
 {
-	if (attr->size != sizeof(*attr)) {
-		BB_LOG(ERR,
-		       "loop: invalid attributes: their size field is %u, not %zu: call "
-		       "bb_loop_attr_init() and rebuild the program",
-		       attr->size, sizeof(*attr));
-		return -EINVAL;
-	}
+	int ret = bb_attr_size_check(attr->size, sizeof(*attr), "bb_loop_attr_init");
+
+	if (ret != 0)
+		return ret;
 	if (attr->burst == 0 || attr->burst > BB_LOOP_MAX_BURST) {
 		BB_LOG(ERR, "loop: invalid burst %u (1 to %u)", attr->burst, BB_LOOP_MAX_BURST);
 		return -EINVAL;

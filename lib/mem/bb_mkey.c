@@ -64,14 +64,10 @@ attr_check(const struct bb_dev *dev, const struct bb_mkey_attr *attr)
 {
 	uint32_t max = dev->attr.max_mkey_pieces;
 	const char *why;
+	int ret = bb_attr_size_check(attr->size, sizeof(*attr), "bb_mkey_attr_init");
 
-	if (attr->size != sizeof(*attr)) {
-		BB_LOG(ERR,
-		       "invalid attributes of a key: their size field is %u, not %zu: set them "
-		       "up with bb_mkey_attr_init()",
-		       attr->size, sizeof(*attr));
-		return -EINVAL;
-	}
+	if (ret != 0)
+		return ret;
 	if (max == 0 || (attr->max_pieces != 0 && !dev->attr.mkey_layout)) {
 		BB_LOG(ERR, "%s: indirect key not created: the device has no indirect keys%s",
 		       dev->name,

@@ -42,12 +42,6 @@ bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbr
 
 #define MINIS 8u /* mini CQEs per array; an array has the size of a CQE */
 
-static struct bb_cqe *
-cqe_at(const struct bb_cqring *cq, uint32_t ci)
-{
-	return (struct bb_cqe *)(void *)cq->buf + (ci & cq->mask);
-}
-
 int
 bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 {
@@ -71,14 +65,14 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 		return -EINVAL;
 	}
 	for (i = 0; i < n; i++) {
-		struct bb_cqe *dst = cqe_at(cq, ci + i);
+		struct bb_cqe *dst = bb_cqring_at(cq, ci + i);
 
 		/*
 		 * The first array of mini CQEs follows the title CQE. Each further array is at the
 		 * index of the first CQE that it describes.
 		 */
 		if (i % MINIS == 0)
-			memcpy(minis, cqe_at(cq, ci + (i == 0 ? 1 : i)), sizeof(minis));
+			memcpy(minis, bb_cqring_at(cq, ci + (i == 0 ? 1 : i)), sizeof(minis));
 		cqe.byte_cnt = minis[i % MINIS][1];
 		cqe.wqe_counter = bb_be16((uint16_t)(counter + i));
 		memcpy(dst, &cqe, offsetof(struct bb_cqe, op_own));
