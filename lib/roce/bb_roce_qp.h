@@ -298,9 +298,9 @@ struct bb_roce_replay {
 	uint64_t va;
 	uint64_t orig; /* result of an atomic, which is never executed twice */
 	uint32_t packets;
-	uint32_t first_pkt; /* index of the first response packet to send; not 0 if the peer has
-			       repeated only a part of a READ */
-	uint32_t end_pkt;   /* index after the last response packet to send */
+	uint32_t first_pkt, end_pkt; /* index of the first response packet to send, and index after
+					the last one; only a part of a READ if the peer has
+					repeated only that part */
 	uint32_t rkey;
 	uint32_t len;
 	uint32_t msn;
