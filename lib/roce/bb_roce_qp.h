@@ -298,9 +298,8 @@ struct bb_roce_replay {
 	uint64_t va;
 	uint64_t orig; /* result of an atomic, which is never executed twice */
 	uint32_t packets;
-	uint32_t first_pkt, end_pkt; /* index of the first response packet to send, and index after
-					the last one; only a part of a READ if the peer has
-					repeated only that part */
+	/* Indexes of the first response packet to send, and of the packet after the last one. */
+	uint32_t first_pkt, end_pkt;
 	uint32_t rkey;
 	uint32_t len;
 	uint32_t msn;
