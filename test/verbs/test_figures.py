@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from verbstest import VerbsTest, free_port, listens, main
+from verbstest import VerbsTest, free_ports, listens, main
 
 ROUNDS = 3
 EAL = ('--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry', '--log-level=error')
@@ -45,7 +45,7 @@ class Figures(VerbsTest):
 
     def native(self):
         """Returns the rate of WRITEs of 8 bytes in M/s, and the bandwidth of 64 KiB in MB/s."""
-        port = free_port()
+        port = free_ports()
 
         def command(lcore, ip, *more):
             return [self.testrdma, '-l', str(lcore % os.cpu_count()), *EAL, '--', '-d',
@@ -58,7 +58,7 @@ class Figures(VerbsTest):
 
     def native_lat(self, protocol):
         """Returns the median latency of bb_perf in us: half a round trip, as perftest prints it."""
-        port = free_port()
+        port = free_ports()
 
         def command(cpu, ip, *more):
             return [self.bb_perf, '-l', str(cpu % os.cpu_count()), *EAL, '--', '-P', protocol, '-s', '8', '-n', '20000',
@@ -69,7 +69,7 @@ class Figures(VerbsTest):
         return float(line.group(0).split()[3])
 
     def perftest(self, program, size, iters, column, *options):
-        port = free_port()
+        port = free_ports()
         cmd = self.command(program, '-x', '1', '-p', str(port), '-s', str(size), '-n', str(iters), '-F', *options)
         out = self.both(port, cmd, cmd + ['127.0.0.1'])
         line = re.search(r'^ *%d +%d +.*$' % (size, iters), out, re.M)

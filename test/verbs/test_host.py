@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from verbstest import WAIT, VerbsTest, free_port, listens, main
+from verbstest import WAIT, VerbsTest, free_ports, listens, main
 
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
 ADDRESS = {'a': '10.88.210.1', 'b': '10.88.210.2'}
@@ -114,7 +114,8 @@ class Ports(Host):
 class Qps(Host):
     def test_qpns_of_processes_are_separate(self):
         self.need('ibv_rc_pingpong', 'ibverbs-utils')
-        ports = [free_port() for _ in range(4)]
+        first = free_ports(4)
+        ports = range(first, first + 4)
         pingpong = [('ibv_rc_pingpong', '-g', '1', '-p', str(p)) for p in ports]
         servers = [self.start(self.at('a', *args)) for args in pingpong]
         end = time.monotonic() + WAIT

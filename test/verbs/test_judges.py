@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from verbstest import WAIT, VerbsTest, free_port, listens, main
+from verbstest import WAIT, VerbsTest, free_ports, listens, main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 UCX = {'UCX_NET_DEVICES': 'mlx5_0:1', 'UCX_IB_GID_INDEX': '1', 'UCX_LOG_LEVEL': 'warn'}
@@ -33,7 +33,7 @@ RANKS = 4
 class Ucx(VerbsTest):
     def run_test(self, transport, test, size):
         self.env.update(UCX, UCX_TLS=transport + ',self')
-        port = free_port()
+        port = free_ports()
         cmd = self.command('ucx_perftest', '-t', test, '-s', str(size), '-n', ITERATIONS, '-w', WARMUP, '-p', str(port))
         server = self.start(cmd)
         end = time.monotonic() + WAIT

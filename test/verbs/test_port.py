@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from verbstest import NOBODY, WAIT, VerbsTest, clocked, free_port, main, patient
+from verbstest import NOBODY, WAIT, VerbsTest, clocked, free_ports, main, patient
 
 UTILS, PERFTEST = 'ibverbs-utils', 'perftest'
 SERVER, CLIENT = ('server', '192.0.2.1'), ('client', '192.0.2.2')
@@ -39,7 +39,7 @@ class Base(VerbsTest):
                 address, '--', *patient(args)]
 
     def both(self, *args):
-        port = free_port()
+        port = free_ports()
         args += ('-p', str(port))
         return self.pair_of(self.at(SERVER, *args), self.at(CLIENT, *args, self.tcp), port, self.uid)
 
@@ -161,7 +161,7 @@ class Port(Programs, Base):
     def test_killed_server(self):
         """The client's requests fail, and the next pair can use the same socket."""
         self.need('ib_write_bw', PERFTEST)
-        port = free_port()
+        port = free_ports()
         args = ('stdbuf', '-oL', 'ib_write_bw', '-x', '1', '-n', '1000000', '-p', str(port))
         server = self.start(self.at(SERVER, *args))
         self.until_listening(server, port)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parts of the tests of bb_verbs: users, and two processes of a program."""
 
-import contextlib
 import os
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'app'))
+from apptest import free_ports  # noqa: E402
 
 NOBODY = 65534
 WAIT = 240          # seconds; a machine may be busy
@@ -19,12 +21,6 @@ NO_CLOCK = "Can't produce a report"
 def as_user(uid):
     """Returns arguments of subprocess for a user; those of this process for None."""
     return {} if uid is None else {'user': uid, 'group': uid, 'extra_groups': []}
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as s:
-        s.bind(('', 0))
-        return s.getsockname()[1]
 
 
 def listens(port, net='/proc/net'):
@@ -98,7 +94,7 @@ class VerbsTest(unittest.TestCase):
 
     def pair(self, *args, uid=None):
         """Runs a program as server and as client, which must both succeed. Returns both outputs."""
-        port = free_port()
+        port = free_ports()
         cmd = self.command(*args, '-p', str(port))
         return self.pair_of(cmd, cmd + ['localhost'], port, uid)
 
