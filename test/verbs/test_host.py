@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from verbstest import WAIT, VerbsTest, free_ports, listens, main
+from verbstest import WAIT, VerbsTest, free_ports, listens, main, pinged
 
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
 ADDRESS = {'a': '10.88.210.1', 'b': '10.88.210.2'}
@@ -49,13 +49,8 @@ class Host(VerbsTest):
         return self.log_until(LISTEN, self.at(host, 'rping', '-s', '-P', '-p', str(port), *args))
 
     def ping(self, host, to, port):
-        """rping closes its event channel while its other thread may still start to read from it. Then it
-        exits with an error, after all data were compared: see test_rdmacm.py."""
-        for _ in range(5):
-            rc, out = self.run_one(self.at(host, 'rping', '-c', '-C', '20', '-V', '-a', ADDRESS[to], '-p', str(port)))
-            if rc == 0:
-                return
-        self.fail('%s to %s, port %d: %s\n%s' % (host, to, port, rc, out))
+        rc, out = self.run_one(self.at(host, 'rping', '-c', '-v', '-C', '20', '-V', '-a', ADDRESS[to], '-p', str(port)))
+        self.assertTrue(pinged(rc, out, 20), '%s to %s, port %d: %s\n%s' % (host, to, port, rc, out))
 
 
 class Ports(Host):
