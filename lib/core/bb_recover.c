@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include <rte_cycles.h>
 #include <rte_pause.h>
 
 #include "bb_core.h"
 #include "bb_post.h"
 #include "bb_recover.h"
+#include "bb_time_limit.h"
 
 /*
  * Milliseconds that the library waits until a device has flushed a queue. After that the device
@@ -430,16 +430,20 @@ post_marker(struct bb_qp *qp)
 	bb_qp_ring(qp);
 }
 
-/* Reports CQEs of @qp until all its requests have ended, or until FLUSH_MS have passed. */
+/*
+ * Reports CQEs of @qp until all its requests have ended, or until FLUSH_MS have passed. Time for
+ * which the process was stopped does not count: the thread of a software device was stopped, too.
+ */
 static int
 collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
 	struct bb_cq *scq = qp->ctrl->send_cq, *rcq = qp->ctrl->recv_cq;
-	const uint64_t end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 1000 * FLUSH_MS;
+	struct bb_time_limit limit;
 	int ret;
 
+	bb_time_limit_start(&limit, FLUSH_MS);
 	for (;;) {
-		const bool last = rte_get_tsc_cycles() > end;
+		const bool last = bb_time_limit_reached(&limit);
 
 		/* On verbs each CQ must be polled; on mlx5 one call runs the whole device. */
 		if (scq->progress != NULL)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_branch_prediction.h>
 #include <rte_cycles.h>
@@ -15,6 +14,7 @@
 #include "bb_dev_priv.h"
 #include "bb_loop.h"
 #include "bb_loop_priv.h"
+#include "bb_time_limit.h"
 
 /*
  * The statistics are published after this number of iterations, or after 10 us if that is earlier.
@@ -244,15 +244,6 @@ loop_del_poller(struct bb_loop *loop, const struct loop_cmd *cmd)
 	return -ENOENT;
 }
 
-static uint64_t
-loop_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /*
  * Passes @cmd to the loop's thread and waits for its result. The caller holds loop->control, so
  * only one command is pending and the loop cannot start. The thread that takes the pointer out of
@@ -264,8 +255,9 @@ loop_now_ms(void)
 static int
 loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
 {
-	uint64_t deadline = loop_now_ms() + LOOP_CONTROL_TIMEOUT_MS;
+	struct bb_time_limit limit;
 
+	bb_time_limit_start(&limit, LOOP_CONTROL_TIMEOUT_MS);
 	__atomic_store_n(&loop->cmd, cmd, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&cmd->done, __ATOMIC_ACQUIRE)) {
 		uint32_t state = __atomic_load_n(&loop->state, __ATOMIC_ACQUIRE);
@@ -275,7 +267,7 @@ loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
 		bool stopped = state == LOOP_STOPPING && loop->mode == LOOP_MODE_SERVICE;
 		struct loop_cmd *expected = cmd;
 
-		if (state != LOOP_IDLE && !stopped && loop_now_ms() < deadline) {
+		if (state != LOOP_IDLE && !stopped && !bb_time_limit_reached(&limit)) {
 			sched_yield();
 			continue;
 		}

@@ -25,7 +25,7 @@
  *   after the change, so no callback of a detached object runs any more. The call waits for the
  *   current iteration, so a callback must not wait for the calling thread. The call returns
  *   -ETIMEDOUT, without a change, if the loop does not respond within a second, for example because
- *   its service lcore was never started.
+ *   its service lcore was never started. Time for which the process was stopped does not count.
  * - From a callback of another loop: the call returns -EBUSY, because otherwise two loops could
  *   wait for each other. The call also returns -EBUSY if the loop is a service that was stopped,
  *   and bb_loop_wait() was not called yet.

@@ -5,6 +5,10 @@
  * The poll loop on a second lcore, launched and as a service. The first lcore writes CQEs,
  * changes what is attached, and reads the accounting.
  */
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <rte_cycles.h>
 #include <rte_launch.h>
 #include <rte_pause.h>
@@ -231,6 +235,46 @@ TEST(test_loop_runs_as_a_service)
 	assert_int_equal(rte_service_lcore_del(WORKER), 0);
 	assert_int_equal(bb_loop_destroy(loop), 0);
 	fake_free(f);
+}
+
+/* Calls of sched_yield() by this thread until its process stops once and resumes; 0: never. */
+static __thread unsigned int yields_left;
+
+/* Replaces libc's function, which a thread calls while it waits for the loop. */
+int
+sched_yield(void)
+{
+	const unsigned int left = yields_left;
+
+	if (left != 0)
+		yields_left--;
+	if (left == 2)
+		usleep(1100000); /* stopped */
+	if (left == 1)
+		assert_int_equal(rte_service_lcore_start(WORKER), 0);
+	return (int)syscall(SYS_sched_yield);
+}
+
+/* While the process is stopped, the loop cannot respond. */
+TEST(test_attach_waits_for_the_loop_after_the_process_was_stopped)
+{
+	struct poller p = {.at_three = NULL};
+	struct bb_loop *loop;
+
+	need_worker();
+	loop = loop_new(WORKER);
+	assert_int_equal(rte_service_lcore_add(WORKER), 0);
+	assert_int_equal(bb_loop_service_start(loop), 0);
+	yields_left = 3;
+	assert_int_equal(bb_loop_attach_poller(loop, on_poll, &p), 0);
+	assert_int_equal(yields_left, 0);
+	assert_true(wait_for(&p.calls, 1));
+	assert_int_equal(bb_loop_stop(loop), 0);
+	assert_int_equal(bb_loop_wait(loop), 0);
+	assert_int_equal(rte_service_lcore_stop(WORKER), 0);
+	rte_eal_wait_lcore(WORKER);
+	assert_int_equal(rte_service_lcore_del(WORKER), 0);
+	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
 TEST_MAIN_WITH(setup, teardown, 0)

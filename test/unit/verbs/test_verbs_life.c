@@ -334,6 +334,43 @@ T_ON(BB_QPT_RC, false, test_requests_on_a_stuck_device_have_a_fate)
 	null_release();
 }
 
+static struct {
+	void (*progress)(void *arg);
+	uint32_t calls;
+} stopped;
+
+/* The process is stopped once; its device flushes some time after the process continues. */
+static void
+progress_of_a_stopped_process(void *arg)
+{
+	stopped.calls++;
+	if (stopped.calls == 1)
+		usleep(1100000);
+	if (stopped.calls == 4) {
+		null_dev.hold = false;
+		null_release();
+	}
+	stopped.progress(arg);
+}
+
+T_ON(BB_QPT_RC, false, test_recovery_waits_for_the_flush_after_the_process_was_stopped)
+{
+	struct bb_wr_end ends[2];
+	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
+	struct bb_sge sge = piece(f, FROM, 8);
+
+	null_dev.hold = true;
+	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO, 1, 0), 0);
+	bb_qp_ring(f->qp);
+	stopped.calls = 0;
+	stopped.progress = f->cq->progress;
+	f->cq->progress = progress_of_a_stopped_process;
+	assert_logged(bb_qp_recover(f->qp, NULL, NULL, NULL, &r), 0, NULL);
+	f->cq->progress = stopped.progress;
+	assert_int_equal(r.n, 2);
+}
+
 struct queues {
 	struct fixture *f;
 	struct bb_cq *cq;
