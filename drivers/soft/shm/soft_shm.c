@@ -360,6 +360,8 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 		return;
 	__atomic_store_n(&shm->chores_at, now + soft_time_cycles(SOFT_SHM_CHORES_NS),
 			 __ATOMIC_RELAXED);
+	shm->running += RTE_MIN(now - shm->last_chores, soft_time_cycles(SOFT_SHM_GAP_NS));
+	shm->last_chores = now;
 	if (shm->accept_at != 0 && now >= shm->accept_at) {
 		shm->accept_at = 0;
 		watch_listeners(shm, EPOLLIN);

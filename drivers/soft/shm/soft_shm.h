@@ -74,8 +74,10 @@ struct soft_shm_window {
 	uint64_t epochs[SOFT_SHM_ENGINES];
 };
 
-/* Longest wait for the last packets of a peer that has closed, ns. */
+/* Longest wait for the last packets of a peer that has closed, ns of soft_shm.running. */
 #define SOFT_SHM_LAST_NS UINT64_C(1000000000)
+/* Longest time between two runs of soft_shm_chores() that soft_shm.running counts, ns. */
+#define SOFT_SHM_GAP_NS UINT64_C(100000000)
 
 /*
  * A connection that this device made, to send to one address, or to one slot of an address that
@@ -112,7 +114,10 @@ struct soft_shm_tx {
 	 * while the peer is connected.
 	 */
 	const char *leaving;
-	/* Time at which the connection closes even if packets are unread, TSC; 0: not yet set. */
+	/*
+	 * Value of soft_shm.running at which the connection closes even if packets are unread; 0:
+	 * not yet set.
+	 */
 	uint64_t leave_by;
 	/*
 	 * Descriptor of the process "pid" for poll(), -1 if there is none. Protected like "sock".
@@ -155,10 +160,10 @@ struct soft_shm_rx {
 	uint8_t gids[SOFT_SHM_GIDS][16];
 	/* Fields that soft_shm.lock protects. */
 	int sock;
-	/* Timeout of the handshake, or of the last packets of a peer that has closed; TSC. */
-	uint64_t give_up;
+	uint64_t give_up; /* Timeout of the handshake, TSC. */
 	/* Why the connection will end, once its last packets are read; NULL if it will not. */
 	const char *leaving;
+	uint64_t leave_by; /* As in struct soft_shm_tx. */
 	uint32_t seg_rev[SOFT_SHM_SEGS];
 	uint32_t seg_changes; /* Value of soft_shm.seg_changes when all segments were sent. */
 	pid_t pid;
@@ -207,7 +212,13 @@ struct soft_shm {
 	 * TSC; 0 if it watches them.
 	 */
 	uint64_t accept_at;
-	int accept_error; /* Negative errno of the last accept4(), 0 if it succeeded. */
+	int accept_error;     /* Negative errno of the last accept4(), 0 if it succeeded. */
+	uint64_t last_chores; /* Time of the last run of soft_shm_chores(), TSC. */
+	/*
+	 * Sum of the times between two runs of soft_shm_chores(), TSC cycles. Each counts for at
+	 * most SOFT_SHM_GAP_NS: a process that was stopped could not read packets.
+	 */
+	uint64_t running;
 	/*
 	 * uid that this process's user namespace shows for all unmapped users; SOFT_SHM_NO_USER if
 	 * all users are mapped.

@@ -248,7 +248,7 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	if ((why == soft_shm_closed || why == soft_shm_died) && rx->state == SOFT_SHM_UP &&
 	    soft_ring_waiting(&rx->ring)) {
 		rx->leaving = why;
-		rx->give_up = 0;
+		rx->leave_by = 0;
 		return;
 	}
 	if (why == NULL)
@@ -275,11 +275,11 @@ soft_shm_rx_pending(const struct soft_shm *shm, pid_t pid)
 /* Closes the connection of a peer that has left, once its packets are read or SOFT_SHM_LAST_NS is
  * over. */
 static void
-finish_leaving(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t now)
+finish_leaving(struct soft_shm *shm, struct soft_shm_rx *rx)
 {
-	if (rx->give_up == 0)
-		rx->give_up = now + soft_time_cycles(SOFT_SHM_LAST_NS);
-	if (!soft_ring_waiting(&rx->ring) || now >= rx->give_up ||
+	if (rx->leave_by == 0)
+		rx->leave_by = shm->running + soft_time_cycles(SOFT_SHM_LAST_NS);
+	if (!soft_ring_waiting(&rx->ring) || shm->running >= rx->leave_by ||
 	    __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))
 		soft_shm_rx_close(shm, rx, rx->leaving);
 }
@@ -293,7 +293,7 @@ soft_shm_rx_chores(struct soft_shm *shm, uint64_t now)
 		struct soft_shm_rx *rx = shm->rx[i];
 
 		if (rx->state == SOFT_SHM_UP && rx->leaving != NULL)
-			finish_leaving(shm, rx, now);
+			finish_leaving(shm, rx);
 		else if (rx->state == SOFT_SHM_HANDSHAKE && now >= rx->give_up)
 			soft_shm_rx_close(shm, rx, "it sent no HELLO in time");
 		else if (rx->state == SOFT_SHM_UP &&

@@ -491,11 +491,11 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
  * over.
  */
 static void
-finish_leaving(struct soft_shm *shm, struct soft_shm_tx *tx, uint64_t now)
+finish_leaving(struct soft_shm *shm, struct soft_shm_tx *tx)
 {
 	if (tx->leave_by == 0)
-		tx->leave_by = now + soft_time_cycles(SOFT_SHM_LAST_NS);
-	if (!soft_shm_rx_pending(shm, tx->pid) || now >= tx->leave_by)
+		tx->leave_by = shm->running + soft_time_cycles(SOFT_SHM_LAST_NS);
+	if (!soft_shm_rx_pending(shm, tx->pid) || shm->running >= tx->leave_by)
 		soft_shm_tx_close(shm, tx, tx->leaving);
 }
 
@@ -508,7 +508,7 @@ soft_shm_tx_chores(struct soft_shm *shm, uint64_t now)
 		struct soft_shm_tx *tx = shm->tx[i];
 
 		if (tx->state == SOFT_SHM_UP && tx->leaving != NULL)
-			finish_leaving(shm, tx, now);
+			finish_leaving(shm, tx);
 		else if (tx->state == SOFT_SHM_HANDSHAKE && now >= tx->next_attempt)
 			soft_shm_tx_close(shm, tx, "it did not respond in time");
 		else if (tx->state == SOFT_SHM_UP &&

@@ -86,12 +86,23 @@ peer_ends(bool bye)
 	__atomic_store_n(&soft_dev_peek_gid(own_gid)->shm->chores_at, 0, __ATOMIC_RELAXED);
 }
 
+/* The device learns that the peer has ended, and is stopped before it reads the last packets. */
+static void
+stop_once(void)
+{
+	struct soft_shm *shm = soft_dev_peek_gid(own_gid)->shm;
+
+	soft_shm_chores(shm, rte_rdtsc());
+	assert_non_null(shm->rx[0]->leaving);
+	soft_shm_chores(shm, rte_rdtsc() + 5 * rte_get_tsc_hz());
+}
+
 /*
  * A peer that sends and ends at once: its packets are in the ring when the device learns that it
  * has ended, and arrive as they would over a cable.
  */
 static void
-packets_before_the_end(bool bye)
+packets_before_the_end(bool bye, bool stopped)
 {
 	const uint32_t n = 400;
 	struct bb_roce_pkt pkt;
@@ -106,6 +117,8 @@ packets_before_the_end(bool bye)
 		write_packet(&pkt, (const uint8_t *)&(uint64_t){i + 1}, THEIRS);
 	}
 	peer_ends(bye);
+	if (stopped)
+		stop_once();
 	for (i = 0; i < 10 * n; i++)
 		progress();
 	for (i = 0; i < n; i++)
@@ -114,17 +127,42 @@ packets_before_the_end(bool bye)
 
 T(test_packets_before_the_close_arrive)
 {
-	packets_before_the_end(true);
+	packets_before_the_end(true, false);
 }
 
 T(test_packets_before_the_death_arrive)
 {
-	packets_before_the_end(false);
+	packets_before_the_end(false, false);
+}
+
+T(test_packets_before_the_end_arrive_after_a_stop)
+{
+	packets_before_the_end(true, true);
+}
+
+/* No engine reads the last packets: the connection ends after a second of chores. */
+T(test_unread_packets_do_not_hold_the_connection_of_a_peer_that_has_ended)
+{
+	struct soft_shm *shm = soft_dev_peek_gid(own_gid)->shm;
+	struct bb_roce_pkt pkt = packet(BB_ROCE_ACK, us.psn, 0);
+	const uint64_t begin = rte_rdtsc();
+	uint32_t i;
+
+	write_packet(&pkt, NULL, THEIRS);
+	peer_ends(true);
+	for (i = 0; i < 10; i++) {
+		soft_shm_chores(shm, begin + i * soft_time_cycles(SOFT_SHM_GAP_NS));
+		assert_int_equal(shm->rx[0]->state, SOFT_SHM_UP);
+	}
+	/* soft_time_cycles() rounds. */
+	for (; i < 12; i++)
+		soft_shm_chores(shm, begin + i * soft_time_cycles(SOFT_SHM_GAP_NS));
+	assert_int_equal(shm->rx[0]->state, SOFT_SHM_IDLE);
 }
 
 /* The last answer of a peer decides how a request ends, not the end of the peer. */
 static void
-answer_before_the_end(bool bye)
+answer_before_the_end(bool bye, bool stopped)
 {
 	struct bb_roce_pkt pkt = packet(BB_ROCE_ACK, us.psn, 0);
 	struct soft_ring_rec rec;
@@ -136,18 +174,25 @@ answer_before_the_end(bool bye)
 	pkt.syndrome = BB_ROCE_AETH_NAK | BB_ROCE_NAK_INVALID;
 	write_packet(&pkt, NULL, THEIRS);
 	peer_ends(bye);
+	if (stopped)
+		stop_once();
 	env_poll(&e, &e.a, &wc, 1);
 	assert_int_equal(wc.status, BB_WC_REM_INV_REQ_ERR);
 }
 
 T(test_answer_before_the_close_ends_the_request)
 {
-	answer_before_the_end(true);
+	answer_before_the_end(true, false);
 }
 
 T(test_answer_before_the_death_ends_the_request)
 {
-	answer_before_the_end(false);
+	answer_before_the_end(false, false);
+}
+
+T(test_answer_before_the_end_ends_the_request_after_a_stop)
+{
+	answer_before_the_end(true, true);
 }
 
 TEST_MAIN(env_eal_init("shm_peer_end"))
