@@ -49,6 +49,14 @@ do_ok(struct actor *s, enum actor_op op)
 		fail_msg("command %d of process %d: %s", (int)op, (int)s->pid, strerror(-ret));
 }
 
+/* Stops the process of @s, and waits until it is stopped; kill() alone does not wait. */
+static inline void
+actor_stop(const struct actor *s)
+{
+	assert_int_equal(kill(s->pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(s->pid, NULL, WUNTRACED), s->pid);
+}
+
 /* Opens a device with the address 192.0.2.@n on this test's fabric. */
 static inline int
 open_dev(struct actor *s, unsigned int n, const char *more)

@@ -171,7 +171,7 @@ T(start(BB_QPT_RC, ""), test_memory_of_a_stopped_target_is_accessed)
 	/* Completes the messages of the handshake first. */
 	post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
 	completes(&a, BB_WC_SUCCESS);
-	kill(b.pid, SIGSTOP);
+	actor_stop(&b);
 	fill(&a, 0, 50000, 3);
 	post(&a, ACTOR_WRITE, 0, 50000, mr_b.raddr + 8, mr_b.rkey);
 	completes(&a, BB_WC_SUCCESS);

@@ -165,7 +165,6 @@ TEST(test_idle_qp_learns_of_a_killed_peer)
 TEST(test_datagram_arrives_from_a_device_that_closes_at_once)
 {
 	struct bb_qp_addr addr_a, addr_b;
-	int status;
 
 	open_two(BB_QPT_UD, "", 2, &addr_a, &addr_b);
 	m.addr = addr_a;
@@ -174,8 +173,7 @@ TEST(test_datagram_arrives_from_a_device_that_closes_at_once)
 	m.y = 100;
 	do_ok(&b, ACTOR_RECV);
 	fill(&a, 0, 60, 9);
-	OK(kill(b.pid, SIGSTOP));
-	assert_int_equal(waitpid(b.pid, &status, WUNTRACED), b.pid);
+	actor_stop(&b);
 	m.addr = addr_b;
 	do_ok(&a, ACTOR_CONNECT);
 	post(&a, ACTOR_SEND, 0, 60, 0, 0);
@@ -212,7 +210,6 @@ acknowledged(enum actor_op end, const char *more, unsigned int ip_b)
 {
 	struct bb_qp_addr addr_a, addr_b;
 	const struct soft_shm_rx *rx;
-	int status;
 
 	open_two(BB_QPT_RC, more, ip_b, &addr_a, &addr_b);
 	m.y = 100;
@@ -232,8 +229,7 @@ acknowledged(enum actor_op end, const char *more, unsigned int ip_b)
 	assert_int_equal(m.ret, 0);
 	while (!soft_ring_waiting(&rx->ring))
 		usleep(100);
-	OK(kill(b.pid, SIGSTOP));
-	assert_int_equal(waitpid(b.pid, &status, WUNTRACED), b.pid);
+	actor_stop(&b);
 	memset(&m, 0, sizeof(m));
 	m.addr = addr_b;
 	do_ok(&a, ACTOR_CONNECT);

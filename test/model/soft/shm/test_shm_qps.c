@@ -114,7 +114,7 @@ T(test_request_after_a_packet_waits_for_its_ack)
 	m.y = 64;
 	do_ok(&b, ACTOR_RECV);
 	before = direct();
-	kill(b.pid, SIGSTOP);
+	actor_stop(&b);
 	post(&a, ACTOR_SEND, 0, 8, 0, 0);
 	post(&a, ACTOR_WRITE, 0, 8, mr_b.raddr + 64, mr_b.rkey);
 	for (i = 0; i < 1000; i++)
@@ -176,8 +176,7 @@ writes_after_send(uint32_t n)
 	m.y = 64;
 	do_ok(&b, ACTOR_RECV);
 	fill(&a, 0, 1000, n);
-	assert_int_equal(kill(b.pid, SIGSTOP), 0);
-	assert_int_equal(waitpid(b.pid, NULL, WUNTRACED), b.pid);
+	actor_stop(&b);
 	post(&a, ACTOR_SEND, 0, 64, 0, 0);
 	for (i = 0; i < n; i++)
 		OK(bb_post_write(a.qp, i, &sge, 1, mr_b.raddr + i * 1024, mr_b.rkey,

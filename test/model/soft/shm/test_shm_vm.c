@@ -130,7 +130,7 @@ T(test_long_requests_need_no_running_target)
 
 	begin_malloc("");
 	joined(&none, ACTOR_WRITE);
-	kill(b.pid, SIGSTOP);
+	actor_stop(&b);
 	fill(&a, 0, LEN, 3);
 	post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
 	completes(&a, BB_WC_SUCCESS);

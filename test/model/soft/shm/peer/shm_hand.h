@@ -32,6 +32,19 @@ chores(uint64_t s)
 	soft_shm_chores(shm, rte_rdtsc() + s * SECOND);
 }
 
+/*
+ * Asserts that @end is the end of a handshake that began between the times @from and @to, and runs
+ * the port's periodic work immediately before @end. TSC.
+ */
+static inline void
+chores_before(uint64_t end, uint64_t from, uint64_t to)
+{
+	const uint64_t patience = soft_time_cycles(SOFT_SHM_PATIENCE_S * UINT64_C(1000000000));
+
+	assert_in_range(end, from + patience, to + patience);
+	soft_shm_chores(shm, end - 1);
+}
+
 /* Creates the memory that a sender shares: its directory and its ring. */
 static inline void
 share(int fds[2])

@@ -141,6 +141,7 @@ T(test_answer_with_a_bad_slot_is_dropped)
 {
 	struct soft_shm_tx *tx;
 	struct soft_shm_msg m;
+	uint64_t begin;
 	int sock, before;
 	pid_t pid;
 
@@ -173,10 +174,11 @@ T(test_answer_with_a_bad_slot_is_dropped)
 	assert_int_equal(soft_shm_send(sock, &m, NULL, 0), 0);
 	chores(0);
 	dropped(tx, sock, 1);
+	begin = rte_rdtsc();
 	tx = called(&sock);
-	chores(SOFT_SHM_PATIENCE_S - 1);
+	chores_before(tx->next_attempt, begin, rte_rdtsc());
 	assert_int_equal(tx->state, SOFT_SHM_HANDSHAKE);
-	chores(SOFT_SHM_PATIENCE_S + 1);
+	soft_shm_chores(shm, tx->next_attempt);
 	dropped(tx, sock, 1);
 	tx = called(&sock);
 	close(sock);

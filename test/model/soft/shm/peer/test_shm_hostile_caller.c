@@ -47,14 +47,15 @@ T(test_memory_shared_twice_closes_the_caller)
 T(test_silent_caller_is_closed)
 {
 	struct soft_shm_msg m;
+	uint64_t begin = rte_rdtsc();
 	int sock = call();
 
 	chores(0);
 	assert_int_equal(shm->rx[0]->state, SOFT_SHM_HANDSHAKE);
-	chores(SOFT_SHM_PATIENCE_S - 1);
+	chores_before(shm->rx[0]->give_up, begin, rte_rdtsc());
 	assert_int_equal(heard(sock, true, &m), 0);
 	assert_int_equal(shm->rx[0]->state, SOFT_SHM_HANDSHAKE);
-	chores(SOFT_SHM_PATIENCE_S + 1);
+	soft_shm_chores(shm, shm->rx[0]->give_up);
 	over(sock);
 	close(welcome(0));
 	chores(0);
