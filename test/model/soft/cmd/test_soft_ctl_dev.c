@@ -521,16 +521,17 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_one_place_cannot_fi
 
 TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_suppressed_lines_are_reported)
 {
+	bool reported = false;
 	uint32_t i;
 
 	for (i = 0; i <= 500; i++) {
 		if (i == 500)
 			usleep(1100000);
 		SOFT_LOG(ERR, "over and over");
-		if (i < 500)
-			env_log(env);
+		/* If this process is stopped for a second, the report comes earlier. */
+		reported = reported || strstr(env_log(env), "lines like the next one") != NULL;
 	}
-	assert_non_null(strstr(env_log(env), "lines like the next one"));
+	assert_true(reported);
 }
 
 TEST_MAIN(0)
