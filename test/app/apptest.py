@@ -79,11 +79,11 @@ class AppTest(unittest.TestCase):
     program = None
     maxDiff = None
 
-    def run_program(self, args, eal=None, **how):
-        """Runs the program with @args after "--"; a sanitizer's report is a failure."""
+    def run_program(self, args, eal=None, limit=LIMIT, **how):
+        """Runs the program with @args after "--", at most @limit seconds; a sanitizer's report is a failure."""
         cmd = [self.program] + (lcores() + EAL if eal is None else eal) + ['--'] + args
         proc = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              errors='backslashreplace', timeout=LIMIT, **how)
+                              errors='backslashreplace', timeout=limit, **how)
         res = Result(proc, None)
         self.assertNotIn('Sanitizer', res.err, str(res))
         self.assertNotIn('runtime error', res.err, str(res))

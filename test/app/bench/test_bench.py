@@ -25,6 +25,7 @@ TUNING = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '.
                       'tools', 'tuning.rst')
 INSTRUCTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'devtools',
                             'instructions')
+CASES_LIMIT = 1500  # seconds; a busy machine needed 413
 CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'pauses', 'mapped',
          'memif', 'peers', 'wire', 'shm', 'loss', 'kernel', 'size', 'scale', 'ring']
 # Limits and goals of `devtools/instructions --check`, which the test instruction_goals runs.
@@ -133,12 +134,12 @@ class Bench(Base):
             self.addCleanup(lambda: os.path.exists(page) and os.remove(page))
             res = self.run_program(['--quick', '--csv', '--case', ','.join(names), '--json', f.name,
                                     '--qps', '1,100',
-                                    '--report', page], lcores(cpus) + EAL)
+                                    '--report', page], lcores(cpus) + EAL, limit=CASES_LIMIT)
             self.assertEqual(res.rc, 0, str(res))
             with open(f.name) as again:
                 result = json.load(again)
         with open(page) as again:
-            self.page(again.read(), [row['case'] for row in result['rows']])
+            self.page(again.read(), result['rows'])
         self.assertGreater(result['core_ghz'], 0.1)
         rows = {row['case']: row for row in result['rows']}
         for case in names:
@@ -163,6 +164,8 @@ class Bench(Base):
                 self.assertIn('recorded', row['why'], name)
         if cpus == 2:
             for name in ('lcore/latency', 'lcore/batch32/all', 'poll/cqe'):
+                if 'L changed' in rows[name]['why']:
+                    continue
                 self.assertGreater(rows[name]['l_before'], 0, name)
                 self.assertGreater(rows[name]['l_after'], 0, name)
         lines = res.out.splitlines()
@@ -195,7 +198,7 @@ class Bench(Base):
             self.assertEqual(values, [float(cell) for cell in cells])
             self.assertGreater(values[0], 0, row)
 
-    def page(self, text, names):
+    def page(self, text, rows):
         """The page is complete and self-contained, and every row is in it, once in a table."""
         page = Page()
         page.feed(text)
@@ -203,11 +206,11 @@ class Bench(Base):
         self.assertEqual(page.open, [])
         for word in ('http', 'src=', 'href', '@import', 'url(', '<script'):
             self.assertNotIn(word, text)
-        self.assertEqual(sorted(page.rows), sorted(n.split('/', 1)[1] if '/' in n else n
-                                                   for n in names))
+        self.assertEqual(sorted(page.rows), sorted(row['case'].split('/', 1)[-1] for row in rows))
         self.assertGreater(page.tags.count('svg'), 5)
         self.assertIn('Scaling over queue pairs', text)
-        if len(CPUS) > 1:
+        # L may have changed in all of them.
+        if any(row['ours_latency_ns'] for row in rows):
             self.assertIn('Latency percentiles', text)
         self.assertGreater(page.tags.count('rect'), 20)
 
