@@ -114,14 +114,9 @@ struct soft_shm_tx {
 	 * while the peer is connected.
 	 */
 	const char *leaving;
-	/*
-	 * Value of soft_shm.running at which the connection closes even if packets are unread; 0:
-	 * not yet set.
-	 */
+	/* Value of soft_shm.running at which the connection closes in any case; 0: not yet set. */
 	uint64_t leave_by;
-	/*
-	 * Descriptor of the process "pid" for poll(), -1 if there is none. Protected like "sock".
-	 */
+	/* Descriptor of process "pid" for poll(), -1 if there is none. Protected like "sock". */
 	int pidfd;
 	/*
 	 * The kernel refuses access to the peer's memory that has no file, or the peer's process is
@@ -247,10 +242,7 @@ struct soft_shm_direct {
 /* A QP on a device with shm= (shared memory instead of a network port). */
 struct soft_shm_wire {
 	struct soft_wire w;
-	/*
-	 * Value of w.shm_tx->deaths, the number of times the peer was lost, when the QP entered
-	 * RTR.
-	 */
+	/* Value of w.shm_tx->deaths (how often the peer was lost) when the QP entered RTR. */
 	uint32_t deaths;
 	/*
 	 * The fast path of SENDs and ACKs is allowed: the QP may access the peer's memory, and its
@@ -266,10 +258,7 @@ struct soft_shm_wire {
 	 * __atomic
 	 */
 	bool established;
-	/*
-	 * Requests that the peer executed in this device's memory and that the counters already
-	 * include.
-	 */
+	/* Requests of the peer in this device's memory that the counters already include. */
 	struct soft_shm_count served;
 };
 
@@ -300,14 +289,9 @@ void soft_shm_mac(const uint8_t gid[16], uint8_t mac[6]);
  * another negative errno, logged.
  */
 int soft_shm_start(struct soft_dev *dev);
-/*
- * Leaves the fabric (the devices that share memory). The caller has destroyed all engines of the
- * device.
- */
+/* Leaves the fabric. The caller has destroyed all engines of the device. */
 void soft_shm_stop(struct soft_dev *dev);
-/*
- * Closes the sockets in a child of fork(), and initializes the locks again. See soft_fork_before().
- */
+/* Closes the sockets in a child of fork(), and initializes the locks: see soft_fork_before(). */
 void soft_shm_forget(struct soft_shm *shm);
 /*
  * Resolves an address for an address vector: connects to the process that owns the address. Waits
@@ -514,10 +498,7 @@ void soft_shm_skip(struct soft_dev *dev, const struct soft_qp *qp);
  * meanwhile.
  */
 void soft_shm_collect_all(const struct soft_shm *shm);
-/*
- * Withdraws the entry of a QP that was removed from its engine, and waits until no peer uses the
- * entry.
- */
+/* Withdraws the entry of a QP that its engine removed. Waits until no peer uses the entry. */
 void soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn);
 /*
  * Waits until no peer executes an access that began while a withdrawn key or QP was still
