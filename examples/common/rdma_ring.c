@@ -83,10 +83,13 @@ rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error)
 void
 rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error)
 {
+	/* The units differ, so each pop calls rdma_ring_rx_wait(), which returns the error. */
+	static const uint64_t never_valid[RDMA_RING_UNITS] = {0, 1};
+
 	if (rx->error == 0)
 		rx->error = error;
-	rx->wrap_slots = 0; /* makes the next pop without a message call rdma_ring_rx_wait(), which
-			returns the error */
+	rx->mem = never_valid;
+	rx->slots = 1;
 }
 
 int

@@ -96,12 +96,9 @@ struct rdma_ring_rx {
 	const uint64_t *mem;
 	uint64_t raddr; /* address of the producer's credit */
 	uint32_t rkey;
-	uint32_t slots;
+	uint32_t slots; /* 1 after an error, with a slot in mem that is never valid */
 	uint32_t batch; /* messages consumed between two credit WRITEs */
-	/*
-	 * number of slots; 0 after an error, so that pop regards no slot as empty and calls
-	 * rdma_ring_rx_wait()
-	 */
+	/* number of slots; a second copy, so that rdma_ring_pop() needs one register less */
 	uint64_t wrap_slots;
 	int error;
 	uint64_t tail;        /* number of messages consumed */
@@ -147,8 +144,8 @@ int rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem
 
 /*
  * Make all later calls of rdma_ring_push() or rdma_ring_pop() return @error, a negative errno. A
- * second call of the same function changes nothing. Messages that were pushed, but not posted, are
- * discarded.
+ * second call of the same function changes nothing. Messages that were pushed but not posted, and
+ * messages that were not popped, are discarded.
  */
 void rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error);
 void rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error);
@@ -336,13 +333,6 @@ rdma_ring_rx_flush(struct rdma_ring_rx *rx)
 	bb_qp_ring(rx->qp);
 	rx->last_credit = rx->tail;
 	rx->credits++;
-}
-
-/* Returns true if, according to the credit, the consumer has consumed at least @n messages. */
-static inline bool
-rdma_ring_tx_consumed(const struct rdma_ring_tx *tx, uint64_t n)
-{
-	return __atomic_load_n(tx->credit, __ATOMIC_ACQUIRE) >= n;
 }
 
 #ifdef __cplusplus

@@ -324,11 +324,9 @@ TEST(test_full_ring_waits_for_a_credit)
 			assert_int_equal(push(in++), 0);
 		assert_int_equal(push(in), -EAGAIN);
 	}
-	assert_false(rdma_ring_tx_consumed(&e.tx, in));
 	while (out < in)
 		pop(out++);
 	turn();
-	assert_true(rdma_ring_tx_consumed(&e.tx, in));
 	/*
 	 * Three batches were available at once and gave one credit; the last credit had not been
 	 * flushed.
@@ -467,6 +465,30 @@ TEST(test_failed_peer_stops_both_sides)
 	rdma_ring_tx_flush(&e.tx);
 	assert_false(rdma_ring_tx_pending(&e.tx));
 	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPIPE);
+	ring_close();
+}
+
+TEST(test_pop_after_a_failure_returns_the_error_and_no_message)
+{
+	uint8_t m[RDMA_RING_DATA] = {0};
+	unsigned int i;
+
+	ring_open("soft0", 8, 16);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(push(i), 0);
+	turn();
+	pop(0);
+	rdma_ring_rx_fail(&e.rx, -EPIPE);
+	rdma_ring_rx_fail(&e.rx, -EIO);
+	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPIPE);
+	ring_close();
+	/* The producer repairs a damaged slot, after the consumer has reported the damage. */
+	ring_open("soft0", 8, 16);
+	e.slots[0] = 1;
+	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPROTO);
+	assert_int_equal(push(0), 0);
+	turn();
+	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPROTO);
 	ring_close();
 }
 
