@@ -39,6 +39,7 @@ enum defect {
 	/* Defects of one end of a link that the other end must detect: */
 	DEFECT_SEQ,    /* the producer sends a message with a wrong message number */
 	DEFECT_CREDIT, /* the consumer sends credit for messages that do not exist */
+	DEFECT_KILL,   /* risk sends the kill switch with a wrong address */
 };
 
 struct options {
@@ -62,7 +63,11 @@ struct options {
 	 */
 	uint32_t worker;
 	enum defect defect;
-	uint32_t defect_at; /* number of the message or tick with the defect, counted from 1 */
+	/*
+	 * Number of the message or tick with the defect, counted from 1. With DEFECT_KILL: bytes to
+	 * add to the address.
+	 */
+	uint32_t defect_at;
 };
 
 /* Values for the members of struct program. */
@@ -82,6 +87,7 @@ struct end {
 	bool disconnected;    /* the connection manager has reported the end of the connection */
 	uint32_t link;
 	uint64_t next_try; /* TSC before which the connecting end must not try to connect */
+	int last_error;    /* -errno of the last attempt to connect, 0 if none has failed */
 	struct bb_qp *qp;
 	struct bb_conn *conn;
 	struct bb_listener *listener;
@@ -109,8 +115,10 @@ struct gateway {
 		quiet; /* latencies of the trading orders that no pause of an lcore has delayed */
 	union hft_msg report[STAGES];
 	uint32_t reports; /* bit mask of the stages whose report has arrived */
-	/* true if the atomic that sets the kill switch was posted, and if it has completed */
-	bool kill_posted, killed;
+	bool kill_due;    /* the kill switch must be set */
+	bool killed;      /* the atomic that sets the kill switch has completed */
+	/* number of trading orders received before the atomic was posted; 0 if it was not posted */
+	uint32_t orders_at_post;
 	uint32_t orders_at_kill; /* number of trading orders received before the atomic completed */
 	uint64_t kill_found;     /* value of the kill switch before the atomic */
 	uint64_t *old;           /* result buffer of the atomic */

@@ -75,6 +75,8 @@ end_memory(struct worker *p, struct end *e)
 		if (rc != 0)
 			return worker_fail(p, rc, "the kill switch cannot be registered: %s",
 					   strerror(-rc));
+		if (p->o->defect == DEFECT_KILL)
+			e->region[1].addr += p->o->defect_at;
 		e->nregions = 2;
 	}
 	return 0;
@@ -138,6 +140,7 @@ links_open(struct worker *p)
 	struct bb_dev_attr dev;
 	struct bb_cq_attr cq;
 	struct bb_cm_attr cm;
+	const uint32_t feed = p->o->worker_of[STAGE_FEED];
 	uint32_t i;
 	int rc;
 
@@ -162,6 +165,12 @@ links_open(struct worker *p)
 		return worker_fail(p, rc,
 				   "%s: queues cannot be created: %s; the lines above say why",
 				   bb_dev_name(p->dev), strerror(-rc));
+	if (p->max_inline < RDMA_RING_SLOT)
+		return worker_fail(
+			p, -ENOTSUP,
+			"%s: supports %u bytes of inline data, and a ring needs %u; give "
+			"another --device",
+			bb_dev_name(p->dev), p->max_inline, RDMA_RING_SLOT);
 	for (i = 0; i < LINKS && rc == 0; i++) {
 		struct end *e = &p->end[i];
 
@@ -169,10 +178,10 @@ links_open(struct worker *p)
 		e->producer = runs(p, (enum stage)i);
 		e->used = e->producer != runs(p, (enum stage)(i + 1));
 		/*
-		 * The consumer of a link listens, except on the link to the gateway, because feed
-		 * and gateway always connect.
+		 * The feed's worker connects all its links, because only its process has --connect.
+		 * The consumer of any other link listens.
 		 */
-		e->listens = e->producer == (i == STAGE_RISK);
+		e->listens = p->index != feed && (!e->producer || p->o->worker_of[i + 1] == feed);
 		if (e->used)
 			rc = end_open(p, e);
 	}
@@ -195,6 +204,21 @@ fill_param(struct worker *p, struct end *e, struct bb_conn_param *param, struct 
 	 * count as a dead peer.
 	 */
 	param->ack_timeout = 18;
+}
+
+/*
+ * Handles a failed attempt to connect. Returns true if the end must try again until --wait is over,
+ * because the peer, its host or its network may not be up yet.
+ */
+static bool
+try_later(struct end *e, int error)
+{
+	if (error != -ECONNREFUSED && error != -ECONNRESET && error != -EHOSTUNREACH &&
+	    error != -ENETUNREACH && error != -ETIMEDOUT)
+		return false;
+	e->last_error = error;
+	e->next_try = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
+	return true;
 }
 
 static int
@@ -222,6 +246,8 @@ end_connect(struct worker *p, struct end *e)
 		return 0; /* the other lcore does not listen yet; tries again later */
 	fill_param(p, e, &param, &h);
 	rc = bb_conn_connect(p->cm, (struct sockaddr *)&addr, e->qp, &param, &e->conn);
+	if (rc != 0 && try_later(e, rc))
+		return 0;
 	if (rc != 0)
 		return worker_fail(p, rc, "the link from %s to %s cannot be connected: %s",
 				   stage_name[e->link], stage_name[e->link + 1], strerror(-rc));
@@ -273,12 +299,16 @@ established(struct worker *p, struct end *e)
 	if (rc == 0)
 		rc = e->producer ? rdma_ring_tx_init(&e->tx, e->qp, p->max_inline, e->mem, &r)
 				 : rdma_ring_rx_init(&e->rx, e->qp, e->mem, p->o->slots, &r);
-	if (rc == 0 && e->link == STAGE_RISK && !e->producer)
-		rc = bb_conn_region(e->conn, "kill", &e->region[1]);
 	if (rc != 0)
 		return worker_fail(p, rc,
 				   "the peer sent an invalid ring for the link from %s to %s",
 				   stage_name[e->link], stage_name[e->link + 1]);
+	if (e->link == STAGE_RISK && !e->producer) {
+		rc = bb_conn_region(e->conn, "kill", &r);
+		if (rc != 0 || r.len < 8 || r.addr % 8 != 0)
+			return worker_fail(p, -EPROTO, "the peer sent an invalid kill switch");
+		e->region[1] = r;
+	}
 	e->up = true;
 	return 0;
 }
@@ -312,11 +342,9 @@ handle(struct worker *p, const struct bb_cm_event *ev)
 		return worker_fail(p, -ECONNREFUSED, "the peer rejected the connection: %.*s",
 				   (int)ev->private_len, (const char *)ev->private_data);
 	case BB_CM_FAILED:
-		/* Tries again until --wait is over, because the peer may not listen yet. */
-		if (!e->up && !e->listens && ev->status == -ECONNREFUSED) {
+		if (!e->up && !e->listens && try_later(e, ev->status)) {
 			bb_conn_destroy(e->conn);
 			e->conn = NULL;
-			e->next_try = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
 			return 0;
 		}
 		return worker_fail(
@@ -344,18 +372,20 @@ int
 links_connect(struct worker *p)
 {
 	const uint64_t end = rte_get_tsc_cycles() + p->o->wait_s * rte_get_tsc_hz();
-	uint32_t i, down;
+	const struct end *down;
 	struct bb_wc wc;
+	uint32_t i;
 	int rc = 0;
 
 	do {
-		for (i = 0, down = 0; i < LINKS && rc == 0; i++) {
+		for (i = 0, down = NULL; i < LINKS && rc == 0; i++) {
 			struct end *e = &p->end[i];
 
 			if (e->used && !e->listens && e->conn == NULL &&
 			    rte_get_tsc_cycles() >= e->next_try)
 				rc = end_connect(p, e);
-			down += e->used && !e->up;
+			if (e->used && !e->up)
+				down = e;
 		}
 		if (rc == 0)
 			rc = links_watch(p);
@@ -364,12 +394,13 @@ links_connect(struct worker *p)
 		if (rc == 0 &&
 		    (stop_signal != 0 || __atomic_load_n(&some_failed, __ATOMIC_RELAXED)))
 			return -EINTR;
-		if (rc == 0 && down > 0 && rte_get_tsc_cycles() > end)
+		if (rc == 0 && down != NULL && rte_get_tsc_cycles() > end)
 			rc = worker_fail(p, -ETIMEDOUT,
-					 "the peer did not connect within %u s; start the peer, "
-					 "or give a longer --wait",
-					 p->o->wait_s);
-	} while (rc == 0 && down > 0);
+					 "the peer did not connect within %u s%s%s; start the "
+					 "peer, or give a longer --wait",
+					 p->o->wait_s, down->last_error == 0 ? "" : ": ",
+					 down->last_error == 0 ? "" : strerror(-down->last_error));
+	} while (rc == 0 && down != NULL);
 	return rc;
 }
 

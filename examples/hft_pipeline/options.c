@@ -120,17 +120,17 @@ parse_stages(struct options *o, const char *arg)
 	return 0;
 }
 
-/* Parses --defect: drop:N, twice:N, swap:N, book:N, order:N, seq:N or credit:N. */
+/* Parses --defect: drop:N, twice:N, swap:N, book:N, order:N, seq:N, credit:N or kill:N. */
 static int
 parse_defect(struct options *o, const char *arg)
 {
-	static const char *const names[] = {"",     "drop",  "twice", "swap",
-					    "book", "order", "seq",   "credit"};
+	static const char *const names[] = {"",      "drop", "twice",  "swap", "book",
+					    "order", "seq",  "credit", "kill"};
 	size_t n = strcspn(arg, ":");
 	uint64_t at;
 	uint32_t i;
 
-	for (i = DEFECT_DROP; i <= DEFECT_CREDIT; i++) {
+	for (i = DEFECT_DROP; i <= DEFECT_KILL; i++) {
 		if (n != strlen(names[i]) || strncmp(arg, names[i], n) != 0 || arg[n] == '\0')
 			continue;
 		if (option_u64("defect", arg + n + 1, 1, UINT32_MAX, &at) != 0)
@@ -139,7 +139,8 @@ parse_defect(struct options *o, const char *arg)
 		o->defect_at = (uint32_t)at;
 		return 0;
 	}
-	say("--defect %s: give drop:N, twice:N, swap:N, book:N, order:N, seq:N or credit:N", arg);
+	say("--defect %s: give drop:N, twice:N, swap:N, book:N, order:N, seq:N, credit:N or kill:N",
+	    arg);
 	return -1;
 }
 
@@ -221,9 +222,10 @@ check_together(struct options *o)
 		    "because one clock measures the time; give feed+gateway,...");
 		return -1;
 	}
-	if (o->listen != NULL && (o->file != NULL || o->kill_after != 0)) {
-		say("--file and --kill-after are options of the end that connects; leave them "
-		    "out with --listen");
+	if (o->listen != NULL &&
+	    (o->file != NULL || o->kill_after != 0 || o->json != NULL || o->hgrm != NULL)) {
+		say("--file, --kill-after, --json and --hgrm are options of the end that connects; "
+		    "leave them out with --listen");
 		return -1;
 	}
 	if (o->kill_after != 0 && o->worker_of[STAGE_RISK] == o->worker_of[STAGE_GATEWAY]) {

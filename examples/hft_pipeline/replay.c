@@ -50,8 +50,6 @@ replay(struct replay *r, const struct itch_file *f, uint32_t messages, const str
 		r->decisions = strategy.seq;
 		memcpy(r->stopped, risk.stopped, sizeof(r->stopped));
 		r->wrong = book.wrong;
-		r->which = book.which;
-		r->why = book.why;
 	}
 	book_stage_close(&book);
 	strategy_stage_close(&strategy);

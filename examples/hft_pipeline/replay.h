@@ -24,9 +24,6 @@ struct replay {
 	uint32_t quotes, decisions;
 	uint32_t stopped[RISK_REASONS];
 	uint32_t wrong; /* number of messages that do not fit the books */
-	/* number, from 1, of the first message that does not fit the books, and the reason */
-	uint32_t which;
-	const char *why;
 };
 
 /* Returns the fields of an order message that the gateway sends to the market. */

@@ -212,7 +212,7 @@ print(const struct outcome *c)
 	printf("\n");
 	if (c->g->killed)
 		printf("kill switch pulled after %u orders; %u more orders were in flight\n",
-		       c->o->kill_after, c->g->norders - c->o->kill_after);
+		       c->g->orders_at_post, c->g->norders - c->g->orders_at_post);
 	if (h->count == 0)
 		return;
 	printf("\n");

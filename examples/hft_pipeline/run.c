@@ -72,7 +72,7 @@ forward(struct worker *p, enum stage s, const union hft_msg *m)
 
 /*
  * Sets the kill switch. Uses compare and swap, so that a second gateway detects that the switch was
- * set.
+ * set. If the send queue is full, completions() tries again.
  */
 static int
 kill_post(struct worker *p)
@@ -80,13 +80,17 @@ kill_post(struct worker *p)
 	struct gateway *g = &p->gateway;
 	struct end *e = &p->end[STAGE_RISK];
 	const struct bb_sge sge = {(uintptr_t)g->old, 8, g->old_mr->lkey};
+	int rc;
 
 	*g->old = UINT64_MAX;
-	if (bb_post_cmp_swap(e->qp, KILL_ID, &sge, e->region[1].addr, e->region[1].rkey, 0, 1,
-			     BB_SEND_SIGNALED) != 0)
-		return 0; /* the send queue is full: tries again at the next order */
+	rc = bb_post_cmp_swap(e->qp, KILL_ID, &sge, e->region[1].addr, e->region[1].rkey, 0, 1,
+			      BB_SEND_SIGNALED);
+	if (rc == -EAGAIN)
+		return 0;
+	if (rc != 0)
+		return worker_fail(p, rc, "the kill switch cannot be set: %s", strerror(-rc));
 	bb_qp_ring(e->qp);
-	g->kill_posted = true;
+	g->orders_at_post = g->norders;
 	return 0;
 }
 
@@ -144,9 +148,10 @@ gateway(struct worker *p, const union hft_msg *m)
 				   "the gateway received more orders than there were "
 				   "ticks");
 	g->orders[g->norders++] = order_out_of(m);
-	if (o->kill_after != 0 && g->norders >= o->kill_after && !g->kill_posted)
-		return kill_post(p);
-	return 0;
+	if (o->kill_after == 0 || g->norders < o->kill_after || g->kill_due)
+		return 0;
+	g->kill_due = true;
+	return kill_post(p);
 }
 
 static int
@@ -239,66 +244,6 @@ tick(struct worker *p, uint32_t n, uint64_t due)
 	return rc;
 }
 
-/*
- * Sends the ticks that are due. The stamp of a tick is the time at which the tick was due, not its
- * send time. So ticks that a slow tick delays count as late.
- */
-static int
-feed(struct worker *p)
-{
-	struct feed *f = &p->feed;
-	uint64_t now = rte_rdtsc();
-	union hft_msg end;
-	uint32_t i;
-	int rc;
-
-	pauses_look(&p->pauses, now);
-	for (i = 0; i < BURST && f->next < f->file->h.messages && stop_signal == 0; i++) {
-		if (now < f->due) {
-			/*
-			 * Prefetches the next message, because the part of the file that contains
-			 * it is not in a cache. A packet that a card has written would be.
-			 */
-			rte_prefetch0(f->file->msg[f->next]);
-			rte_prefetch0(f->file->msg[f->next] + ITCH_MAX - 1);
-			return 0;
-		}
-		rc = tick(p, f->next, f->gap_q16 == 0 ? now : f->due);
-		f->next++;
-		p->n_received++;
-		if (f->gap_q16 != 0)
-			f->due = f->start +
-				 (uint64_t)((unsigned __int128)f->next * f->gap_q16 >> 16);
-		if (rc != 0 || f->out->nbacklog > 0)
-			return rc;
-	}
-	if (f->next < f->file->h.messages && stop_signal == 0)
-		return 0;
-	memset(&end, 0, sizeof(end));
-	end.number = f->next;
-	end.kind = MSG_REPORT;
-	end.report.stage = STAGE_FEED;
-	report_pauses(p, &end);
-	f->done = true;
-	p->unended--;
-	/* Uses the start time if a signal arrived before the first tick was due. */
-	f->end_tsc = now > f->start ? now : f->start;
-	return forward(p, STAGE_FEED, &end);
-}
-
-/* Returns true if all stages of the lcore have finished and all their messages are sent. */
-static bool
-finished(const struct worker *p)
-{
-	uint32_t i;
-
-	for (i = 0; i < p->nout; i++)
-		if (rdma_ring_tx_pending(&p->out[i]->tx))
-			return false;
-	return p->unended == 0 && p->n_backlog == 0 &&
-	       (!p->gateway.kill_posted || p->gateway.killed);
-}
-
 static int
 completions(struct worker *p)
 {
@@ -306,7 +251,7 @@ completions(struct worker *p)
 	struct bb_wc wc;
 
 	if (bb_likely(bb_cq_poll(p->cq, &wc, 1) == 0))
-		return 0;
+		return bb_unlikely(g->kill_due && g->orders_at_post == 0) ? kill_post(p) : 0;
 	if (wc.status == BB_WC_SUCCESS && wc.wr_id == KILL_ID) {
 		g->killed = true;
 		g->orders_at_kill = g->norders;
@@ -339,6 +284,67 @@ static int
 send_out(struct worker *p)
 {
 	return ring(p) ? completions(p) : 0;
+}
+
+/*
+ * Sends the ticks that are due. The stamp of a tick is the time at which the tick was due, not its
+ * send time. So ticks that a slow tick delays count as late.
+ */
+static int
+feed(struct worker *p)
+{
+	struct feed *f = &p->feed;
+	uint64_t now = rte_rdtsc();
+	union hft_msg end;
+	uint32_t i;
+	int rc;
+
+	pauses_look(&p->pauses, now);
+	for (i = 0; i < BURST && f->next < f->file->h.messages && stop_signal == 0; i++) {
+		if (now < f->due) {
+			/*
+			 * Prefetches the next message, because the part of the file that contains
+			 * it is not in a cache. A packet that a card has written would be.
+			 */
+			rte_prefetch0(f->file->msg[f->next]);
+			rte_prefetch0(f->file->msg[f->next] + ITCH_MAX - 1);
+			return 0;
+		}
+		rc = tick(p, f->next, f->gap_q16 == 0 ? now : f->due);
+		if (rc == 0 && p->urgent)
+			rc = send_out(p);
+		f->next++;
+		p->n_received++;
+		if (f->gap_q16 != 0)
+			f->due = f->start +
+				 (uint64_t)((unsigned __int128)f->next * f->gap_q16 >> 16);
+		if (rc != 0 || f->out->nbacklog > 0)
+			return rc;
+	}
+	if (f->next < f->file->h.messages && stop_signal == 0)
+		return 0;
+	memset(&end, 0, sizeof(end));
+	end.number = f->next;
+	end.kind = MSG_REPORT;
+	end.report.stage = STAGE_FEED;
+	report_pauses(p, &end);
+	f->done = true;
+	p->unended--;
+	/* Uses the start time if a signal arrived before the first tick was due. */
+	f->end_tsc = now > f->start ? now : f->start;
+	return forward(p, STAGE_FEED, &end);
+}
+
+/* Returns true if all stages of the lcore have finished and all their messages are sent. */
+static bool
+finished(const struct worker *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nout; i++)
+		if (rdma_ring_tx_pending(&p->out[i]->tx))
+			return false;
+	return p->unended == 0 && p->n_backlog == 0 && p->gateway.kill_due == p->gateway.killed;
 }
 
 /* DEFECT_CREDIT: sends credit for messages that were not received, and then never again. */

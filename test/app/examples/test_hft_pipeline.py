@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """examples/hft_pipeline: results, seeded defects, damaged input, two processes."""
 
+import contextlib
 import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -169,6 +171,8 @@ class HftPipeline(HftTest):
                             (['--worker', '1'], ['--listen']),
                             (['--listen', ':1', '--worker', '2'], ['--stages makes 2 workers']),
                             (['--listen', ':1', '--worker', '0'], ["does not run the feed"]),
+                            (['--listen', ':1', '--json', '/dev/null'], ['end that connects']),
+                            (['--listen', ':1', '--hgrm', '/dev/null'], ['end that connects']),
                             (['--symbols', '0'], ['1 to 4096']),
                             (['--json', '/nowhere/result'], ['/nowhere/result', 'can be written']),
                             (['--what'], ['--help'])):
@@ -201,6 +205,18 @@ class HftPipeline(HftTest):
     def test_two_processes(self):
         r = self.run_pair('--messages', str(TICKS), '--rate', '0')
         self.assertGreater(r['orders'], 100)
+
+    def test_stage_of_the_connecting_process_between_stages_of_the_peer_connects(self):
+        stages = ['--stages', 'feed+gateway+strategy,book+risk']
+        r = self.run_pair('--rate', '0', *stages, others=[stages])
+        self.assertEqual(r['orders'], r['orders_replayed'])
+
+    @long
+    def test_stages_of_the_connecting_process_connect_to_each_process(self):
+        stages = ['--stages', 'feed+gateway+risk,book,strategy']
+        r = self.run_pair('--rate', '0', *stages,
+                          others=[stages + ['--worker', '1'], stages + ['--worker', '2']])
+        self.assertEqual(r['orders'], r['orders_replayed'])
 
     @long
     def test_more_places_there(self):
@@ -289,6 +305,15 @@ class HftPipeline(HftTest):
                 self.assertEqual([side.returncode for side in sides], [1, 1], said)
 
     @long
+    def test_wrong_address_of_the_kill_switch_fails_the_run(self):
+        for offset, words in (('4', 'invalid kill switch'), ('8', 'risk to gateway failed: remote access error')):
+            sides = self.pair(['--messages', '100K', '--rate', '0', '--kill-after', '20'],
+                              ['--defect', 'kill:' + offset])
+            said = [side.communicate(timeout=WAIT) for side in sides]
+            self.assertIn(words, said[0][1], said)
+            self.assertEqual(sides[0].returncode, 1, said)
+
+    @long
     def test_peer_does_not_end(self):
         """A side that has sent its last message waits until the peer reports that it has all."""
         for kill in (True, False):
@@ -355,7 +380,20 @@ class HftPipeline(HftTest):
         out, err = alone.communicate(timeout=WAIT)
         self.assertEqual(alone.returncode, 1, err)
         self.assertEqual(out, 'hft_pipeline: connecting to %s:%d, for up to 1 s\n' % (self.LISTEN, port))
-        self.assertIn('the peer did not connect within 1 s', err)
+        self.assertIn('the peer did not connect within 1 s: Connection refused', err)
+
+    @long
+    def test_connection_closed_before_the_peer_is_up_is_tried_again(self):
+        port = free_ports(4)
+        with contextlib.ExitStack() as stack:
+            proxy = [stack.enter_context(socket.create_server((self.LISTEN, port + link))) for link in range(4)]
+            here = self.start(0, ['--messages', '2000', '--rate', '0'], port)
+            proxy[0].accept()[0].close()
+        there = self.start(1, [], port)
+        out, err = here.communicate(timeout=WAIT)
+        self.assertEqual(here.returncode, 0, out + err)
+        there.communicate(timeout=WAIT)
+        self.assertEqual(there.returncode, 0)
 
     @long
     def test_interrupted(self):
