@@ -9,6 +9,7 @@
 #include <rte_malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SIZE   4096u
 #define ROUNDS 1000u
@@ -35,16 +36,21 @@ struct end {
 static int
 tcp_open(const char *server, const char *port)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *info;
-	int one = 1, fd, ret;
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	int one = 1, fd = -1, ret = -1;
+	struct addrinfo *list, *info;
 
-	if (getaddrinfo(server, port, &hints, &info) != 0)
+	if (getaddrinfo(server, port, &hints, &list) != 0)
 		return -EADDRNOTAVAIL;
-	fd = socket(info->ai_family, SOCK_STREAM, 0);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	ret = server != NULL ? connect(fd, info->ai_addr, info->ai_addrlen)
-			     : bind(fd, info->ai_addr, info->ai_addrlen);
-	freeaddrinfo(info);
+	for (info = list; info != NULL && ret != 0; info = info->ai_next) {
+		if (fd >= 0)
+			close(fd);
+		fd = socket(info->ai_family, SOCK_STREAM, 0);
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+		ret = server != NULL ? connect(fd, info->ai_addr, info->ai_addrlen)
+				     : bind(fd, info->ai_addr, info->ai_addrlen);
+	}
+	freeaddrinfo(list);
 	if (ret != 0 || server != NULL || listen(fd, 1) != 0)
 		return ret == 0 && server != NULL ? fd : -errno;
 	printf("waiting for a client at TCP port %s\n", port);

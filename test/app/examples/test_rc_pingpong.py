@@ -124,6 +124,13 @@ class Hosts(Pingpong):
         left = subprocess.run(self.ENTER + ['ip', 'netns', 'list'], capture_output=True, text=True)
         self.assertEqual(left.stdout, '')
 
+    def test_client_tries_each_address_of_the_server(self):
+        server, client = commands('ibv_rc_pingpong in both APIs')
+        hosts = '::1 two\n127.0.0.1 two\n'  # the server listens at 0.0.0.0 only
+        subprocess.run(self.ENTER + ['sh', '-c', 'cat >/run/hosts; mount --bind /run/hosts /etc/hosts'], input=hosts,
+                       text=True, check=True)
+        self.pair(server, client.replace('127.0.0.1', 'two'))
+
 
 del Pingpong  # not a test by itself
 
