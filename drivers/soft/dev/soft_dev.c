@@ -53,16 +53,16 @@ parse_name(const char *name, uint32_t *index)
 static bool
 opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 {
-	return a->progress == b->progress && a->lcore == b->lcore && a->shuffle == b->shuffle &&
-	       a->scan == b->scan && a->seed == b->seed && a->seeded == b->seeded &&
-	       a->link_ib == b->link_ib && a->grh_required == b->grh_required &&
-	       a->log_max_msg == b->log_max_msg && a->uar_share == b->uar_share &&
-	       a->no_atomic == b->no_atomic && a->no_ext_atomic == b->no_ext_atomic &&
-	       a->no_bf == b->no_bf && strcmp(a->bf_copy, b->bf_copy) == 0 &&
-	       a->no_counters == b->no_counters && a->no_clock == b->no_clock &&
-	       a->no_compress == b->no_compress && a->no_cq_moderation == b->no_cq_moderation &&
-	       a->no_cq_resize == b->no_cq_resize && a->wire == b->wire &&
-	       a->no_keep == b->no_keep && a->window == b->window &&
+	return a->progress == b->progress && a->lcore == b->lcore && a->nap == b->nap &&
+	       a->mmap == b->mmap && a->shuffle == b->shuffle && a->scan == b->scan &&
+	       a->seed == b->seed && a->seeded == b->seeded && a->link_ib == b->link_ib &&
+	       a->grh_required == b->grh_required && a->log_max_msg == b->log_max_msg &&
+	       a->uar_share == b->uar_share && a->no_atomic == b->no_atomic &&
+	       a->no_ext_atomic == b->no_ext_atomic && a->no_bf == b->no_bf &&
+	       strcmp(a->bf_copy, b->bf_copy) == 0 && a->no_counters == b->no_counters &&
+	       a->no_clock == b->no_clock && a->no_compress == b->no_compress &&
+	       a->no_cq_moderation == b->no_cq_moderation && a->no_cq_resize == b->no_cq_resize &&
+	       a->wire == b->wire && a->no_keep == b->no_keep && a->window == b->window &&
 	       a->virtual_time == b->virtual_time && a->flap_up == b->flap_up &&
 	       a->flap_down == b->flap_down &&
 	       memcmp(&a->tx_fault, &b->tx_fault, sizeof(a->tx_fault)) == 0 &&

@@ -280,6 +280,38 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_second_open_shares_
 	OK(soft_cmd_if.close(a));
 }
 
+/* Each option that may be given alone. */
+TEST_WITH(log_setup, log_teardown, test_second_open_with_any_other_option_is_busy)
+{
+	static const char *const other[] = {
+		"nap=100",          "mmap",
+		"shuffle",          "scan=8",
+		"log_max_msg=7",    "uar_share",
+		"no_atomic",        "no_bf",
+		"no_ext_atomic",    "bf_copy=none",
+		"no_counters",      "no_clock",
+		"no_compress",      "no_cq_resize",
+		"no_cq_moderation", "no_dm",
+		"dm=8192",          "no_dmabuf",
+		"dmabuf=memfd",     "no_srq",
+		"no_mkey",          "no_ksm",
+		"no_umr",           "no_umr_atomic",
+		"no_interleaved",   "no_mw",
+		"no_odp",           "no_relaxed",
+		"log_max_mkey=5",   "wire",
+		"window=9",         "no_keep",
+		"capture_max=1",    "fault=port_down:7",
+	};
+	struct mlx5_ctx *a, *b = NULL;
+
+	OK(soft_cmd_if.open("soft0", NULL, &a));
+	for (uint32_t i = 0; i < RTE_DIM(other); i++) {
+		if (soft_cmd_if.open("soft0", other[i], &b) != -EBUSY)
+			fail_msg("%s", other[i]);
+	}
+	OK(soft_cmd_if.close(a));
+}
+
 /* Without EAL there are no lcores; the device's thread is then one of the process. */
 TEST_WITH(log_setup, log_teardown, test_progress_without_eal_needs_no_lcore)
 {
