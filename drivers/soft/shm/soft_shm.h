@@ -225,7 +225,6 @@ struct soft_shm {
 
 /* State of a QP whose requests an engine executes in the peer's memory. */
 struct soft_shm_direct {
-	bool allowed; /* The QP is RC, and its engine may access peers' memory. */
 	bool fenced; /* A fence of a peer that withdraws an entry also orders this engine's accesses
 		      * (soft_shm_fence()). */
 	uint32_t rev;    /* soft_shm_tx.rev when the fields below were looked up. */
@@ -245,8 +244,8 @@ struct soft_shm_wire {
 	/* Value of w.shm_tx->deaths (how often the peer was lost) when the QP entered RTR. */
 	uint32_t deaths;
 	/*
-	 * The fast path of SENDs and ACKs is allowed: the QP may access the peer's memory, and its
-	 * path reaches the peer.
+	 * Direct accesses, and the fast path of SENDs and ACKs, are allowed: the QP is RC, its
+	 * engine may access peers' memory, and its path reaches the peer.
 	 */
 	bool plain;
 	/* Header of the fast path's records. Its sgid is checked at each use. */

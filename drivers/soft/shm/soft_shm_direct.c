@@ -308,7 +308,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	const struct soft_qp *qp = w->qp;
 
 	if (w->sq_next != qp->sq_ci || !direct_left(qp) || w->roce.req.head != w->roce.req.tail ||
-	    !soft_shm_wire(w)->direct.allowed || !soft_shm_direct_next(qp))
+	    !soft_shm_wire(w)->plain || !soft_shm_direct_next(qp))
 		return 0;
 	return direct_run(e, w, budget);
 }
@@ -336,7 +336,7 @@ soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 	bool can;
 
 	if (w->roce.req.head == w->roce.req.tail || w->sq_next == qp->sq_pi ||
-	    !soft_shm_wire(w)->direct.allowed || qp->state != BB_PRM_QP_RTS || qp->umr_index != 0)
+	    !soft_shm_wire(w)->plain || qp->state != BB_PRM_QP_RTS || qp->umr_index != 0)
 		return false;
 	/*
 	 * If the last operation in flight is of another kind, waiting for it costs a round trip. A

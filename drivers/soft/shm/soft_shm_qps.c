@@ -39,15 +39,14 @@ soft_shm_connected(struct soft_wire *w)
 	memset(&sw->direct, 0, sizeof(sw->direct));
 	memset(&sw->served, 0, sizeof(sw->served));
 	__atomic_store_n(&sw->established, false, __ATOMIC_RELAXED);
-	sw->direct.allowed = soft_shm_direct_allowed(w->qp->dev) && w->qp->st == BB_PRM_QP_ST_RC &&
-			     w->qp->engine->shm_epoch != NULL;
 	if (w->qp->st == BB_PRM_QP_ST_UD)
 		return;
 	w->shm_tx = soft_shm_find(shm, net->dst, soft_shm_slot_of(w->qp->remote_qpn));
 	if (w->shm_tx != NULL) {
 		sw->deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
 		/* All connections to an address have the same MAC. */
-		sw->plain = sw->direct.allowed && net->hop_limit != 0 &&
+		sw->plain = soft_shm_direct_allowed(w->qp->dev) && w->qp->st == BB_PRM_QP_ST_RC &&
+			    w->qp->engine->shm_epoch != NULL && net->hop_limit != 0 &&
 			    memcmp(w->path.mac, w->shm_tx->mac, sizeof(w->path.mac)) == 0;
 	}
 	w->epsn_out = &shm->dir->epsn[w->qp->qpn];

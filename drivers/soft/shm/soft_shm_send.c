@@ -166,7 +166,7 @@ receiver(const struct soft_engine *e, uint32_t dqpn)
 	const struct soft_qp *qp = soft_qp_find(e->dev, dqpn);
 
 	return unlikely(qp == NULL || qp->wire == NULL || qp->engine != e ||
-			!soft_shm_wire(qp->wire)->direct.allowed)
+			!soft_shm_wire(qp->wire)->plain)
 		       ? NULL
 		       : qp->wire;
 }

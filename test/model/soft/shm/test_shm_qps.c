@@ -41,6 +41,26 @@ T(test_qp_connected_elsewhere_is_not_reached)
 	twice(other_qp);
 }
 
+/* A packet with this MAC would not reach the peer. */
+T(test_peer_is_not_reached_with_another_mac)
+{
+	static const struct differ none, quick = {.timeout = 13};
+	struct soft_shm *shm;
+	uint32_t i;
+
+	begin("");
+	ready(true, &none);
+	part();
+	shm = own_gid();
+	for (i = 0; i < shm->n_tx; i++)
+		shm->tx[i]->mac[5] ^= 1;
+	join(&quick);
+	bad(ACTOR_WRITE, mr_b.raddr, 8, mr_b.rkey, BB_WC_RETRY_EXC_ERR);
+	for (i = 0; i < shm->n_tx; i++)
+		shm->tx[i]->mac[5] ^= 1;
+	stop();
+}
+
 /*
  * The target allows one outstanding READ or atomic, the requester more: these requests go by
  * packets.
