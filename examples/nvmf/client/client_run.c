@@ -137,14 +137,11 @@ job_close(void *job)
 {
 	struct job *j = job;
 
-	/*
-	 * Fails while windows of outstanding requests use the memory. The process ends soon, which
-	 * frees all.
-	 */
-	if (j->mr != NULL && bb_nvmf_dereg(j->nvmf, j->mr) != 0)
-		return 0;
-	if (j->nvmf != NULL)
-		bb_nvmf_close(j->nvmf);
+	/* The first call ends outstanding requests, which may use the memory. */
+	if (j->nvmf != NULL && bb_nvmf_close(j->nvmf) != 0) {
+		(void)bb_nvmf_dereg(j->nvmf, j->mr);
+		(void)bb_nvmf_close(j->nvmf);
+	}
 	rte_free(j->mem);
 	free(j->requests);
 	return 0;

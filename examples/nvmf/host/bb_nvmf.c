@@ -196,9 +196,10 @@ bb_nvmf_open(struct bb_dev *dev, const struct bb_nvmf_attr *attr, struct bb_nvmf
 int
 bb_nvmf_close(struct bb_nvmf *n)
 {
+	bb_nvmf_conn_finish(n);
+	nvmf_ini_close(n->e);
 	if (n->regs != 0)
 		return -EBUSY;
-	bb_nvmf_conn_finish(n);
 	release(n);
 	return 0;
 }

@@ -170,6 +170,8 @@ int nvmf_ini_attr_check(const struct bb_nvmf_attr *attr, const char **why);
 /* Creates an engine that begins to connect at the first nvmf_ini_run(). Returns 0 or -ENOMEM. */
 int nvmf_ini_create(const struct nvmf_ini_attr *attr, struct nvmf_ini **out);
 void nvmf_ini_destroy(struct nvmf_ini *e);
+/* Ends the connection for good, because the caller closes it. */
+void nvmf_ini_close(struct nvmf_ini *e);
 /*
  * Sets the time, in ms. Call it before events are passed. If more than INI_STEP_MAX has passed
  * since the last call, the caller has paused, and only INI_STEP_MAX counts for time limits.
@@ -224,7 +226,7 @@ void nvmf_ini_step_set(struct nvmf_ini *e, enum nvmf_ini_step step);
 const char *nvmf_ini_step_name(enum nvmf_ini_step step);
 /* Starts to connect a queue, with a time limit. */
 void nvmf_ini_connect_queue(struct nvmf_ini *e, uint16_t qid);
-/* Ends the connection for good: its requests end with -ECONNRESET. */
+/* Reports the end of the connection for good: its requests end with -ECONNRESET. */
 void nvmf_ini_over(struct nvmf_ini *e);
 /* Sends the command of the step. Defined in nvmf_ini_admin.c, as the next two functions. */
 void nvmf_ini_admin_send(struct nvmf_ini *e);

@@ -17,6 +17,17 @@ nvmf_ini_over(struct nvmf_ini *e)
 	nvmf_ini_io_end(e);
 }
 
+void
+nvmf_ini_close(struct nvmf_ini *e)
+{
+	if (e->step == INI_OVER)
+		return;
+	snprintf(e->why, sizeof(e->why), "bb_nvmf_close() has ended the connection");
+	e->error = -ECONNRESET;
+	e->attr.ops->disconnect(e);
+	nvmf_ini_over(e);
+}
+
 /* Returns whether another attempt makes sense at this time. */
 static bool
 may_try_again(const struct nvmf_ini *e, enum nvmf_ini_cause cause)

@@ -291,6 +291,30 @@ TEST_WITH(setup, teardown, test_wrong_attributes_are_refused_with_a_reason)
 	assert_int_equal(bb_nvmf_open(dev, &attr, &n, why, sizeof(why)), -ECONNREFUSED);
 }
 
+TEST_WITH(setup, teardown, test_close_ends_the_outstanding_requests_before_their_memory_is_free)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		attr.windows = i == 1;
+		open_host();
+		submit(BB_NVMF_READ, 0, data, BLOCK);
+		submit(BB_NVMF_WRITE, 1, data + BLOCK, BLOCK);
+		bb_nvmf_ring(n);
+		submit(BB_NVMF_READ, 2, data + 2 * BLOCK, BLOCK);
+		assert_int_equal(bb_nvmf_close(n), -EBUSY);
+		assert_non_null(bb_nvmf_broken(n));
+		assert_non_null(strstr(bb_nvmf_broken(n), "bb_nvmf_close()"));
+		assert_int_equal(bb_nvmf_pending(n), 3);
+		take(3, -ECONNRESET);
+		OK(bb_nvmf_dereg(n, mr));
+		OK(bb_nvmf_close(n));
+		/* The requests need not be polled. */
+		open_host();
+		submit(BB_NVMF_READ, 0, data, BLOCK);
+		bb_nvmf_ring(n);
+		close_host();
+	}
+}
+
 TEST_WITH(setup, teardown, test_memory_outside_of_the_registration_is_refused)
 {
 	struct bb_nvmf_request req = {.op = BB_NVMF_READ, .length = BLOCK, .mem = data};

@@ -162,10 +162,11 @@ int bb_nvmf_open(struct bb_dev *dev, const struct bb_nvmf_attr *attr, struct bb_
 		 size_t len);
 
 /**
- * Disconnects, waits for the target's answer at most 200 ms, and frees the object. Outstanding
- * requests are not returned; the target may have executed them or not. After the call the target
- * cannot access the memory. Control path.
- * @return 0, or -EBUSY if memory is still registered; the object is then unchanged.
+ * Disconnects, waits for the target's answer at most 200 ms, and frees the object. After the call
+ * the target cannot access the memory, and may have executed outstanding requests or not. Control
+ * path.
+ * @return 0, or -EBUSY if memory is still registered: the connection has ended, and bb_nvmf_poll()
+ * returns the outstanding requests with -ECONNRESET. Deregister the memory and call again.
  */
 int bb_nvmf_close(struct bb_nvmf *n);
 
