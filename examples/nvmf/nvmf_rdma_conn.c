@@ -193,7 +193,11 @@ request(struct nvmf_rdma *r, const struct bb_cm_event *ev)
 	}
 	c = free_entry(r);
 	if (c == NULL) {
-		reject(r, ev->conn, NVMF_CM_RESOURCES, "all queues are in use (--queues)");
+		reject(r, ev->conn, NVMF_CM_RESOURCES,
+		       get16(req + 2) == 0 && r->workers != 0
+			       ? "the first lcore, which serves all admin queues, has used up its "
+				 "share of --queues"
+			       : "all queues are in use (--queues)");
 		return;
 	}
 	c->depth = (uint32_t)get16(req + 6) + 1;

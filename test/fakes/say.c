@@ -5,6 +5,9 @@
 #include <stdio.h>
 
 #include "program.h"
+#include "say.h"
+
+char said[256];
 
 /* In place of app/common/program.c, which belongs to a program. */
 void
@@ -13,7 +16,7 @@ say(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	vsnprintf(said, sizeof(said), fmt, ap);
 	va_end(ap);
-	printf("\n");
+	printf("%s\n", said);
 }

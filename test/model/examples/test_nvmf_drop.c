@@ -3,9 +3,11 @@
  */
 /*
  * examples/nvmf over RDMA: the target drops a queue while its namespace executes requests of that
- * queue. The host must not get a new controller before these requests have ended.
+ * queue. The host must not get a new controller before these requests have ended. A second lcore
+ * serves I/O queues.
  */
 #include "nvmf_initiator.h"
+#include "say.h"
 
 #define HELD 4u
 
@@ -150,6 +152,26 @@ TEST_WITH(setup, teardown, test_host_waits_for_the_requests_of_a_queue_that_a_wo
 {
 	second_open();
 	drop_and_connect(&second.rdma);
+	second_close();
+}
+
+TEST_WITH(setup, teardown, test_refused_admin_queue_blames_the_share_of_the_first_lcore)
+{
+	uint8_t req[NVMF_CM_REQ] = {0};
+	struct hq admin, more;
+
+	second_open();
+	tgt.rdma.attr.conns = 1;
+	hq_admin(&admin, 0);
+	put16(req + 4, MAX_DEPTH);
+	put16(req + 6, MAX_DEPTH - 1);
+	hq_call(&more, 0, MAX_DEPTH, req, sizeof(req));
+	assert_int_equal(more.ev.type, BB_CM_REJECTED);
+	assert_int_equal(get16(more.private_data + 2), NVMF_CM_RESOURCES);
+	assert_non_null(strstr(said, "the first lcore"));
+	hq_free(&more);
+	hq_disconnect(&admin);
+	tgt.rdma.attr.conns = CONNS;
 	second_close();
 }
 
