@@ -111,6 +111,7 @@ try_direct(struct backing *b, const struct backing_attr *attr)
 static int
 find_size(struct backing *b, const struct backing_attr *attr, uint64_t *size)
 {
+	int logical = 1; /* bytes of a logical block of a device */
 	struct stat st;
 
 	if (fstat(b->fd, &st) != 0)
@@ -121,8 +122,14 @@ find_size(struct backing *b, const struct backing_attr *attr, uint64_t *size)
 		return -EINVAL;
 	}
 	*size = (uint64_t)st.st_size;
-	if (b->device && ioctl(b->fd, BLKGETSIZE64, size) != 0)
+	if (b->device &&
+	    (ioctl(b->fd, BLKGETSIZE64, size) != 0 || ioctl(b->fd, BLKSSZGET, &logical) != 0))
 		return -errno;
+	/* Linux refuses to zero or discard a part of a block. */
+	if (!attr->read_only && b->block % (uint32_t)logical != 0) {
+		say("%s has blocks of %d bytes: give --block %d", attr->path, logical, logical);
+		return -EINVAL;
+	}
 	if (attr->size > *size && (b->device || attr->read_only)) {
 		say("%s has %" PRIu64 " bytes and cannot grow: give at most that size", attr->path,
 		    *size);

@@ -93,11 +93,11 @@ class Medium(NvmfTest):
             os.unlink(folder_file)
 
 
-def loop(path):
+def loop(path, *options):
     """Returns a block device on a file, or None and the reason."""
     if os.getuid() != 0 or shutil.which('losetup') is None:
         return None, 'not root, or no losetup'
-    got = subprocess.run(['losetup', '--find', '--show', path], stdout=subprocess.PIPE,
+    got = subprocess.run(['losetup', '--find', '--show', *options, path], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
     return got.stdout.strip() or None, got.stderr.strip()
 
@@ -110,6 +110,18 @@ class Block(NvmfTest):
     def flushes(self, dev):
         with open('/sys/block/%s/stat' % os.path.basename(dev)) as f:
             return int(f.read().split()[FLUSHES])
+
+    def test_block_smaller_than_the_blocks_of_the_device_is_refused(self):
+        backing = self.disk
+        with open(backing, 'wb') as f:
+            f.truncate(SIZE)
+        self.disk, why = loop(backing, '--sector-size', '4096')
+        self.assertIsNotNone(self.disk, why)
+        self.addCleanup(detach, self.disk)
+        rc, _, err = self.run_target(more=('--block', '512')).end()
+        self.assertEqual(rc, 1)
+        self.assertIn('has blocks of 4096 bytes: give --block 4096', err)
+        self.stop(self.target())
 
     def test_block_device(self):
         ios, one = 40, ['--depth', '1', '--ios', '40']
