@@ -14,6 +14,8 @@
 #include "backing.h"
 #include "program.h"
 
+#define MAX_RING 32768u /* maximum requests of an io_uring; IORING_MAX_ENTRIES in Linux */
+
 struct request {
 	uint8_t *buf;
 	uint64_t offset;
@@ -63,6 +65,12 @@ open_ring(struct io_queue *q, void *mem, size_t len)
 	struct iovec iov = {mem, len};
 	int rc;
 
+	if (q->depth > MAX_RING) {
+		say("io_uring has at most %u requests, not %u: give more lcores, less --queues or "
+		    "--depth, or --io sync",
+		    MAX_RING, q->depth);
+		return -EINVAL;
+	}
 	rc = init_ring(q);
 	if (rc == -ENOSYS || rc == -EPERM) {
 		say("the kernel refuses io_uring here: %s; many containers forbid it, and so can "

@@ -46,7 +46,9 @@ static const char text[] =
 	"  --listen ADDR:PORT   address and port, up to 8 times (default :4420: all addresses of the\n"
 	"                       device)\n"
 	"  --queues N           queues of all hosts, 1 to 4096 (default 32). A host uses one, and\n"
-	"                       one for each of its I/O queues. The lcores share them\n"
+	"                       one for each of its I/O queues. Each lcore serves an equal share,\n"
+	"                       the first one all admin queues: its share limits the hosts. With\n"
+	"                       io_uring a share times --depth (at least 32) may be 32768 at most\n"
 	"  --io-queues N        I/O queues of a host, 1 to 128 (default 8)\n"
 	"  --depth N            entries of an I/O queue, 2 to 1024 (default 64)\n"
 	"  --max-io BYTES       largest transfer of a command, a power of two, 8K to 1M\n"
@@ -100,11 +102,16 @@ set_device(struct config *c, const char *value)
 static int
 set_listen(struct config *c, const char *value)
 {
+	const bool of_file = c->line != 0;
 	struct sockaddr_storage addr;
 
 	if (bb_cm_addr(value, &addr) != 0)
 		return config_wrong(c, "listen", value,
 				    "give an address and a port, as in 192.0.2.1:4420");
+	/* Of the file and the options, the later one replaces the addresses of the other. */
+	if (c->listen_of_file != of_file)
+		c->listeners = 0;
+	c->listen_of_file = of_file;
 	if (c->listeners == MAX_LISTENERS)
 		return config_wrong(c, "listen", value, "at most %u listeners", MAX_LISTENERS);
 	c->listen[c->listeners++] = value;
@@ -241,7 +248,6 @@ read_file(struct config *c, const char *path)
 static int
 check(struct config *c)
 {
-	const uint64_t depth = c->depth < NVMF_ADMIN_DEPTH ? NVMF_ADMIN_DEPTH : c->depth;
 	uint32_t i, j;
 
 	if (c->subsystems == 0) {
@@ -250,12 +256,6 @@ check(struct config *c)
 	}
 	if (c->in_capsule > c->max_io) {
 		say("in-capsule %u: give at most max-io, %u", c->in_capsule, c->max_io);
-		return -1;
-	}
-	if (c->queues * depth > 32768) {
-		say("queues %u times depth %" PRIu64 ": the product must be at most 32768, the "
-		    "maximum requests of an io_uring",
-		    c->queues, depth);
 		return -1;
 	}
 	for (i = 0; i < c->subsystems; i++) {

@@ -77,6 +77,7 @@ struct config {
 	const char *device;
 	const char *listen[MAX_LISTENERS];
 	uint32_t listeners;
+	bool listen_of_file; /* the addresses are from the file */
 	struct subsystem subsystem[MAX_SUBSYSTEMS];
 	uint32_t subsystems;
 	struct subsystem *current; /* subsystem that the next settings belong to; NULL: none */
@@ -172,6 +173,8 @@ void storage_init(struct storage *s, const struct config *c);
 int storage_apply(struct storage *s, const struct config *c, uint32_t wait_s);
 /* Reads the configuration file again and applies it. Returns 0 or -errno, and prints the result. */
 int storage_reload(struct storage *s);
+/* Returns the number of queues that an lcore serves. */
+uint32_t storage_queues(const struct storage *s);
 /* Polls the files of an lcore. Returns as nvmf_file_poll(). */
 unsigned int storage_poll(struct storage *s, uint32_t lcore, int *rc);
 /* Returns true if an lcore has requests to files that have not ended. */

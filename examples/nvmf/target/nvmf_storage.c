@@ -25,6 +25,12 @@ storage_init(struct storage *s, const struct config *c)
 	}
 }
 
+uint32_t
+storage_queues(const struct storage *s)
+{
+	return (s->config->queues + s->lcores - 1) / s->lcores;
+}
+
 /* ---- Slots of namespaces */
 
 static int
@@ -49,8 +55,8 @@ start_queue(struct storage *s, uint32_t lcore, struct slot *slot)
 	const struct config *c = s->config;
 	const uint32_t depth = c->depth < NVMF_ADMIN_DEPTH ? NVMF_ADMIN_DEPTH : c->depth;
 
-	return nvmf_file_start(&slot->file[lcore], &slot->file[0], c->uring, c->queues * depth,
-			       s->mem, s->len);
+	return nvmf_file_start(&slot->file[lcore], &slot->file[0], c->uring,
+			       storage_queues(s) * depth, s->mem, s->len);
 }
 
 struct start {

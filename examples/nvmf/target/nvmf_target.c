@@ -54,13 +54,6 @@ static const struct program program = {
 	.no_pci = no_pci,
 };
 
-/* Returns the number of queues that an lcore serves. */
-static uint32_t
-queues_of_lcore(void)
-{
-	return (config.queues + storage.lcores - 1) / storage.lcores;
-}
-
 /*
  * Returns whether a CM of the device can move connection requests to another lcore. Only the
  * transport BB_CM_IB can. Logging is off during the attempt, because the library logs an error if
@@ -253,7 +246,7 @@ open_lcore(uint32_t i, uint32_t id, struct bb_dev *dev)
 				      .first = i == 0 ? NULL : &lcores[0],
 				      .listen = config.listen,
 				      .listeners = i == 0 ? config.listeners : 0,
-				      .conns = queues_of_lcore(),
+				      .conns = storage_queues(&storage),
 				      .connect_ms = CONNECT_MS,
 				      .sleep_us = config.sleep_us};
 	const size_t len = nvmf_rdma_memory(&storage.t->attr, attr.conns);
@@ -400,7 +393,7 @@ run(struct config *c)
 		    bb_dev_name(dev), c->queues);
 		storage.lcores = 1;
 	}
-	len = nvmf_rdma_memory(&attr, queues_of_lcore()) * storage.lcores;
+	len = nvmf_rdma_memory(&attr, storage_queues(&storage)) * storage.lcores;
 	for (i = 0; i < c->listeners && rc == 0; i++)
 		rc = find_address(dev, i);
 	if (rc == 0) {

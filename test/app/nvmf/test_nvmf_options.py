@@ -22,21 +22,21 @@ NQN = ['--subsystem', 'nqn.2026-01.org.example:disk']
 
 
 class Options(unittest.TestCase):
-    def start(self, args, folder=None):
-        proc = subprocess.Popen([TARGET, *lcores(1), *EAL, '--', *SMALL, *args], cwd=folder, text=True,
+    def start(self, args, folder=None, eal=EAL):
+        proc = subprocess.Popen([TARGET, *lcores(1), *eal, '--', *SMALL, *args], cwd=folder, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(proc.stdout.close)
         self.addCleanup(proc.kill)
         return proc
 
-    def refused(self, args, text, status=2, folder=None):
-        proc = self.start(args, folder)
+    def refused(self, args, text, status=2, folder=None, eal=EAL):
+        proc = self.start(args, folder, eal)
         out, _ = proc.communicate(timeout=LIMIT)
         self.assertEqual(proc.returncode, status, out)
         self.assertIn(text, out)
 
-    def serving(self, args, folder=None):
-        proc = self.start(args, folder)
+    def serving(self, args, folder=None, eal=EAL):
+        proc = self.start(args, folder, eal)
         out = ''
         while ' port ' not in out:
             line = proc.stdout.readline()
@@ -66,7 +66,7 @@ class Options(unittest.TestCase):
                            (NQN + space + ['--in-capsule', '16K', '--max-io', '8K'], 'give at most max-io, 8192'),
                            (NQN + space + ['--depth', 'x'], '--depth x: the value is not a number'),
                            (NQN + space + ['--in-capsule', '24'], 'give a multiple of 16'),
-                           (NQN + space + ['--queues', '4096', '--depth', '1024'], 'at most 32768'),
+                           (NQN + space + ['--queues', '4097', '--depth', '1024'], 'give a number from 1 to 4096'),
                            (NQN + space + ['--serial', 'x' * 21], 'give 1 to 20 characters'),
                            (NQN + space + ['--io', 'aio'], 'give uring or sync'),
                            (NQN + space + ['--sleep', '1000001'], 'give a number from 0 to 1000000'),
@@ -125,6 +125,26 @@ class Options(unittest.TestCase):
         self.assertIn('port 4421', proc.stdout.readline())
         proc.send_signal(signal.SIGTERM)
         self.assertEqual(proc.wait(LIMIT), 0)
+
+    def test_listen_after_the_file_replaces_its_addresses(self):
+        path = self.config('[target]\nlisten = :4420\nlisten = :4421\n'
+                           '[subsystem nqn.2026-01.org.example:a]\nnamespace = null:1M\n')
+        proc, out = self.serving(['--config', path, '--listen', ':4422', '--listen', ':4423'])
+        self.assertIn('port 4422', out)
+        proc.send_signal(signal.SIGTERM)
+        self.assertEqual(proc.wait(LIMIT), 0)
+        self.assertEqual(proc.stdout.read().count(' port '), 1)
+
+    def test_only_io_uring_limits_the_product_of_queues_and_depth(self):
+        eal = [word if word != '128' else '560' for word in EAL]
+        many = ['--queues', '1025', '--depth', '2', '--max-io', '8K', '--in-capsule', '0']
+        with tempfile.TemporaryDirectory() as folder:
+            file = ['--namespace', 'file:disk,size=1M']
+            self.refused(NQN + many + file, 'at most 32768 requests, not 32800', 1, folder, eal)
+            for args in (file + ['--io', 'sync'], ['--namespace', 'malloc:1M']):
+                proc, _ = self.serving(NQN + many + args, folder, eal)
+                proc.send_signal(signal.SIGTERM)
+                self.assertEqual(proc.wait(LIMIT), 0)
 
     def test_target_ends_by_signals(self):
         for number in (signal.SIGINT, signal.SIGTERM):
