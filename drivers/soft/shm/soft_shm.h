@@ -564,7 +564,8 @@ bool soft_shm_holds(struct soft_engine *e, struct soft_wire *w);
 /*
  * Executes a decoded WRITE or READ of at least one byte in memory of the peer that has no file.
  * Returns false if the request must go as packets; it may then have copied a part of the payload.
- * Call it while the engine's epoch is odd and the peer's QP is looked up.
+ * The fragments may end before the request. The key must cover the whole request. Call it while the
+ * engine's epoch is odd and the peer's QP is looked up.
  */
 bool soft_shm_vm(struct soft_engine *e, struct soft_wire *w, const struct soft_req *r);
 /* Returns true if soft_shm_vm() may execute the request in @wqe, which names the peer's @addr. */

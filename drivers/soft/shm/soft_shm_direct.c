@@ -17,6 +17,10 @@
  * reads the epoch. So either the peer waits for this engine, or this engine finds the entry
  * invalid. If the peer's fence also covers this CPU (soft_shm_fence()), the engine that enters
  * needs only a compiler barrier.
+ *
+ * The peer waits at most SOFT_SHM_HOLD_NS, and then disconnects. So an engine that stays inside
+ * copies a limited number of bytes: less than 2 * PIECE_LEN + SOFT_RUN_WQES * SHORT_LEN. It leaves
+ * before each piece of a longer request.
  */
 #include "soft_access.h"
 #include "soft_cqe.h"
@@ -24,6 +28,9 @@
 #include "soft_resp.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
+
+#define SHORT_LEN (UINT64_C(256) << 10) /* A longer request is executed in pieces. Bytes. */
+#define PIECE_LEN (UINT64_C(2) << 20)   /* Length of a piece but the last one. Bytes. */
 
 static inline void
 direct_enter(struct soft_engine *e, struct soft_wire *w)
@@ -164,7 +171,7 @@ direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 		struct soft_write r;
 		uint8_t fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED), *dst;
 
-		if (unlikely(!soft_fast_decode(e, qp, b, ci, left, &r)))
+		if (unlikely(!soft_fast_decode(e, qp, b, ci, left, &r) || r.len > SHORT_LEN))
 			break;
 		dst = direct_find(w, r.rkey, r.raddr, r.len, SOFT_SHM_WRITE);
 		if (unlikely(dst == NULL))
@@ -207,7 +214,10 @@ direct_response(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r, c
 	}
 }
 
-/* Executes the decoded request in the peer's memory. Returns false if it must go as packets. */
+/*
+ * Executes the decoded request in the peer's memory. Returns false if it must go as packets. The
+ * fragments of a WRITE or READ may end before the request: see direct_long().
+ */
 static bool
 direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 {
@@ -247,10 +257,43 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 	}
 }
 
-/* Executes one request. Returns false if the first request of the queue must go as packets. */
+/*
+ * Executes a decoded WRITE or READ in pieces, with a new epoch for each. Before each piece it looks
+ * for changes of the peer's QP and key. Returns false if the whole request must go as packets.
+ */
 static __rte_noinline bool
+direct_long(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
+{
+	const uint64_t len = r->d.len;
+	uint64_t piece, bytes;
+	struct soft_frag *last;
+	bool done = true;
+
+	/* The key must cover all remaining bytes, or not even the first piece is executed. */
+	for (; r->d.len != 0 && done; r->d.len -= piece) {
+		piece = r->d.len < 2 * PIECE_LEN ? r->d.len : PIECE_LEN;
+		for (r->n = 0, bytes = 0; bytes < piece; r->n++)
+			bytes += r->frag[r->n].len;
+		/* The last fragment may end after this piece. */
+		bytes -= piece;
+		last = &r->frag[r->n - 1];
+		last->len -= bytes;
+		direct_leave(e);
+		direct_enter(e, w);
+		done = direct_ready(w) && direct_request(e, w, r);
+		r->raddr += piece;
+		last->p += last->len;
+		last->len = bytes;
+		r->frag = last;
+	}
+	r->d.len = len;
+	return done;
+}
+
 direct_one(struct soft_engine *e, struct soft_wire *w)
 {
+/* Executes one request. Returns false if the first request of the queue must go as packets. */
+static __rte_noinline bool
 	struct soft_qp *qp = w->qp;
 	struct soft_req *r = &e->req;
 	bool done;
@@ -259,7 +302,7 @@ direct_one(struct soft_engine *e, struct soft_wire *w)
 	done = soft_req_decode(e, r, qp, qp->sq_ci, (uint16_t)(qp->sq_pi - qp->sq_ci)) == 0;
 	if (likely(done)) {
 		soft_umr_pass(qp, &r->d);
-		done = direct_request(e, w, r);
+		done = r->d.len > SHORT_LEN ? direct_long(e, w, r) : direct_request(e, w, r);
 	}
 	soft_keys_done(e);
 	if (!done)

@@ -101,22 +101,23 @@ bool
 soft_shm_vm(struct soft_engine *e, struct soft_wire *w, const struct soft_req *r)
 {
 	const bool write = r->d.opcode == BB_WQE_RDMA_WRITE;
-	const uint64_t len = r->d.len;
 	struct soft_shm_tx *tx = w->shm_tx;
 	struct iovec here[MAX_PARTS], there[2];
+	uint64_t at, len = 0;
 	ssize_t done;
-	uint64_t at;
 	uint32_t i;
 	pid_t pid;
 
-	at = vm_find(w, r->rkey, r->raddr, len, write ? SOFT_SHM_WRITE : SOFT_SHM_READ);
+	at = vm_find(w, r->rkey, r->raddr, r->d.len, write ? SOFT_SHM_WRITE : SOFT_SHM_READ);
 	if (at == 0 || r->n > MAX_PARTS || e->dev->opts.shuffle)
 		return false;
 	pid = process_of(tx);
 	if (pid == 0)
 		return false;
-	for (i = 0; i < r->n; i++)
+	for (i = 0; i < r->n; i++) {
 		here[i] = (struct iovec){r->frag[i].p, r->frag[i].len};
+		len += r->frag[i].len;
+	}
 	/*
 	 * A program may wait for the last byte of a payload. So the last cache line is an entry of
 	 * its own, which the kernel copies after the other entry.

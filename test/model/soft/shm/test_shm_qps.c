@@ -391,6 +391,65 @@ T(test_peer_that_holds_an_access_is_cut_off)
 	stop();
 }
 
+/* Executes a request directly, in short accesses. The last 333 bytes are no whole cache lines. */
+static void
+in_short_accesses(enum actor_verb verb, uint64_t raddr, uint32_t rkey)
+{
+	const uint32_t len = (6u << 20) + 333, limit = 4u << 20;
+	const uint64_t *word = &own_gid()->dir->engine[0].v, before = *word, n = direct();
+
+	post(&a, verb, 0, len, raddr, rkey);
+	completes(&a, BB_WC_SUCCESS);
+	assert_int_equal(direct(), n + 1);
+	assert_int_equal(*word & 1, 0);
+	/* Each access has two epochs, an odd and an even one. */
+	assert_true((*word - before) / 2 > len / limit);
+}
+
+/*
+ * An owner waits only two seconds, so the length of an access must not depend on the length and the
+ * number of the requests.
+ */
+T(test_long_requests_are_executed_in_short_accesses)
+{
+	static const enum actor_verb verbs[] = {ACTOR_WRITE, ACTOR_WRITE_TWO};
+	static const struct differ none;
+	const uint32_t len = (6u << 20) + 333;
+	uint64_t raddr, before, accesses;
+	uint32_t rkey, i;
+
+	begin("");
+	ready(true, &none);
+	more_mr(0, ACTOR_BUF, ALL, false, &raddr, &rkey);
+	warm(ACTOR_WRITE, raddr, rkey);
+	for (i = 0; i < RTE_DIM(verbs); i++) {
+		fill(&a, 0, len, 3 + i);
+		blank(&b);
+		in_short_accesses(verbs[i], raddr + 65, rkey);
+		holds(&b, 65, len, 3 + i);
+	}
+	blank(&a);
+	in_short_accesses(ACTOR_READ_VERB, raddr + 65, rkey);
+	holds(&a, 0, len, 4);
+
+	/* One turn executes all of these requests. */
+	before = direct();
+	accesses = own_gid()->dir->engine[0].v;
+	for (i = 0; i < 16; i++)
+		post(&a, ACTOR_WRITE, 0, 1u << 20, raddr, rkey);
+	for (i = 0; i < 16; i++)
+		completes(&a, BB_WC_SUCCESS);
+	accesses = (own_gid()->dir->engine[0].v - accesses) / 2;
+	assert_int_equal(direct(), before + 16);
+	assert_true(accesses >= 4);
+
+	/* A request that ends after the key's memory does not write its first pieces. */
+	more_mr(0, len - 1, ALL, false, &raddr, &rkey);
+	warm(ACTOR_WRITE, raddr, rkey);
+	bad(ACTOR_WRITE, raddr, len, rkey, BB_WC_REM_ACCESS_ERR);
+	stop();
+}
+
 /* ---- Counters of direct accesses by a peer */
 
 static struct bb_qp_addr addr_b;

@@ -86,6 +86,37 @@ joined(const struct differ *d, enum actor_verb verb)
 	blank(&b);
 }
 
+/* The owner of the memory waits at most two seconds for the end of an access. */
+T(test_very_long_requests_are_executed_in_pieces)
+{
+	static const struct differ none;
+	const uint32_t len = (6u << 20) + 333;
+	uint64_t raddr, before;
+	uint32_t rkey;
+
+	begin_malloc("");
+	joined(&none, ACTOR_WRITE);
+	more_mr(0, ACTOR_BUF, ALL, false, &raddr, &rkey);
+	before = direct();
+	n_calls = 0;
+	fill(&a, 0, len, 5);
+	post(&a, ACTOR_WRITE, 0, len, raddr + 65, rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&b, 65, len, 5);
+	assert_true(n_calls >= 2);
+	n_calls = 0;
+	blank(&a);
+	post(&a, ACTOR_READ_VERB, 64, len, raddr + 65, rkey);
+	completes(&a, BB_WC_SUCCESS);
+	holds(&a, 64, len, 5);
+	assert_true(n_calls >= 2);
+	assert_int_equal(direct(), before + 2);
+	more_mr(0, len - 1, ALL, false, &raddr, &rkey);
+	blank(&b);
+	bad(ACTOR_WRITE, raddr, len, rkey, BB_WC_REM_ACCESS_ERR);
+	stop();
+}
+
 T(test_long_requests_are_direct_and_short_ones_and_atomics_are_packets)
 {
 	static const struct differ none;
