@@ -92,6 +92,7 @@ struct soft_shm_tx {
 	uint8_t dst[16];
 	uint32_t slot;  /* Slot (range of QPNs) of dst, or SOFT_SHM_ALL. */
 	uint8_t mac[6]; /* MAC that belongs to dst. */
+	bool fenced;    /* Result of soft_shm_fenced(). */
 	/*
 	 * True for a connection to a member of a multicast group (soft_shm_group.c). dst is zero
 	 * then, so that no address has the connection. Never changes.
@@ -374,8 +375,14 @@ soft_shm_rouse(struct soft_shm_tx *tx)
 {
 	uint32_t asleep;
 
-	/* The fence of soft_shm_sleep() orders this load after the store of the packet. */
-	rte_compiler_barrier();
+	/*
+	 * Orders this load after the store of the packet. If this process takes part, the fence of
+	 * soft_shm_sleep() does that.
+	 */
+	if (likely(tx->fenced))
+		rte_compiler_barrier();
+	else
+		bb_smp_mb();
 	asleep = __atomic_load_n(&tx->dir->asleep, __ATOMIC_RELAXED);
 	if (unlikely((asleep & 1) != 0 && asleep != tx->woken))
 		soft_shm_send_wake(tx, asleep);

@@ -62,6 +62,7 @@ soft_shm_tx_create(struct soft_shm *shm, const uint8_t gid[16], uint32_t slot, b
 	tx->pidfd = -1;
 	tx->slot = slot;
 	soft_shm_mac(gid, tx->mac);
+	tx->fenced = soft_shm_fenced();
 	shm->tx[shm->n_tx] = tx;
 	return tx;
 }
