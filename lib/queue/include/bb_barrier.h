@@ -121,15 +121,16 @@ bb_dm_rmb(void)
 }
 
 /**
- * Orders earlier loads before a later read of the time counter. Prevents this race: software reads
- * the time early, before another core's data was visible, and takes it as the time of that data.
- * Earlier stores may still be pending. x86: lfence; Arm: dmb osh, as in rte_rdtsc_precise().
+ * Orders earlier loads before a later read of the time counter. The caller must have branched on
+ * the loaded value. Prevents this race: software reads the time early, before another core's data
+ * was visible, and takes it as the time of that data. Earlier stores may still be pending.
+ * x86: lfence; Arm: isb, because dmb orders only accesses to memory, and the counter is a register.
  */
 static inline void
 bb_tsc_rmb(void)
 {
 #if defined(__aarch64__)
-	__asm__ volatile("dmb osh" ::: "memory");
+	__asm__ volatile("isb" ::: "memory");
 #else
 	__asm__ volatile("lfence" ::: "memory");
 #endif

@@ -5,6 +5,8 @@
  * The inline data path as a program compiles it. order_asm.py reads its machine code; it never
  * runs.
  */
+#include <rte_cycles.h>
+
 #include "bb_bf_copy.h"
 #include "bb_post.h"
 #include "bb_uar_wide.h"
@@ -19,6 +21,7 @@ void asm_shared(struct bb_srqring *srq);
 unsigned int asm_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
 uint32_t asm_consume(struct bb_cqring *cq);
 void asm_arm(struct bb_cqring *cq, uint64_t *reg);
+uint64_t asm_time(const uint32_t *found);
 
 void
 asm_doorbell(struct bb_sq *sq)
@@ -86,4 +89,14 @@ void
 asm_arm(struct bb_cqring *cq, uint64_t *reg)
 {
 	bb_cqring_arm(cq, 1, 2, false, reg);
+}
+
+/* The time of data that another core has stored. */
+uint64_t
+asm_time(const uint32_t *found)
+{
+	if (__atomic_load_n(found, __ATOMIC_RELAXED) == 0)
+		return 0;
+	bb_tsc_rmb();
+	return rte_rdtsc();
 }

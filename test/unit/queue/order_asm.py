@@ -13,6 +13,10 @@ The instructions are those of rdma-core (util/udma_barrier.h, for aarch64):
   dsb st     mmio_wc_start(), mmio_flush_writes()  stores have left before the next one to a
              register, whose page may be write-combining; dmb does not surely order those two
 
+and of DPDK (rte_rdtsc_precise(), for aarch64):
+
+  isb        the counter is read after the branch on an earlier load
+
 Then each fence in turn is removed from the code or replaced by a weaker one; the check must find it.
 """
 
@@ -77,6 +81,12 @@ DOORBELL_NEON = dict(
     DOORBELL,
     register=dict(LOADS, store8='rung', store32='rung'),
     rung=dict(LOADS, **{'store32': None, 'dsb st': 'flushed'}))
+# 'time' reads the counter. A dmb does not order it, because it is a register.
+TIME = {
+    'start': dict(LOADS, leave=None, isb='ordered'),
+    'ordered': {'time': 'read'},
+    'read': dict(leave=None),
+}
 # Function: (its states, the reason for each of its fences, in the order of the code).
 FUNCTIONS = {
     'asm_doorbell': (DOORBELL, [
@@ -103,6 +113,7 @@ FUNCTIONS = {
         'a CQE is given back, and overwritten, while it is being read']),
     'asm_blueflame': (BLUEFLAME, []),
     'asm_blueflame_neon': (BLUEFLAME_NEON, []),
+    'asm_time': (TIME, ['the time is read before the data that it belongs to']),
 }
 OWNER = 63  # offset in a CQE
 
@@ -154,7 +165,9 @@ def plain_addresses(code):
 def events(name, operands):
     """Classifies an instruction for the tables above: (kind, base register, offset) of each access."""
     if FENCE.match(name):
-        return [(name + ' ' + operands, None, None)]
+        return [((name + ' ' + operands).strip(), None, None)]
+    if name == 'mrs' and 'cntvct' in operands:
+        return [('time', None, None)]
     if name in ('bl', 'blr'):
         return [('call', None, None)]
     at = MEMORY.search(operands)
