@@ -19,6 +19,7 @@ struct run {
 	struct soft_fast_run r;
 	uint32_t reads;          /* READs executed */
 	uint32_t reads_in_burst; /* new value of qp->reads_in_burst */
+	bool fenced;             /* the payloads of earlier WRITEs and SENDs are visible */
 };
 
 /*
@@ -68,6 +69,11 @@ read_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const u
 			    bb_be64(soft_ring64(b + 16)), len, SOFT_RIGHT_REMOTE_READ, &why);
 	if (unlikely(src == NULL))
 		return 0;
+	/* A READ does not pass an earlier WRITE, SEND or atomic of the QP. */
+	if (unlikely(!u->fenced)) {
+		bb_smp_mb();
+		u->fenced = true;
+	}
 	soft_mem_copy(e, dst, src, len);
 	u->reads_in_burst = burst;
 	u->reads++;
@@ -100,6 +106,7 @@ send_one(struct soft_engine *e, struct run *u, const struct soft_qp *qp, const u
 	if (unlikely(dst == NULL))
 		return 0;
 	soft_mem_copy(e, dst, w.src, w.len);
+	u->fenced = false;
 	/* The CQ has room, so this call cannot fail. */
 	(void)soft_recv_complete(e, p, BB_CQE_RESP_SEND, (fm_ce_se & BB_WQE_SE) != 0, 0,
 				 (uint32_t)w.len);

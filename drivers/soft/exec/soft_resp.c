@@ -231,6 +231,8 @@ soft_resp_read(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, str
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the QP does not allow remote reads");
 	if (r->d.len != 0) {
+		/* A READ does not pass an earlier WRITE, SEND or atomic of the QP. */
+		bb_smp_mb();
 		src = soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr, r->d.len,
 				    SOFT_RIGHT_REMOTE_READ, &why);
 		if (unlikely(src == NULL && e->detour == SOFT_DETOUR_PAGED)) {

@@ -12,6 +12,8 @@ soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add, ui
 {
 	uint64_t old = compare, new;
 
+	/* An atomic does not pass an earlier WRITE or SEND of the QP. */
+	bb_smp_mb_before_atomic();
 	if (unlikely(soft_defect(e, SOFT_DEFECT_ATOMIC_SPLIT))) {
 		old = __atomic_load_n(at, __ATOMIC_RELAXED);
 		/*
@@ -70,6 +72,8 @@ soft_masked(const struct soft_req *r, uint64_t old)
 static uint64_t
 soft_atomic_masked(const struct soft_req *r, uint8_t *at)
 {
+	/* An atomic does not pass an earlier WRITE or SEND of the QP. */
+	bb_smp_mb_before_atomic();
 	if (r->atomic_len == 4) {
 		uint32_t *p = (uint32_t *)(void *)at;
 		uint32_t old = __atomic_load_n(p, __ATOMIC_RELAXED);

@@ -238,6 +238,8 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 	case BB_WQE_RDMA_READ:
 		if (r->d.len == 0)
 			return (soft_shm_wire(w)->direct.rights & SOFT_SHM_READ) != 0;
+		/* A READ does not pass an earlier WRITE, SEND or atomic of the QP. */
+		bb_smp_mb();
 		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_READ);
 		if (unlikely(at == NULL))
 			return soft_shm_vm(e, w, r);
@@ -290,10 +292,10 @@ direct_long(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 	return done;
 }
 
-direct_one(struct soft_engine *e, struct soft_wire *w)
-{
 /* Executes one request. Returns false if the first request of the queue must go as packets. */
 static __rte_noinline bool
+direct_one(struct soft_engine *e, struct soft_wire *w)
+{
 	struct soft_qp *qp = w->qp;
 	struct soft_req *r = &e->req;
 	bool done;

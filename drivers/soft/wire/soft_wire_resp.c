@@ -382,6 +382,8 @@ soft_wire_remote_read(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64_
 			w->parked = true;
 		return -status;
 	}
+	/* A READ does not pass an earlier WRITE, SEND or atomic of the QP. */
+	bb_smp_mb();
 	if (e->detour == SOFT_DETOUR_PAGED) {
 		if (!soft_paged_read(e->bounce, e->detour_at, len))
 			return -BB_SYN_REMOTE_OP;

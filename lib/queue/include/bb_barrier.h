@@ -170,6 +170,21 @@ bb_smp_mb(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/**
+ * Makes earlier stores visible to every core before the load of a sequentially consistent atomic
+ * that follows. Prevents the race of bb_smp_mb(). x86: a compiler barrier, because the atomic is a
+ * full fence; Arm: dmb ish.
+ */
+static inline void
+bb_smp_mb_before_atomic(void)
+{
+#if defined(__aarch64__)
+	bb_smp_mb();
+#else
+	__asm__ volatile("" ::: "memory");
+#endif
+}
+
 /** Stores @p be, which is already big endian, to a doorbell record. */
 static inline void
 bb_dbrec_store(uint32_t *rec, uint32_t be)
