@@ -17,6 +17,7 @@ NOT = {
     'mlx5_queues_64k': 'what is linked of the sanitizer asks for the page size, too',
     'shm': "a process reads what its device's thread has written for a peer, and knows it from that peer by a "
            'pipe, which the sanitizer does not see',
+    'soft_read_order': 'two threads access a word as a CPU and a card do: the device loads it by a plain copy',
     'shm_slot': 'a child of fork() goes on while another thread of its parent held locks',
     **{'soft_bf_' + kind: 'its builds have no wide stores, as it sees no order in them'
        for kind in ('neon', 'avx2', 'avx512', 'movdir64b')},
