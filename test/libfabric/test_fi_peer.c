@@ -145,6 +145,7 @@ TEST(test_long_requests_need_no_running_peer)
 	OK(fi_write(p.a.ep, p.a.mem, LONG, p.a.desc, 0, peer.mem, peer.key, NULL));
 	done(&p.a);
 	kill(peer.pid, SIGSTOP);
+	assert_int_equal(waitpid(peer.pid, NULL, WUNTRACED), peer.pid);
 	OK(fi_write(p.a.ep, p.a.mem, LONG, p.a.desc, 0, peer.mem + 3, peer.key, NULL));
 	done(&p.a);
 	OK(fi_read(p.a.ep, p.a.mem + MEM / 2, LONG, p.a.desc, 0, peer.mem + 3, peer.key, NULL));

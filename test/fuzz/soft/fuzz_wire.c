@@ -223,7 +223,7 @@ world_connect(struct world *w)
 	l.sq_psn = PSN;
 	l.rq_psn = PSN;
 	rig_qp_up(&w->qp, &w->peer, PEER_QPN, &l);
-	soft_shm_wire(wire_of(w))->direct.allowed = true;
+	soft_shm_wire(wire_of(w))->plain = true;
 }
 
 static void
