@@ -200,16 +200,16 @@ is_aborted(const struct bb_qp *qp, const struct bb_wc *wc)
 
 /*
  * Tells the device that the slots of all CQEs up to and including @cqe are free, before the poll
- * does. The caller has read them all.
+ * does. The caller has read them all. The device may then write new CQEs there, so a poll can take
+ * more CQEs than the ring has: the consumer index must move with each release.
  */
 static void
-release_early(const struct bb_cqring *cq, const struct bb_cqe *cqe)
+release_early(struct bb_cqring *cq, const struct bb_cqe *cqe)
 {
 	const uint64_t idx = (uint64_t)(cqe - (const struct bb_cqe *)(const void *)cq->buf);
-	const uint64_t ci = cq->ci + ((idx - cq->ci) & cq->mask) + 1;
 
-	bb_dma_rmb();
-	bb_dbrec_store(cq->dbrec, bb_be32(ci & 0xffffff));
+	bb_cqring_seek(cq, cq->ci + ((idx - cq->ci) & cq->mask) + 1);
+	bb_cqring_update(cq);
 }
 
 /*
@@ -245,17 +245,22 @@ srq_repost(struct bb_cq *cq, const struct bb_qp *qp, const struct bb_cqe *cqe)
 }
 
 /*
- * Returns the status to record for a failed send: see bb_qp_ctrl.send_error. A READ or an atomic
- * with a local error may have failed when its response arrived. By then the device had sent later
- * requests.
+ * Returns the status to record for a failed send: see bb_qp_ctrl.send_error. The peer may have
+ * executed later requests of an RC QP if
+ * - the error is local: it may have been found when the request was sent again, or in the response
+ *   of a READ or an atomic;
+ * - the request is a READ: the peer reads the memory when it sends the response, which may be after
+ *   it has executed later requests.
  */
 static uint8_t
-send_error_of(const struct bb_wc *wc)
+send_error_of(const struct bb_qp *qp, const struct bb_wc *wc)
 {
 	const bool local = wc->status == BB_WC_LOC_LEN_ERR || wc->status == BB_WC_LOC_QP_OP_ERR ||
 			   wc->status == BB_WC_LOC_PROT_ERR;
 
-	return local && returns_data(wc->opcode) ? BB_WC_GENERAL_ERR : wc->status;
+	if (qp->ctrl->init.type != BB_QPT_RC || (!local && wc->opcode != BB_WC_RDMA_READ))
+		return wc->status;
+	return BB_WC_GENERAL_ERR;
 }
 
 static int
@@ -274,7 +279,7 @@ error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct 
 		return 0;
 	bb_count_add(&qp->ctrl->errors, 1);
 	if (send && wc->status != BB_WC_WR_FLUSH_ERR && qp->ctrl->send_error == 0)
-		qp->ctrl->send_error = send_error_of(wc);
+		qp->ctrl->send_error = send_error_of(qp, wc);
 	error_explain(qp, cqe, wc, send);
 	return 1;
 }

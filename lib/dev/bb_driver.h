@@ -147,8 +147,8 @@ struct bb_qp_ctrl {
 	LIST_HEAD(, bb_mcast) mcasts; /* multicast groups to which the QP is attached */
 	/*
 	 * Status (enum bb_wc_status) of the first send since the reset that failed with an error of
-	 * its own, not with a flush error; 0 if there was none. BB_WC_GENERAL_ERR if the peer may
-	 * have executed later sends although the send failed locally.
+	 * its own, not with a flush error; 0 if there was none. BB_WC_GENERAL_ERR instead if the
+	 * peer may have executed later sends.
 	 */
 	uint8_t send_error;
 	/*

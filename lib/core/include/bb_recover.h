@@ -93,10 +93,12 @@ int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
  *
  * Rules for fates:
  * - Sends complete in order. So all sends before the failed one are DONE.
- * - If the failed send had an error of its own, or the peer sent a NAK, no later send was executed.
- *   Later sends are NOT_DONE (IBTA vol. 1, 9.9.3: the responder executes nothing after the error).
- *   If the failed send is a READ or an atomic with a local error, later sends are UNKNOWN: the
- *   device may have found the error in the response, after it had sent later requests.
+ * - If the peer sent a NAK, no later send was executed (IBTA vol. 1, 9.9.3: the responder executes
+ *   nothing after the error). Later sends are NOT_DONE. But after a READ they are UNKNOWN: the peer
+ *   reads the memory when it responds, which may be after it has executed later requests.
+ * - If the failed send had a local error (LOC_LEN, LOC_QP_OP or LOC_PROT), later sends of an RC QP
+ *   are UNKNOWN: the device may have found the error when it sent the request again, or in a
+ *   response, after it had sent later requests. Those of other QPs are NOT_DONE.
  * - If no response of the peer arrived (retries exceeded), the failed send and later ones may have
  *   been executed. Later sends are UNKNOWN. The same holds if the QP was moved to ERR for another
  *   reason.

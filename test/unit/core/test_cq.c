@@ -342,6 +342,7 @@ T(test_receive_that_the_device_took_without_a_message_is_posted_again)
 
 static struct bb_cq *rung_cq;
 static uint32_t rung_ci; /* consumer index that the device had at the last doorbell of the SRQ */
+static uint32_t rung_uidx;
 
 static void
 note_ci(struct bb_srqring *ring)
@@ -397,6 +398,63 @@ T(test_reposted_receive_is_rung_after_the_slot_of_its_cqe_is_free)
 	assert_int_equal(srq->ring.rung, srq->ring.pi);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	assert_int_equal(bb_srq_destroy(srq), 0);
+}
+
+static unsigned int aborted; /* receives that the device took in vain */
+
+/* The device takes the next receive in vain at once. The WQEs are used in turn. */
+static void
+abort_next(struct bb_srqring *ring)
+{
+	note_ci(ring);
+	assert_int_equal(rung_ci, aborted);
+	if (aborted < 7)
+		fake_cqe_error(rung_cq, BB_CQE_RESP_ERR, rung_uidx, aborted++ & ring->mask, 0x22,
+			       0x99);
+}
+
+/* One poll takes more CQEs than the CQ has, because each is freed early. */
+T(test_receives_that_are_taken_in_vain_do_not_move_the_cq_back)
+{
+	struct bb_qp_init_attr attr = DEFAULTS(qp_init_attr);
+	struct bb_srq_attr srq_attr = DEFAULTS(srq_attr);
+	struct bb_cq_attr cq_attr = DEFAULTS(cq_attr);
+	const struct bb_sge sge = {0x2000, 64, 0x55};
+	struct bb_srq *srq;
+	struct bb_cq *cq;
+	struct bb_qp *qp;
+	struct bb_wc wc;
+
+	f->dev->attr.max_srq = 1;
+	f->dev->attr.max_srq_wr = 7;
+	f->dev->attr.max_srq_sge = 1;
+	srq_attr.depth = 3;
+	srq_attr.max_sge = 1;
+	assert_int_equal(bb_srq_create(f->pd, &srq_attr, &srq), 0);
+	cq_attr.depth = 4;
+	assert_int_equal(bb_cq_create(f->dev, &cq_attr, &cq), 0);
+	attr.send_cq = f->cq;
+	attr.recv_cq = cq;
+	attr.sq_depth = 4;
+	attr.srq = srq;
+	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), 0);
+	qp->state = BB_QP_RTS;
+	rung_cq = cq;
+	rung_uidx = qp->user_index;
+	srq->ring.dbrec = NULL;
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(bb_post_srq_recv(srq, i, &sge, 1), 0);
+	srq->ring.ring = note_ci;
+	bb_srq_ring(srq);
+	srq->ring.ring = abort_next;
+	aborted = 1;
+	fake_cqe_error(cq, BB_CQE_RESP_ERR, qp->user_index, 0, 0x22, 0x99);
+	assert_int_equal(bb_cq_poll(cq, &wc, 1), 0);
+	assert_int_equal(aborted, 7);
+	assert_int_equal(bb_be32(cq->ring.dbrec[0]), 7);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	assert_int_equal(bb_srq_destroy(srq), 0);
+	assert_int_equal(bb_cq_destroy(cq), 0);
 }
 
 /* A queue that the application moved to ERR only flushes, without a log line. */

@@ -249,42 +249,100 @@ TEST(test_correct_response_completes_the_request)
 	end();
 }
 
+/* Posts an unsignalled READ, a WRITE of @mr unless it is NULL, and an atomic, with wr_ids from 1
+ * on. */
+static void
+post_with_atomic(struct bb_mr *read_mr, struct bb_mr *write_mr)
+{
+	struct bb_sge sge = {(uintptr_t)e.buf, LEN, read_mr->lkey};
+	uint64_t wr_id = 1;
+
+	OK(bb_post_read(e.qp, wr_id++, &sge, 1, 0x1000, 0x1234, 0));
+	if (write_mr != NULL) {
+		sge.lkey = write_mr->lkey;
+		OK(bb_post_write(e.qp, wr_id++, &sge, 1, 0x1000, 0x1234, 0));
+	}
+	sge = (struct bb_sge){(uintptr_t)e.buf, 8, e.mr->lkey};
+	OK(bb_post_fetch_add(e.qp, wr_id, &sge, 0x1000, 0x1234, 1, 0));
+	bb_qp_ring(e.qp);
+}
+
 /*
- * The READ fails locally when its response arrives. The device has sent the atomic by then, so the
- * peer may have executed it, and the application must not post it again.
+ * Recovers, and expects that request @bad failed with @status, and that it is unknown whether the
+ * peer has executed the atomic after it, which must not be posted again then.
  */
+static void
+atomic_is_unknown(uint64_t bad, enum bb_wc_status status)
+{
+	struct bb_wr_end ends[3];
+	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
+	unsigned int i;
+
+	for (i = 0; i < 1000 && bb_cqring_peek(&e.cq->ring) == NULL; i++)
+		bb_dev_progress(e.dev);
+	OK(bb_qp_recover(e.qp, NULL, NULL, NULL, &r));
+	assert_int_equal(r.n, bad + 1);
+	for (i = 0; i < r.n; i++)
+		assert_int_equal(ends[i].wc.wr_id, i + 1);
+	assert_int_equal(ends[bad - 1].fate, BB_WR_FAILED);
+	assert_int_equal(ends[bad - 1].wc.status, status);
+	assert_int_equal(ends[bad].fate, BB_WR_UNKNOWN);
+	assert_int_equal(r.flushed, BB_WR_UNKNOWN);
+}
+
+/* By then the device has sent the atomic. */
 TEST(test_read_that_fails_on_its_response_leaves_later_sends_unknown)
 {
-	struct bb_wr_end ends[2];
-	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
 	struct bb_roce_pkt read, atomic;
-	struct bb_sge sge;
 	struct bb_mr *mr;
-	unsigned int i;
 
 	begin();
 	OK(bb_mr_reg(e.pd, e.buf, LEN, BB_ACCESS_LOCAL_WRITE, &mr));
-	sge = (struct bb_sge){(uintptr_t)e.buf, LEN, mr->lkey};
-	OK(bb_post_read(e.qp, 1, &sge, 1, 0x1000, 0x1234, 0));
-	sge = (struct bb_sge){(uintptr_t)e.buf, 8, e.mr->lkey};
-	OK(bb_post_fetch_add(e.qp, 2, &sge, 0x1000, 0x1234, 1, 0));
-	bb_qp_ring(e.qp);
+	post_with_atomic(mr, NULL);
 	request(&read);
 	assert_int_equal(read.opcode, BB_ROCE_READ_REQUEST);
 	request(&atomic);
 	assert_int_equal(atomic.opcode, BB_ROCE_FETCH_ADD);
 	OK(bb_mr_dereg(mr));
 	answer(BB_ROCE_READ_RESP_ONLY, read.psn, ACK, LEN);
-	for (i = 0; i < 1000 && bb_cqring_peek(&e.cq->ring) == NULL; i++)
-		bb_dev_progress(e.dev);
-	OK(bb_qp_recover(e.qp, NULL, NULL, NULL, &r));
-	assert_int_equal(r.n, 2);
-	assert_int_equal(ends[0].wc.wr_id, 1);
-	assert_int_equal(ends[0].fate, BB_WR_FAILED);
-	assert_int_equal(ends[0].wc.status, BB_WC_LOC_PROT_ERR);
-	assert_int_equal(ends[1].wc.wr_id, 2);
-	assert_int_equal(ends[1].fate, BB_WR_UNKNOWN);
-	assert_int_equal(r.flushed, BB_WR_UNKNOWN);
+	atomic_is_unknown(1, BB_WC_LOC_PROT_ERR);
+	end();
+}
+
+/* The peer reads the memory when it responds, and may have executed the atomic before. */
+TEST(test_read_that_the_peer_rejects_leaves_later_sends_unknown)
+{
+	struct bb_roce_pkt read, atomic;
+
+	begin();
+	post_with_atomic(e.mr, NULL);
+	request(&read);
+	request(&atomic);
+	answer(BB_ROCE_ACK, read.psn, BB_ROCE_AETH_NAK | 2, 0);
+	atomic_is_unknown(1, BB_WC_REM_ACCESS_ERR);
+	end();
+}
+
+/* The peer has executed all three, but the response of the READ was lost. */
+TEST(test_write_that_fails_when_sent_again_leaves_later_sends_unknown)
+{
+	struct bb_roce_pkt read, write, atomic;
+	struct bb_mr *mr;
+
+	begin();
+	OK(bb_mr_reg(e.pd, e.buf, LEN, BB_ACCESS_LOCAL_WRITE, &mr));
+	post_with_atomic(e.mr, mr);
+	request(&read);
+	request(&write);
+	assert_int_equal(write.opcode, BB_ROCE_WRITE_ONLY);
+	request(&atomic);
+	assert_int_equal(atomic.opcode, BB_ROCE_FETCH_ADD);
+	OK(bb_mr_dereg(mr));
+	answer(BB_ROCE_ATOMIC_ACK, atomic.psn, ACK, 0);
+	request(&read);
+	assert_int_equal(read.opcode, BB_ROCE_READ_REQUEST);
+	answer(BB_ROCE_READ_RESP_ONLY, read.psn, ACK, LEN);
+	atomic_is_unknown(2, BB_WC_LOC_PROT_ERR);
 	end();
 }
 
