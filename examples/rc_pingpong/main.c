@@ -37,7 +37,7 @@ static int
 tcp_open(const char *server, const char *port)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-	int one = 1, fd = -1, ret = -1;
+	int one = 1, fd = -1, ret = -1, error = 0;
 	struct addrinfo *list, *info;
 
 	if (getaddrinfo(server, port, &hints, &list) != 0)
@@ -49,10 +49,16 @@ tcp_open(const char *server, const char *port)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 		ret = server != NULL ? connect(fd, info->ai_addr, info->ai_addrlen)
 				     : bind(fd, info->ai_addr, info->ai_addrlen);
+		if (ret != 0 && error == 0)
+			error = errno; /* of the preferred address */
 	}
 	freeaddrinfo(list);
-	if (ret != 0 || server != NULL || listen(fd, 1) != 0)
-		return ret == 0 && server != NULL ? fd : -errno;
+	if (ret != 0)
+		return -error;
+	if (server != NULL)
+		return fd;
+	if (listen(fd, 1) != 0)
+		return -errno;
 	printf("waiting for a client at TCP port %s\n", port);
 	fflush(stdout);
 	return (fd = accept(fd, NULL, NULL)) >= 0 ? fd : -errno;

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from verbstest import NOBODY, WAIT, VerbsTest, clocked, free_ports, main, patient, pinged
+from verbstest import NOBODY, RPING, WAIT, VerbsTest, clocked, free_ports, main, patient, pinged
 
 UTILS, PERFTEST = 'ibverbs-utils', 'perftest'
 SERVER, CLIENT = ('server', '192.0.2.1'), ('client', '192.0.2.2')
@@ -23,7 +23,6 @@ OVER_IPV6 = (
 )
 FORKED = r'process \d+ was forked after process \d+ had started DPDK: such a child of fork\(\) cannot use net_'
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
-RPING = 0, 255  # exit status of rping after all data were compared; see verbstest.pinged()
 
 
 class Base(VerbsTest):

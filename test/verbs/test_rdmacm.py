@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from verbstest import NOBODY, WAIT, VerbsTest, as_user, main
+from verbstest import NOBODY, RPING, WAIT, VerbsTest, as_user, main, pinged
 
 UTILS, PERFTEST = 'rdmacm-utils', 'perftest'
 LISTEN = 'verbs: rdma_cm command 0x7 '  # RDMA_USER_CM_CMD_LISTEN
@@ -129,10 +129,12 @@ class Rdmacm(Base):
         self.assertIn('data transfers complete', out)
 
     def test_rping(self):
-        """rping closes its event channel while its other thread may still start to read from it. Then
-        the thread exits with an error, after all data were compared. It happens in one run of five, and more often
-        on a busy machine."""
-        self.both(('rping', '-s', '-C', '50', '-V'), ('rping', '-c', '-C', '50', '-V', '-a', SERVER), attempts=20)
+        self.need('rping', UTILS)
+        server = self.listening('rping', '-s', '-C', '50', '-V')
+        rc, out = self.run_one(self.at(CLIENT, 'rping', '-c', '-C', '50', '-V', '-v', '-a', SERVER), self.uid)
+        server_rc, server_out = self.ended(server)
+        self.assertTrue(pinged(rc, out, 50), (rc, out + server_out))
+        self.assertIn(server_rc, RPING, server_out)
 
     def test_udaddy(self):
         out = self.both(('udaddy', '-c', '20'), ('udaddy', '-c', '20', '-s', SERVER))

@@ -149,11 +149,13 @@ fab_cq_fill(struct fab_cq *cq)
 int
 fab_cq_reserve(struct fab_cq *cq, uint32_t entries)
 {
-	/* Keeps one entry free: bb_cq_resize() fails while all entries may be in use. */
-	const uint32_t spare = cq->domain->dev->attr.cq_resize ? 1 : 0;
-	const uint32_t need = cq->used + entries + spare;
+	const struct bb_dev_attr *attr = &cq->domain->dev->attr;
+	uint32_t need = cq->used + entries;
 	int ret = 0;
 
+	/* Keeps one entry free: bb_cq_resize() fails while all entries may be in use. */
+	if (attr->cq_resize && need < attr->max_cqe)
+		need++;
 	if (need > bb_cq_depth(cq->cq))
 		ret = bb_cq_resize(cq->cq, need);
 	if (ret == 0)

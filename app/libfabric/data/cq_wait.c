@@ -119,7 +119,8 @@ fab_wait_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, in
 		if (n != -FI_EAGAIN || fab_now_ms() >= end)
 			return n;
 		if (child) {
-			(void)poll(NULL, 0, FAB_NAP_MS);
+			if (poll(NULL, 0, FAB_NAP_MS) < 0)
+				return -FI_EAGAIN;
 			continue;
 		}
 		if (fab_wait_signaled(cq))

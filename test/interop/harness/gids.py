@@ -83,7 +83,7 @@ class Gids(Table):
         run, options = carry.carry(there, program)
         there.run('mkdir -p /var/run')
         self.request = there.begin('exec env %s %s %s -- rxe0 2>%s' % (run, EAL, options, LOG),
-                                   120, stdin=True)
+                                   carry.PROGRAM_SECONDS, stdin=True)
         self.taken = 0
 
     def line(self):
