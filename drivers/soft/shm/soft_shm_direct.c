@@ -267,13 +267,15 @@ static __rte_noinline bool
 direct_long(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 {
 	const uint64_t len = r->d.len;
-	uint64_t piece, bytes;
+	uint64_t piece, bytes, at;
 	struct soft_frag *last;
 	bool done = true;
 
 	/* The key must cover all remaining bytes, or not even the first piece is executed. */
 	for (; r->d.len != 0 && done; r->d.len -= piece) {
-		piece = r->d.len < 2 * PIECE_LEN ? r->d.len : PIECE_LEN;
+		/* A piece ends between aligned 8-byte units of memory: see soft_mem_access.c. */
+		at = r->d.opcode == BB_WQE_RDMA_READ ? (uintptr_t)r->frag->p : r->raddr;
+		piece = r->d.len < 2 * PIECE_LEN ? r->d.len : PIECE_LEN - (at & 7);
 		for (r->n = 0, bytes = 0; bytes < piece; r->n++)
 			bytes += r->frag[r->n].len;
 		/* The last fragment may end after this piece. */

@@ -20,6 +20,8 @@
 
 #define SPINS 64
 #define PAGE  4096u /* bytes of a page of a program's memory */
+/* The most that one turn of a wait counts, in ns. A longer turn is a stop of the process. */
+#define STOP_NS 10000000
 
 /*
  * Returns true if an option requires packets: seeded defects, fault injection, capture, flaps, or
@@ -461,12 +463,15 @@ gone(const struct soft_shm_rx *rx)
 
 /*
  * Waits until the access of a peer's engine to this process's memory has ended: until the engine's
- * epoch is no longer @old, or the peer has disconnected. Returns false if neither happens before
- * the TSC reaches @end.
+ * epoch is no longer @old, or the peer has disconnected. Returns false if neither happens within
+ * @left TSC cycles, which it reduces. A stop, of this process and perhaps of the peer too, counts
+ * as at most STOP_NS.
  */
 static bool
-wait_epoch(const struct soft_shm_rx *rx, const uint64_t *epoch, uint64_t old, uint64_t end)
+wait_epoch(const struct soft_shm_rx *rx, const uint64_t *epoch, uint64_t old, uint64_t *left)
 {
+	const uint64_t most = soft_time_cycles(STOP_NS);
+	uint64_t last = rte_rdtsc(), now, turn;
 	uint32_t spins = 0;
 
 	while (__atomic_load_n(epoch, __ATOMIC_ACQUIRE) == old) {
@@ -476,8 +481,12 @@ wait_epoch(const struct soft_shm_rx *rx, const uint64_t *epoch, uint64_t old, ui
 		}
 		if (gone(rx))
 			return true;
-		if (rte_rdtsc() >= end)
+		now = rte_rdtsc();
+		turn = RTE_MIN(now - last, most);
+		last = now;
+		if (turn >= *left)
 			return false;
+		*left -= turn;
 		sched_yield();
 	}
 	return true;
@@ -501,16 +510,16 @@ read_epochs(struct soft_shm_rx *rx)
 /*
  * Waits for the engines of the peer @rx that were accessing memory of this process when
  * read_epochs() ran. Such an engine had an odd epoch, and changes its epoch when the access ends.
- * Disconnects the peer if an epoch has not changed when the TSC reaches @end.
+ * Disconnects the peer if an epoch has not changed within @left TSC cycles: see wait_epoch().
  */
 static void
-wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
+wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t *left)
 {
 	uint32_t i;
 
 	for (i = 0; i < rx->n_epochs; i++) {
 		if ((rx->epochs[i] & 1) == 0 ||
-		    wait_epoch(rx, &rx->dir->engine[i].v, rx->epochs[i], end))
+		    wait_epoch(rx, &rx->dir->engine[i].v, rx->epochs[i], left))
 			continue;
 		/*
 		 * This process cannot revoke the peer's mapping. After the disconnection it ignores
@@ -528,12 +537,11 @@ void
 soft_shm_wait(struct soft_dev *dev)
 {
 	struct soft_shm *shm = dev->shm;
-	uint64_t end;
+	uint64_t left = soft_time_cycles(SOFT_SHM_HOLD_NS); /* of all peers together */
 	uint32_t i;
 
 	if (shm == NULL)
 		return;
-	end = rte_rdtsc() + soft_time_cycles(SOFT_SHM_HOLD_NS);
 	pthread_mutex_lock(&shm->lock);
 	/*
 	 * First reads the epochs of all peers, and only then waits for them. An epoch is odd while
@@ -545,7 +553,7 @@ soft_shm_wait(struct soft_dev *dev)
 			read_epochs(shm->rx[i]);
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)
-			wait_peer(shm, shm->rx[i], end);
+			wait_peer(shm, shm->rx[i], &left);
 	pthread_mutex_unlock(&shm->lock);
 }
 

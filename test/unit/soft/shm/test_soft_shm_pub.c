@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bb_test.h"
@@ -161,6 +162,36 @@ T(test_peer_that_leaves_in_time_stays)
 	pthread_join(other, NULL);
 	assert_int_equal(state_of(0), SOFT_SHM_IDLE);
 	assert_int_equal(state_of(1), SOFT_SHM_UP);
+}
+
+/*
+ * While true, a sched_yield() of this thread is a long stop of the machine, and the next one ends
+ * the access of peer 0.
+ */
+static __thread bool stops, stopped;
+
+int
+sched_yield(void)
+{
+	if (!stops)
+		return (int)syscall(SYS_sched_yield);
+	if (stopped)
+		word(0, 8);
+	else
+		usleep(SOFT_SHM_HOLD_NS / 1000 + 100000);
+	stopped = true;
+	return 0;
+}
+
+/* A stop of the machine, with the peer in an access, is no fault of the peer. */
+T(test_stop_of_the_machine_does_not_cut_a_peer_off)
+{
+	word(0, 7);
+	stops = true;
+	soft_shm_wait(&w->dev);
+	stops = false;
+	assert_true(stopped);
+	assert_int_equal(state_of(0), SOFT_SHM_UP);
 }
 
 /* No peer is inside, or only one whose process has ended. */
