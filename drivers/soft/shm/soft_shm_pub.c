@@ -18,10 +18,9 @@
 #include "soft_shm.h"
 #include "soft_wire.h"
 
-#define SPINS 64
-#define PAGE  4096u /* bytes of a page of a program's memory */
-/* The most that one turn of a wait counts, in ns. A longer turn is a stop of the process. */
-#define STOP_NS 10000000
+#define SPINS   64
+#define PAGE    4096u    /* bytes of a page of a program's memory */
+#define STOP_NS 10000000 /* a turn of a wait that takes longer is a stop of the process */
 
 /*
  * Returns true if an option requires packets: seeded defects, fault injection, capture, flaps, or
@@ -464,14 +463,12 @@ gone(const struct soft_shm_rx *rx)
 /*
  * Waits until the access of a peer's engine to this process's memory has ended: until the engine's
  * epoch is no longer @old, or the peer has disconnected. Returns false if neither happens within
- * @left TSC cycles, which it reduces. A stop, of this process and perhaps of the peer too, counts
- * as at most STOP_NS.
+ * @left TSC cycles, which it reduces. A stop counts as at most STOP_NS.
  */
 static bool
 wait_epoch(const struct soft_shm_rx *rx, const uint64_t *epoch, uint64_t old, uint64_t *left)
 {
-	const uint64_t most = soft_time_cycles(STOP_NS);
-	uint64_t last = rte_rdtsc(), now, turn;
+	uint64_t last = rte_rdtsc(), turn;
 	uint32_t spins = 0;
 
 	while (__atomic_load_n(epoch, __ATOMIC_ACQUIRE) == old) {
@@ -481,9 +478,8 @@ wait_epoch(const struct soft_shm_rx *rx, const uint64_t *epoch, uint64_t old, ui
 		}
 		if (gone(rx))
 			return true;
-		now = rte_rdtsc();
-		turn = RTE_MIN(now - last, most);
-		last = now;
+		turn = RTE_MIN(rte_rdtsc() - last, soft_time_cycles(STOP_NS));
+		last = rte_rdtsc();
 		if (turn >= *left)
 			return false;
 		*left -= turn;
@@ -521,10 +517,7 @@ wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t *left)
 		if ((rx->epochs[i] & 1) == 0 ||
 		    wait_epoch(rx, &rx->dir->engine[i].v, rx->epochs[i], left))
 			continue;
-		/*
-		 * This process cannot revoke the peer's mapping. After the disconnection it ignores
-		 * all requests of the peer.
-		 */
+		/* This process cannot revoke the peer's mapping, but ignores its requests. */
 		soft_shm_rx_close(
 			shm, rx,
 			"it did not release deregistered memory in time and may still write to "
