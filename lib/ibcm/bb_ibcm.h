@@ -117,8 +117,8 @@ struct bb_ibcm_attr {
 	 */
 	uint32_t max_pending, max_pending_per_gid;
 	/*
-	 * Maximum number of slots of one GID in TIMEWAIT. Slots whose ID the caller still has do
-	 * not count. The engine frees the oldest slot above the maximum.
+	 * Maximum number of slots of one GID in DREQ_SENT and TIMEWAIT. Slots whose ID the caller
+	 * still has do not count. The engine frees the oldest slot above the maximum.
 	 */
 	uint32_t max_ended_per_gid;
 	uint64_t ca_guid; /* GUID of the device that messages contain */

@@ -227,6 +227,11 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 		break;
 	case BB_IBCM_ESTABLISHED:
 		bb_ibcm_send_dreq(cm, c, NULL, 0, now);
+		/* fall through */
+	case BB_IBCM_DREQ_SENT:
+		/* The connection ends by itself, but the peer chose how long that takes. */
+		bb_ibcm_insert(cm, c, BB_IBCM_ENDED);
+		bb_ibcm_limit_ended(cm, c->net.dst);
 		break;
 	case BB_IBCM_TIMEWAIT:
 		if (c->heap_at == BB_IBCM_NONE)
@@ -237,7 +242,7 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 	case BB_IBCM_SIDR_SENT:
 		bb_ibcm_slot_free(cm, c);
 		break;
-	default: /* a connection in DREQ_SENT ends by itself */
+	default:
 		break;
 	}
 	return 0;

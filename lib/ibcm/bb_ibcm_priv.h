@@ -35,7 +35,7 @@ enum bb_ibcm_table {
 	BB_IBCM_BY_QPN, /* key: GID and QPN of the peer */
 	BB_IBCM_BY_GID, /* key: GID of the peer; has only the slots of requests that are not
 			   established yet */
-	BB_IBCM_ENDED,  /* key: GID of the peer; has the slots in TIMEWAIT that are not in BY_GID */
+	BB_IBCM_ENDED,  /* key: GID of the peer; see max_ended_per_gid and bb_ibcm_end() */
 	BB_IBCM_TABLES
 };
 

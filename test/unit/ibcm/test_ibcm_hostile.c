@@ -519,6 +519,22 @@ PAIR_TEST(test_alternate_path_is_refused)
 	assert_int_equal(msg.apr.status, BB_IBCM_APR_COMM_ID);
 }
 
+/* A peer that never answers a DREQ keeps a limited number of slots, whatever times it chose. */
+PAIR_TEST(test_disconnects_without_answer_keep_few_slots)
+{
+	uint32_t a, b, i;
+
+	for (i = 0; i < 100; i++) {
+		establish(p, &a, &b);
+		if (i % 2 == 0)
+			OK(bb_ibcm_disconnect(p->end[1].cm, b, NULL, 0, p->now));
+		OK(bb_ibcm_release(p->end[1].cm, b, p->now));
+		assert_int_equal(p->mads[p->nmads - 1].type, BB_IBCM_DREQ);
+		OK(bb_ibcm_abandon(p->end[0].cm, a, p->now));
+		assert_int_equal(bb_ibcm_in_use(p->end[1].cm), i < 16 ? i + 1 : 16);
+	}
+}
+
 /* The answer to a SIDR_REQ must come from the host that was asked. */
 PAIR_TEST(test_sidr_reply_of_another_host_is_dropped)
 {
