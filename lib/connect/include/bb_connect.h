@@ -134,7 +134,7 @@ enum bb_cm_event_type {
 	BB_CM_DISCONNECTED,
 	/**
 	 * The connection broke and is being recovered (@ref bb_conn_param.recover_ms). The QP is in
-	 * RESET; the field ends says for each request of the QP whether it was executed. Post
+	 * RESET; the field ends has the fate of each request of the QP (bb_recover.h). Post
 	 * receives again after BB_CM_RECOVERED.
 	 *
 	 * A second LOST event follows if recovery starts again after this side has replied to the
@@ -157,7 +157,8 @@ enum bb_reject_reason {
 	BB_REJECT_NO_LISTENER = 8,
 	BB_REJECT_QP_TYPE = 9,
 	BB_REJECT_STALE = 10,
-	BB_REJECT_GID = 12,      /**< the GID of the connecting side cannot be resolved */
+	BB_REJECT_GID = 12,      /**< the GID of the connecting side cannot be resolved. With
+				  * BB_CM_IB also: the request names other addresses than its packet */
 	BB_REJECT_CONSUMER = 28, /**< the application called bb_conn_reject() */
 	BB_REJECT_VERSION = 31,  /**< the peer uses a different version of the TCP messages */
 };

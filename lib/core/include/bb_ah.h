@@ -30,8 +30,8 @@ struct bb_ah {
 /**
  * Creates an address handle for @p path (man ibv_create_ah). On RoCE the call may wait until the
  * destination's MAC is resolved, as bb_qp_connect() does. If the peer is down, the call waits up to
- * 3 s on the software device, and about 1 s in the kernel. So create the handle on a thread that
- * can wait, not on one that polls for other peers.
+ * 4 s on a software device with port=, and about 1 s in the kernel. So create the handle on a
+ * thread that can wait, not on one that polls for other peers.
  * @return 0. -EINVAL if the port, the GID index or another field is out of range. -ENOMEM if there
  * is no memory. -EHOSTUNREACH or another errno if the MAC cannot be resolved. -ENOTSUP if the
  * device has no UD queue pairs.

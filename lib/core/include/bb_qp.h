@@ -269,10 +269,12 @@ int bb_qp_addr_unpack(const void *buf, size_t len, struct bb_qp_addr *addr);
  * such care, because their handshake exchanges grh_required.
  *
  * On RoCE the call may wait until ARP or neighbour discovery has resolved the next hop's MAC: up to
- * 3 s on the software device, about 1 s in the kernel. The calling thread polls nothing during this
- * time. So a thread that serves other connections should use bb_connect.h, which never waits.
- * @return 0; -EBUSY if a connection of bb_connect.h owns the QP; otherwise an error of
- * bb_qp_modify(). After an error the QP is in RESET.
+ * 4 s on a software device with port=, about 1 s in the kernel. With shm= the call may wait 5 s if
+ * the peer's queue of connections is full. The calling thread polls nothing during this time. So a
+ * thread that serves other connections should use bb_connect.h, which never waits.
+ * @return 0; -EBUSY if a connection of bb_connect.h owns the QP; -EINVAL if the QP is not in RESET;
+ * otherwise an error of bb_qp_modify(). If a transition fails, the call moves the QP back to RESET.
+ * A QP that was not in RESET is unchanged.
  */
 int bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
 		  const struct bb_qp_attr *attr);
@@ -281,8 +283,8 @@ int bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct
  * Moves a UD queue pair from RESET to RTS in one call.
  * @param qkey Q_Key that datagrams to this QP must have
  * @param sq_psn first PSN that this QP sends, 24 bits; any value is valid
- * @return as bb_qp_modify(); -EINVAL also if the QP is not of type UD or not in RESET. After an
- * error the QP is in RESET.
+ * @return as bb_qp_modify(); -EINVAL also if the QP is not of type UD or not in RESET. If a
+ * transition fails, the call moves the QP back to RESET. A QP that was not in RESET is unchanged.
  */
 int bb_qp_ud_up(struct bb_qp *qp, uint8_t port, uint16_t pkey_index, uint32_t qkey,
 		uint32_t sq_psn);

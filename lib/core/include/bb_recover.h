@@ -41,7 +41,8 @@ enum bb_wr_fate {
 	BB_WR_DONE,
 	/**
 	 * The request failed; wc.status has the reason. The peer may have received a part of a
-	 * WRITE.
+	 * WRITE. On an RC QP the peer may have executed the whole request if the error is local
+	 * (LOC_LEN, LOC_QP_OP or LOC_PROT), or if retries ran out.
 	 */
 	BB_WR_FAILED,
 	/**

@@ -6,7 +6,8 @@
  * Devices: list, open, query, close.
  *
  * Control-path functions return 0 or a negative errno. They return an object only on success. An
- * object with children cannot be destroyed (-EBUSY).
+ * object with children cannot be destroyed (-EBUSY). In a child of fork(), calls that create,
+ * change, destroy or query objects of the parent's devices return -ENOTSUP.
  *
  * Any thread may call the functions of this header, but only one thread at a time per device. Other
  * threads may post and poll on the device's queues at the same time.

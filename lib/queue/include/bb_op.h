@@ -157,8 +157,8 @@ bb_wc_opcode_of(uint8_t wqe_opcode)
 
 /**
  * Checks whether a QP of type @p type supports operation @p opcode with @p flags.
- * @return 0; -EINVAL if man ibv_post_send does not allow it; -ENOTSUP if no device that Bluebell
- * drives supports it on any queue pair.
+ * @return 0; -EINVAL if man ibv_post_send does not allow it, or @p flags has both fences; -ENOTSUP
+ * if no device that Bluebell drives supports it on any queue pair.
  */
 int bb_wr_check(enum bb_qp_type type, enum bb_wr_opcode opcode, uint32_t flags);
 
