@@ -67,6 +67,7 @@ struct nvmf_conn {
 	struct nvmf_queue *stub;
 	uint64_t seen;
 	bool close_sent;
+	bool closed_by_host;             /* argument of MSG_CLOSE, for the worker */
 	uint8_t data[NVMF_CONNECT_DATA]; /* data of Connect, for the first lcore */
 	/* the connection has ended, but a namespace still uses its memory */
 	bool releasing;
@@ -224,9 +225,10 @@ void nvmf_rdma_linger(struct nvmf_conn *c);
 /* Reports the end of a worker's queue to the first lcore. */
 void nvmf_rdma_detach(struct nvmf_conn *c);
 /*
- * Makes a worker close its queue, on the first lcore's request. Called in the first lcore's thread.
+ * Makes a worker close its queue, on the first lcore's request; @by_host: because the host has
+ * ended its controller. Called in the first lcore's thread.
  */
-void nvmf_rdma_close_stub(struct nvmf_conn *c);
+void nvmf_rdma_close_stub(struct nvmf_conn *c, bool by_host);
 /*
  * Returns whether the first lcore has a queue that stands for a worker's queue. Called in the first
  * lcore's thread.
@@ -237,7 +239,8 @@ void nvmf_rdma_run(struct nvmf_rdma *first, void (*fn)(struct nvmf_rdma *worker,
 		   void *arg);
 /* Defined in nvmf_rdma_io.c. */
 /*
- * Disconnects a host, and prints the reason @why. The next turn of the loop ends the connection.
+ * Disconnects a host, and prints the reason @why unless it is NULL. The next turn of the loop ends
+ * the connection.
  */
 void nvmf_rdma_drop(struct nvmf_conn *c, const char *why);
 void nvmf_rdma_wc(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg);

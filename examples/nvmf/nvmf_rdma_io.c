@@ -26,15 +26,15 @@ nvmf_rdma_drop(struct nvmf_conn *c, const char *why)
 
 	if (c->ending)
 		return;
+	r->dropped += why != NULL;
 	/*
 	 * Limit the lines, because hosts may connect and lose their connections thousands of times.
 	 */
-	if (r->target->now >= r->next_drop_line) {
+	if (why != NULL && r->target->now >= r->next_drop_line) {
 		say("host %s, queue %u: %s; it is disconnected; %" PRIu64 " disconnected so far",
-		    c->name, c->queue->qid, why, r->dropped + 1);
+		    c->name, c->queue->qid, why, r->dropped);
 		r->next_drop_line = r->target->now + NVMF_LINE_MS;
 	}
-	r->dropped++;
 	c->ending = r->has_ending = true;
 	if (c->conn != NULL)
 		(void)bb_conn_disconnect(c->conn, NULL, 0);
@@ -155,7 +155,7 @@ close_queue(struct nvmf_queue *q, const char *why)
 {
 	/* A queue without requests (depth 0) stands for a worker's queue. */
 	if (q->depth == 0)
-		nvmf_rdma_close_stub(q->user);
+		nvmf_rdma_close_stub(q->user, why == NULL);
 	else
 		nvmf_rdma_drop(q->user, why);
 }

@@ -35,7 +35,7 @@ tick(struct nvmf_rdma *r, uint64_t now)
 static void
 ended(struct nvmf_conn *c)
 {
-	nvmf_rdma_drop(c, "its controller has ended");
+	nvmf_rdma_drop(c, c->closed_by_host ? NULL : "its controller has ended");
 }
 
 /*

@@ -113,7 +113,7 @@ worker_message(struct nvmf_conn *c, uintptr_t kind, void (*end)(struct nvmf_conn
 		/* After a refusal the host may try again. */
 		c->attach_sent = c->status == SC_OK;
 		nvmf_attached(r, c->status, c->result);
-	} else if (kind == MSG_CLOSE && c->queue != NULL && c->conn != NULL) {
+	} else if (kind == MSG_CLOSE && c->queue != NULL) {
 		/* Do not wait for the host: it gets no new controller before MSG_DETACH. */
 		end(c);
 	}
@@ -164,11 +164,12 @@ nvmf_rdma_delegate(struct nvmf_rdma *first, struct bb_conn *conn)
 }
 
 void
-nvmf_rdma_close_stub(struct nvmf_conn *c)
+nvmf_rdma_close_stub(struct nvmf_conn *c, bool by_host)
 {
 	if (c->close_sent)
 		return;
 	c->close_sent = true;
+	c->closed_by_host = by_host;
 	put(&c->rdma->to_worker, c, MSG_CLOSE);
 }
 

@@ -44,8 +44,9 @@ discard(struct nvmf_queue *q, struct nvmf_req *r)
 static void
 on_close(struct nvmf_queue *q, const char *why)
 {
-	must(q->user == host && why[0] != '\0');
+	must(q->user == host && (why == NULL || why[0] != '\0'));
 	host->closes++;
+	host->closes_told += why != NULL;
 }
 
 static void

@@ -52,9 +52,9 @@ struct nvmf_host {
 	uint32_t events;
 	struct nvmf_host_response response[RESPONSES]; /* the last ones */
 	uint32_t responses;
-	uint32_t closes;
-	struct nvmf_req *attaching; /* Connect of a target without controllers */
-	uint32_t discarded;         /* commands that ended without a response */
+	uint32_t closes, closes_told; /* calls of close(), and those with a reason */
+	struct nvmf_req *attaching;   /* Connect of a target without controllers */
+	uint32_t discarded;           /* commands that ended without a response */
 	uint16_t cid;
 	bool hold_sent;  /* the transport does not learn that a response was delivered */
 	bool fail_pull;  /* transfers fail */

@@ -60,8 +60,9 @@ struct nvmf_ops {
 	/* Posts the receive r->capsule again, because the command in it gets no response. */
 	void (*discard)(struct nvmf_queue *q, struct nvmf_req *r);
 	/*
-	 * Disconnects the queue for the reason @why. The transport then calls nvmf_queue_close().
-	 * It may be called for a queue more than once.
+	 * Disconnects the queue for the reason @why, which is NULL if the host has disabled or shut
+	 * down its controller. The transport then calls nvmf_queue_close(). It may be called for a
+	 * queue more than once.
 	 */
 	void (*close)(struct nvmf_queue *q, const char *why);
 	/*

@@ -310,7 +310,7 @@ configure(struct nvmf_ctrl *c, uint32_t cc)
 	}
 	if ((cc & CC_SHN) != 0) {
 		c->csts |= CSTS_SHST_DONE;
-		nvmf_ctrl_end_io(c, "the host has shut down its controller");
+		nvmf_ctrl_end_io(c, NULL);
 	} else if (enable) {
 		c->csts &= ~CSTS_SHST_DONE;
 	}

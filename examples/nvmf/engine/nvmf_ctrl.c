@@ -10,9 +10,10 @@
 
 #define KATO_UNIT 1000u /* ms; granularity of keep-alive timers that Identify reports */
 /*
- * ms; timer of a discovery controller whose host has asked for none. Otherwise hosts that vanish
- * during a discovery would occupy all queues. NVMe over Fabrics 1.0a: "a fixed Discovery controller
- * activity timeout value (e.g., 2 minutes)". nvmet and SPDK use this value.
+ * ms; timer of a discovery controller whose host has asked for none, and its longest one. Otherwise
+ * hosts that vanish during a discovery would occupy all queues, and any host may discover. NVMe
+ * over Fabrics 1.0a: "a fixed Discovery controller activity timeout value (e.g., 2 minutes)". nvmet
+ * and SPDK use this value.
  */
 #define DISCOVERY_KATO 120000u
 
@@ -249,7 +250,7 @@ nvmf_ctrl_disable(struct nvmf_ctrl *c)
 		nvmf_req_discard(c->async[--c->nasync]);
 	c->async_enabled = c->async_pending = c->async_masked = 0;
 	c->nchanged = 0;
-	nvmf_ctrl_end_io(c, "the host has disabled its controller");
+	nvmf_ctrl_end_io(c, NULL);
 }
 
 void
@@ -272,7 +273,9 @@ nvmf_ctrl_kato(struct nvmf_ctrl *c, uint32_t ms)
 bool
 nvmf_kato_valid(const struct nvmf_target *t, const struct nvmf_subsys *s, uint32_t ms)
 {
-	return t->attr.keep_alive == 0 || s->discovery || (ms != 0 && ms <= t->attr.keep_alive);
+	if (s->discovery)
+		return ms <= DISCOVERY_KATO;
+	return t->attr.keep_alive == 0 || (ms != 0 && ms <= t->attr.keep_alive);
 }
 
 struct nvmf_ns *

@@ -47,7 +47,7 @@ void nvmf_fabrics(struct nvmf_req *r);
 /* nvmf_ctrl.c: controllers and their events */
 struct nvmf_ctrl *nvmf_ctrl_create(struct nvmf_target *t, struct nvmf_subsys *s);
 void nvmf_ctrl_end(struct nvmf_ctrl *c);
-/* Closes all I/O queues of a controller, for the reason @why, and detaches them from it. */
+/* Closes all I/O queues of a controller by ops->close(q, @why), and detaches them from it. */
 void nvmf_ctrl_end_io(struct nvmf_ctrl *c, const char *why);
 /* Closes all queues, for the reason @why. The controller executes no more commands. */
 void nvmf_ctrl_fail(struct nvmf_ctrl *c, const char *why);

@@ -407,6 +407,7 @@ TEST_WITH(setup, teardown, test_the_end_of_the_admin_queue_closes_the_io_queues)
 
 	nvmf_host_drop(&host, q);
 	assert_int_equal(host.closes, 1);
+	assert_int_equal(host.closes_told, 1);
 	nvmf_host_rw(&host, cmd, NVM_READ, 1, 0, 1, 512);
 	assert_int_equal(nvmf_host_exec(&host, io, cmd), SC_COMMAND_SEQUENCE | SC_DNR);
 	nvmf_host_drop(&host, io);

@@ -121,8 +121,27 @@ TEST_WITH(setup, teardown, test_keep_alive_time_over_the_limit_is_refused)
 		assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_OK);
 		nvmf_host_drop(&host, q);
 	}
-	/* Discovery needs none. */
-	q = nvmf_host_admin(&host, NVMF_DISCOVERY);
+}
+
+TEST_WITH(setup, teardown, test_keep_alive_time_of_a_discovery_is_2_minutes_at_most)
+{
+	struct nvmf_queue *q;
+	uint8_t cmd[NVMF_SQE];
+
+	/* The target's limit is for hosts of subsystems. */
+	host.t->attr.keep_alive = 5000;
+	q = nvmf_host_queue(&host, 0, IO_DEPTH);
+	nvmf_host_connect_cmd(&host, cmd, NVMF_DISCOVERY, 0, NVMF_CNTLID_ANY, IO_DEPTH);
+	put32(cmd + AT_CON_KATO, 120001);
+	assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_CONNECT_PARAM | SC_DNR);
+	assert_int_equal(host.result, AT_CON_KATO);
+	put32(cmd + AT_CON_KATO, 120000);
+	assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_OK);
+	assert_int_equal(nvmf_host_set_cc(&host, q, CC_EN), SC_OK);
+	nvmf_host_cmd(&host, cmd, ADM_SET_FEATURES, 0, 0);
+	put32(cmd + AT_CDW10, FEAT_KATO);
+	put32(cmd + AT_CDW11, UINT32_MAX);
+	assert_int_equal(nvmf_host_exec(&host, q, cmd), SC_KATO_INVALID | SC_DNR);
 	nvmf_host_drop(&host, q);
 }
 

@@ -169,6 +169,7 @@ TEST_WITH(setup, teardown, test_disabled_controller_is_ready_until_its_requests_
 	hold_write();
 	assert_int_equal(nvmf_host_set_cc(&host, admin, CC_ENTRIES_NVM), SC_OK);
 	assert_int_equal(host.closes, 1);
+	assert_int_equal(host.closes_told, 0);
 	assert_int_equal(csts(), CSTS_RDY);
 	/* The transport closes the queue later. */
 	nvmf_queue_close(q);
@@ -184,6 +185,7 @@ TEST_WITH(setup, teardown, test_shutdown_is_in_progress_until_the_requests_have_
 	hold_write();
 	assert_int_equal(nvmf_host_set_cc(&host, admin, CC_ENTRIES_NVM | CC_EN | 1 << 14), SC_OK);
 	assert_int_equal(host.closes, 1);
+	assert_int_equal(host.closes_told, 0);
 	assert_int_equal(csts(), CSTS_RDY | CSTS_SHST_BUSY);
 	nvmf_queue_close(q);
 	assert_int_equal(csts(), CSTS_RDY | CSTS_SHST_BUSY);
