@@ -3,6 +3,7 @@
  */
 /* Converts events of the device to entries of the guest's event queues. */
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_common.h>
 
@@ -63,26 +64,41 @@ completions(struct front *f, struct front_user *u)
 	}
 }
 
+/*
+ * Makes room for one more event: discards the reported events if they are at least half of the
+ * full list, else doubles the list. Returns false if out of memory. Call with event_lock held.
+ */
+static bool
+make_room(struct front_user *u)
+{
+	uint32_t pending = u->n_events - u->next_event;
+	uint32_t cap = u->cap_events == 0 ? 16 : u->cap_events * 2;
+	struct mlx5_cmd_event *more;
+
+	if (u->next_event != 0 && u->next_event >= pending) {
+		memmove(u->events, u->events + u->next_event, pending * sizeof(*u->events));
+		u->next_event = 0;
+		u->n_events = pending;
+		return true;
+	}
+	more = realloc(u->events, cap * sizeof(*more));
+	if (more == NULL)
+		return false;
+	u->events = more;
+	u->cap_events = cap;
+	return true;
+}
+
 void
 front_event_add(void *arg, const struct mlx5_cmd_event *event)
 {
 	struct front_user *u = arg;
-	struct mlx5_cmd_event *more;
-	uint32_t cap;
 
 	rte_spinlock_lock(&u->event_lock);
-	if (u->n_events == u->cap_events) {
-		cap = u->cap_events == 0 ? 16 : u->cap_events * 2;
-		more = realloc(u->events, cap * sizeof(*more));
-		if (more == NULL) {
-			FRONT_LOG(ERR, "out of memory: lost an event of type 0x%x\n", event->type);
-			goto out;
-		}
-		u->events = more;
-		u->cap_events = cap;
-	}
-	u->events[u->n_events++] = *event;
-out:
+	if (u->n_events < u->cap_events || make_room(u))
+		u->events[u->n_events++] = *event;
+	else
+		FRONT_LOG(ERR, "out of memory: lost an event of type 0x%x\n", event->type);
 	rte_spinlock_unlock(&u->event_lock);
 }
 

@@ -63,7 +63,8 @@ struct front_user {
 	uint32_t objs; /* number of objects of the user */
 	/*
 	 * Events of the context, of which front_events() has reported those before next_event;
-	 * under event_lock. A card loses no event, so the list grows with the number of events.
+	 * under event_lock. A card loses no event, so the list grows with the number of events
+	 * that wait for room in the guest's event queue.
 	 */
 	struct mlx5_cmd_event *events;
 	uint32_t next_event, n_events, cap_events;

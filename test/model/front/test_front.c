@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "front_guest.h"
+#include "front_priv.h"
 #include "soft_hooks.h"
 #include "soft_mcg.h"
 #include "soft_shm.h"
@@ -134,6 +135,28 @@ T(test_overrun_of_a_cq_is_reported_for_each_of_its_qps)
 	(void)front_poll(f->f);
 	/* The CQ, the QPs, and the QP that has overrun the CQ. */
 	assert_int_equal(f->events, 1 + qps + 1);
+}
+
+/* The guest reads one event at a time, so that some events always wait for room. */
+T(test_list_of_events_does_not_grow_with_reported_events)
+{
+	struct mlx5_cmd_event ev = {.type = BB_PRM_EVENT_PORT_CHANGE};
+	struct front_user *kernel = &f->f->users[0];
+	const uint32_t pending = 5;
+	uint32_t i;
+
+	f->max_events = 0;
+	for (i = 0; i < 10000 + pending; i++) {
+		ev.port = i % 16;
+		front_event_add(kernel, &ev);
+		if (i < pending)
+			continue;
+		f->max_events++;
+		(void)front_poll(f->f);
+		assert_int_equal(f->events, f->max_events);
+		assert_int_equal(bb_prm_get(f->event, BB_PRM_EQE_PORT) >> 4, (i - pending) % 16);
+		assert_int_equal(kernel->cap_events, 16);
+	}
 }
 
 /* Each command of another user, by the object's number; the owner and the kernel succeed later. */
