@@ -358,12 +358,8 @@ bb_ibcm_end(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t hold, uint64_t 
 		bb_ibcm_clock_stop(cm, c);
 	else
 		bb_ibcm_clock_set(cm, c, now + hold);
-	/* Slots in BY_GID are not put into ENDED: max_pending_per_gid limits their number. */
-	if ((c->in_tables & 1u << BB_IBCM_BY_GID) != 0)
-		return;
-	bb_ibcm_insert(cm, c, BB_IBCM_ENDED);
 	if (!c->owned)
-		bb_ibcm_limit_ended(cm, c->net.dst);
+		bb_ibcm_limit_ended(cm, c);
 }
 
 void

@@ -19,7 +19,8 @@
  *
  * Every connection ends with one of the events REJECTED, FAILED and DISCONNECTED, or by
  * bb_ibcm_release(). Until bb_ibcm_release() the ID belongs to the caller. After a disconnection
- * the slot stays in use for the time in which packets of the connection may still arrive.
+ * or rejection the slot stays in use for the time in which packets of the connection may still
+ * arrive, see max_ended_per_gid.
  *
  * Peers are untrusted. A message must come from the GID of the connection's peer and have both IDs
  * of the connection. Each message that the engine drops is counted by reason. A peer cannot use
@@ -111,14 +112,15 @@ struct bb_ibcm_attr {
 			       in TIMEWAIT */
 	uint32_t max_services;
 	/*
-	 * Maximum number of requests of peers, REQ and SIDR_REQ, that are not established or
-	 * answered yet: of all peers, and of one GID. The engine drops further requests, which the
-	 * peers repeat.
+	 * Maximum number of requests of peers, REQ and SIDR_REQ, that are not established yet and
+	 * whose ID the caller still has: of all peers, and of one GID. The engine drops further
+	 * requests, which the peers repeat.
 	 */
 	uint32_t max_pending, max_pending_per_gid;
 	/*
 	 * Maximum number of slots of one GID in DREQ_SENT and TIMEWAIT. Slots whose ID the caller
-	 * still has do not count. The engine frees the oldest slot above the maximum.
+	 * still has do not count. The engine frees the oldest slot above the maximum. If more than
+	 * half of all slots are in use, TIMEWAIT ends at once.
 	 */
 	uint32_t max_ended_per_gid;
 	uint64_t ca_guid; /* GUID of the device that messages contain */

@@ -151,8 +151,9 @@ bb_ibcm_established(struct bb_ibcm *cm, uint32_t id)
 }
 
 /*
- * The slot stays in use for two intervals after the REJ. If the peer repeats its message in this
- * time, the engine repeats the REJ. A REQ that the peer repeats later is a new request.
+ * The slot stays in use for two intervals after the REJ, or until a limit of ended connections is
+ * reached. If the peer repeats its message in this time, the engine repeats the REJ. A REQ that the
+ * peer repeats later is a new request.
  */
 int
 bb_ibcm_reject(struct bb_ibcm *cm, uint32_t id, uint16_t reason, const void *priv,
@@ -230,14 +231,13 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 		/* fall through */
 	case BB_IBCM_DREQ_SENT:
 		/* The connection ends by itself, but the peer chose how long that takes. */
-		bb_ibcm_insert(cm, c, BB_IBCM_ENDED);
-		bb_ibcm_limit_ended(cm, c->net.dst);
+		bb_ibcm_limit_ended(cm, c);
 		break;
 	case BB_IBCM_TIMEWAIT:
 		if (c->heap_at == BB_IBCM_NONE)
 			bb_ibcm_slot_free(cm, c);
 		else
-			bb_ibcm_limit_ended(cm, c->net.dst);
+			bb_ibcm_limit_ended(cm, c);
 		break;
 	case BB_IBCM_SIDR_SENT:
 		bb_ibcm_slot_free(cm, c);

@@ -34,8 +34,8 @@ enum bb_ibcm_table {
 	BB_IBCM_BY_ID,  /* key: GID and communication ID of the peer */
 	BB_IBCM_BY_QPN, /* key: GID and QPN of the peer */
 	BB_IBCM_BY_GID, /* key: GID of the peer; has only the slots of requests that are not
-			   established yet */
-	BB_IBCM_ENDED,  /* key: GID of the peer; see max_ended_per_gid and bb_ibcm_end() */
+			   established yet, and whose ID the caller has */
+	BB_IBCM_ENDED,  /* key: GID of the peer; see max_ended_per_gid and bb_ibcm_limit_ended() */
 	BB_IBCM_TABLES
 };
 
@@ -148,10 +148,12 @@ struct bb_ibcm_conn *bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table ta
 				       const uint8_t gid[16], uint32_t value, uint64_t guid,
 				       bool sidr);
 /*
- * Counts the slots of the GID in the table ENDED whose ID the caller has released. If there are
- * more than max_ended_per_gid, frees the oldest of them.
+ * Puts a slot in DREQ_SENT or TIMEWAIT, whose ID the caller has released, into the table ENDED. If
+ * the table then has more than max_ended_per_gid slots of the peer's GID, frees the oldest of them.
+ * If more than half of all slots are in use, frees a slot in TIMEWAIT at once: the peer loses no
+ * more than the repeat of an answer.
  */
-void bb_ibcm_limit_ended(struct bb_ibcm *cm, const uint8_t gid[16]);
+void bb_ibcm_limit_ended(struct bb_ibcm *cm, struct bb_ibcm_conn *c);
 /*
  * Returns true if the GID has @limit pending requests. A flood of one GID costs one look-up for
  * each request: the bucket remembers that the GID has reached the limit.

@@ -226,19 +226,23 @@ bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table table, const uint8_t gi
 }
 
 void
-bb_ibcm_limit_ended(struct bb_ibcm *cm, const uint8_t gid[16])
+bb_ibcm_limit_ended(struct bb_ibcm *cm, struct bb_ibcm_conn *c)
 {
-	uint32_t index = cm->buckets[BB_IBCM_ENDED][bucket_of(cm, BB_IBCM_ENDED, gid, 0)];
 	struct bb_ibcm_conn *oldest = NULL;
-	uint32_t n = 0;
+	uint32_t index, n = 0;
 
+	if (c->state == BB_IBCM_TIMEWAIT && cm->in_use > cm->attr.max_conns / 2) {
+		bb_ibcm_slot_free(cm, c);
+		return;
+	}
+	bb_ibcm_remove(cm, c, BB_IBCM_BY_GID);
+	bb_ibcm_insert(cm, c, BB_IBCM_ENDED);
 	/* A new slot is the first of its bucket, so the last one found is the oldest. */
+	index = cm->buckets[BB_IBCM_ENDED][bucket_of(cm, BB_IBCM_ENDED, c->net.dst, 0)];
 	for (; index != BB_IBCM_NONE; index = cm->conns[index].next[BB_IBCM_ENDED]) {
-		struct bb_ibcm_conn *c = &cm->conns[index];
-
-		if (c->owned || !bb_ibcm_same_gid(c->net.dst, gid))
+		if (!bb_ibcm_same_gid(cm->conns[index].net.dst, c->net.dst))
 			continue;
-		oldest = c;
+		oldest = &cm->conns[index];
 		n++;
 	}
 	if (n > cm->attr.max_ended_per_gid)

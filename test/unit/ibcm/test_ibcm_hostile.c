@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The CM engine with a hostile peer: fields, IDs, states, floods, replays. */
+/* The CM engine with a hostile peer: fields, IDs, states, replays. */
 #include <errno.h>
 
-#include "ibcm_test.h"
-
-static uint64_t
-drops(const struct pair *p, unsigned int end, enum bb_ibcm_drop why)
-{
-	return bb_ibcm_stats(p->end[end].cm)->drop[why];
-}
+#include "ibcm_hostile.h"
 
 static uint64_t
 all_drops(const struct pair *p, unsigned int end)
@@ -20,44 +14,6 @@ all_drops(const struct pair *p, unsigned int end)
 	for (int i = 0; i < BB_IBCM_DROPS; i++)
 		n += drops(p, end, (enum bb_ibcm_drop)i);
 	return n;
-}
-
-static uint32_t
-connect_qpn(struct pair *p, uint32_t qpn)
-{
-	const struct bb_ibcm_net net = pair_net(p, 0);
-	const struct bb_ibcm_req req = pair_req(SERVICE, qpn);
-	uint32_t id = 0;
-
-	OK(bb_ibcm_connect(p->end[0].cm, &net, &req, NULL, 0, 7, p->now, &id));
-	return id;
-}
-
-/* Establishes a connection. The network then has its REQ, REP and RTU as MADs 0, 1 and 2. */
-static void
-establish(struct pair *p, uint32_t *a, uint32_t *b)
-{
-	const struct bb_ibcm_rep rep = pair_rep(0x222);
-
-	p->nmads = p->next = 0;
-	*a = connect_qpn(p, 0x111);
-	pair_deliver_all(p);
-	*b = p->end[1].ev[p->end[1].nev - 1].id;
-	OK(bb_ibcm_accept(p->end[1].cm, *b, &rep, NULL, 0, 8, p->now));
-	pair_deliver_all(p);
-	OK(bb_ibcm_ready(p->end[0].cm, *a, NULL, 0));
-	pair_deliver_all(p);
-	assert_int_equal(p->end[1].ev[p->end[1].nev - 1].type, BB_IBCM_EV_ESTABLISHED);
-}
-
-/* Delivers a message to end @to that claims to come from the other end. */
-static void
-inject(struct pair *p, unsigned int to, const struct bb_ibcm_msg *msg)
-{
-	struct pair_mad m = {.net = pair_net(p, 1 - to)};
-
-	assert_true(bb_ibcm_build(m.mad, msg));
-	pair_deliver(p, &m);
 }
 
 /* Delivers the REQ of MAD 0 after @change. Returns the reason of the REJ, 0 if there is none. */
@@ -379,71 +335,6 @@ PAIR_TEST(test_rep_with_the_qpn_of_another_connection_is_stale_and_ends_the_othe
 	assert_fields(p->end[0].ev[2], type, BB_IBCM_EV_REP, id, c);
 }
 
-PAIR_TEST(test_flood_of_one_address_leaves_room_for_others)
-{
-	struct pair_mad m;
-
-	connect_qpn(p, 0x111);
-	m = p->mads[0];
-	for (uint32_t i = 0; i < 1000; i++) {
-		struct bb_ibcm_msg msg;
-
-		assert_int_equal(bb_ibcm_parse(&msg, p->mads[0].mad, BB_IBCM_MAD), BB_IBCM_PARSED);
-		msg.local_id += i;
-		msg.req.qpn += i;
-		assert_true(bb_ibcm_build(m.mad, &msg));
-		pair_deliver(p, &m);
-	}
-	/* 16 of a GID, 32 in all: see pair_new(). Nothing was sent for the others. */
-	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 16);
-	assert_int_equal(drops(p, 1, BB_IBCM_DROP_PER_GID), 1000 - 16);
-	assert_int_equal(p->nmads, 1);
-	for (uint32_t i = 0; i < 200; i++) {
-		struct bb_ibcm_msg msg;
-
-		assert_int_equal(bb_ibcm_parse(&msg, p->mads[0].mad, BB_IBCM_MAD), BB_IBCM_PARSED);
-		m.net.src[14] = msg.req.primary.local_gid[14] = (uint8_t)(1 + i);
-		assert_true(bb_ibcm_build(m.mad, &msg));
-		pair_deliver(p, &m);
-	}
-	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 32);
-	assert_int_equal(drops(p, 1, BB_IBCM_DROP_PENDING), 200 - 16);
-	/* All requests end, and the engine takes new ones. */
-	while (pair_time(p, UINT64_MAX - 1))
-		;
-	for (uint32_t i = 0; i < p->end[1].nev; i++)
-		if (p->end[1].ev[i].type == BB_IBCM_EV_REQ)
-			OK(bb_ibcm_release(p->end[1].cm, p->end[1].ev[i].id, p->now));
-	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 0);
-}
-
-/*
- * Without a limit, ended connections of one address would fill the table of 64 slots: no time
- * passes between them.
- */
-PAIR_TEST(test_ended_connections_of_one_address_leave_room_for_others)
-{
-	uint32_t a, b;
-
-	for (unsigned int i = 0; i < 200; i++) {
-		p->end[0].nev = p->end[1].nev = 0;
-		establish(p, &a, &b);
-		OK(bb_ibcm_disconnect(p->end[0].cm, a, NULL, 0, p->now));
-		pair_deliver_all(p);
-		OK(bb_ibcm_release(p->end[0].cm, a, p->now));
-		OK(bb_ibcm_release(p->end[1].cm, b, p->now));
-		assert_true(bb_ibcm_in_use(p->end[0].cm) <= 16);
-		assert_true(bb_ibcm_in_use(p->end[1].cm) <= 16);
-	}
-	/* The newest connections are those that still answer a repeated DREQ. */
-	pair_deliver(p, &p->mads[3]);
-	assert_int_equal(drops(p, 1, BB_IBCM_DROP_DUPLICATE), 1);
-	while (pair_time(p, UINT64_MAX - 1))
-		;
-	assert_int_equal(bb_ibcm_in_use(p->end[0].cm), 0);
-	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 0);
-}
-
 PAIR_TEST(test_length_of_reject_information_is_limited_to_its_field)
 {
 	struct bb_ibcm_msg msg = {.type = BB_IBCM_REJ, .local_id = 9};
@@ -517,22 +408,6 @@ PAIR_TEST(test_alternate_path_is_refused)
 	assert_int_equal(bb_ibcm_parse(&msg, p->mads[p->nmads - 1].mad, BB_IBCM_MAD),
 			 BB_IBCM_PARSED);
 	assert_int_equal(msg.apr.status, BB_IBCM_APR_COMM_ID);
-}
-
-/* A peer that never answers a DREQ keeps a limited number of slots, whatever times it chose. */
-PAIR_TEST(test_disconnects_without_answer_keep_few_slots)
-{
-	uint32_t a, b, i;
-
-	for (i = 0; i < 100; i++) {
-		establish(p, &a, &b);
-		if (i % 2 == 0)
-			OK(bb_ibcm_disconnect(p->end[1].cm, b, NULL, 0, p->now));
-		OK(bb_ibcm_release(p->end[1].cm, b, p->now));
-		assert_int_equal(p->mads[p->nmads - 1].type, BB_IBCM_DREQ);
-		OK(bb_ibcm_abandon(p->end[0].cm, a, p->now));
-		assert_int_equal(bb_ibcm_in_use(p->end[1].cm), i < 16 ? i + 1 : 16);
-	}
 }
 
 /* The answer to a SIDR_REQ must come from the host that was asked. */
