@@ -3,14 +3,13 @@
  */
 /* Converts events of the device to entries of the guest's event queues. */
 #include <stdlib.h>
-#include <string.h>
 
 #include <rte_common.h>
 
 #include "front_priv.h"
 
 #define EQE_DATA 28
-/* Events of a context that may wait for room. More than its objects: 2^17 QPs, CQs, and SRQs. */
+/* Events of a front that may wait for room. More than its objects: 2^17 QPs, CQs, and SRQs. */
 #define MAX_WAITING (1u << 19)
 #define CQ_OVERRUN  1 /* MLX5_CQ_ERROR_SYNDROME_CQ_OVERRUN, the device's only cause */
 #define TYPE_QP     0 /* MLX5_EVENT_QUEUE_TYPE_QP */
@@ -64,42 +63,32 @@ completions(struct front *f, struct front_user *u)
 	}
 }
 
-/*
- * Makes room for one more event: discards the reported events if they are at least half of the
- * full list, else doubles the list. Returns false if out of memory. Call with event_lock held.
- */
-static bool
-make_room(struct front_user *u)
-{
-	uint32_t pending = u->n_events - u->next_event;
-	uint32_t cap = u->cap_events == 0 ? 16 : u->cap_events * 2;
-	struct mlx5_cmd_event *more;
-
-	if (u->next_event != 0 && u->next_event >= pending) {
-		memmove(u->events, u->events + u->next_event, pending * sizeof(*u->events));
-		u->next_event = 0;
-		u->n_events = pending;
-		return true;
-	}
-	more = realloc(u->events, cap * sizeof(*more));
-	if (more == NULL)
-		return false;
-	u->events = more;
-	u->cap_events = cap;
-	return true;
-}
-
 void
 front_event_add(void *arg, const struct mlx5_cmd_event *event)
 {
+	struct front_event *e = malloc(sizeof(*e));
 	struct front_user *u = arg;
 
-	rte_spinlock_lock(&u->event_lock);
-	if (u->n_events < u->cap_events || make_room(u))
-		u->events[u->n_events++] = *event;
-	else
+	if (e == NULL) {
 		FRONT_LOG(ERR, "out of memory: lost an event of type 0x%x\n", event->type);
+		return;
+	}
+	e->event = *event;
+	rte_spinlock_lock(&u->event_lock);
+	STAILQ_INSERT_TAIL(&u->events, e, next);
+	u->n_events++;
 	rte_spinlock_unlock(&u->event_lock);
+}
+
+void
+front_event_drop_all(struct front_user *u)
+{
+	struct front_event *e;
+
+	while ((e = STAILQ_FIRST(&u->events)) != NULL) {
+		STAILQ_REMOVE_HEAD(&u->events, next);
+		free(e);
+	}
 }
 
 static void
@@ -132,44 +121,39 @@ report(struct front *f, const struct mlx5_cmd_event *ev)
 
 /*
  * Takes the oldest event that the guest's event queue has room for. If too many events wait, the
- * guest does not read them: then takes one anyway, and the queue overruns. Returns false if there
- * is no event to report; sets *waits if one has no room.
+ * guest does not read them: then takes one anyway, and the queue overruns. Returns NULL if there is
+ * no event to report. @waiting: number of events of other users that have no room; adds those of
+ * @u.
  */
-static bool
-take(struct front *f, struct front_user *u, struct mlx5_cmd_event *ev, bool *waits)
+static struct front_event *
+take(struct front *f, struct front_user *u, uint32_t *waiting)
 {
-	bool taken = false;
+	struct front_event *e;
 
 	rte_spinlock_lock(&u->event_lock);
-	if (u->next_event == u->n_events) {
-		free(u->events);
-		u->events = NULL;
-		u->next_event = u->n_events = u->cap_events = 0;
-		goto out;
+	e = STAILQ_FIRST(&u->events);
+	if (e != NULL && (e->event.type == MLX5_CMD_EVENT_DEV_FATAL || f->host.room == NULL ||
+			  *waiting + u->n_events > MAX_WAITING ||
+			  f->host.room(f->host.arg, (uint8_t)e->event.type))) {
+		STAILQ_REMOVE_HEAD(&u->events, next);
+		u->n_events--;
+	} else {
+		e = NULL;
+		*waiting += u->n_events;
 	}
-	*ev = u->events[u->next_event];
-	taken = ev->type == MLX5_CMD_EVENT_DEV_FATAL || f->host.room == NULL ||
-		u->n_events - u->next_event > MAX_WAITING ||
-		f->host.room(f->host.arg, (uint8_t)ev->type);
-	if (taken)
-		u->next_event++;
-	else
-		*waits = true;
-out:
 	rte_spinlock_unlock(&u->event_lock);
-	return taken;
+	return e;
 }
 
-/* Returns true if events wait for room. */
-static bool
-async(struct front *f, struct front_user *u)
+static void
+async(struct front *f, struct front_user *u, uint32_t *waiting)
 {
-	struct mlx5_cmd_event ev;
-	bool waits = false;
+	struct front_event *e;
 
-	while (take(f, u, &ev, &waits))
-		report(f, &ev);
-	return waits;
+	while ((e = take(f, u, waiting)) != NULL) {
+		report(f, &e->event);
+		free(e);
+	}
 }
 
 /* Reports page faults of the device to the kernel. */
@@ -205,8 +189,7 @@ page_faults(struct front *f)
 bool
 front_events(struct front *f)
 {
-	bool waits = false;
-	uint32_t uid;
+	uint32_t waiting = 0, uid;
 
 	if (f->users[0].ctx != NULL)
 		page_faults(f);
@@ -214,7 +197,8 @@ front_events(struct front *f)
 		if (f->users[uid].ctx == NULL)
 			continue;
 		completions(f, &f->users[uid]);
-		waits |= async(f, &f->users[uid]);
+		async(f, &f->users[uid], &waiting);
 	}
-	return async(f, &f->shared) || waits;
+	async(f, &f->shared, &waiting);
+	return waiting != 0;
 }

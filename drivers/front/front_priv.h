@@ -55,6 +55,12 @@ enum front_kind {
 struct front_cmd;
 struct front_eth;
 
+/* An event of the device that is not reported yet. */
+struct front_event {
+	STAILQ_ENTRY(front_event) next;
+	struct mlx5_cmd_event event;
+};
+
 /* A user: a context of the device. */
 struct front_user {
 	uint16_t uid;
@@ -62,12 +68,12 @@ struct front_user {
 	struct mlx5_channel *ch;
 	uint32_t objs; /* number of objects of the user */
 	/*
-	 * Events of the context, of which front_events() has reported those before next_event;
-	 * under event_lock. A card loses no event, so the list grows with the number of events
-	 * that wait for room in the guest's event queue.
+	 * Events of the context that front_events() has not reported yet, oldest first, and their
+	 * number; under event_lock. A card loses no event, so events wait for room in the guest's
+	 * event queue.
 	 */
-	struct mlx5_cmd_event *events;
-	uint32_t next_event, n_events, cap_events;
+	STAILQ_HEAD(, front_event) events;
+	uint32_t n_events;
 	rte_spinlock_t event_lock;
 };
 
@@ -225,6 +231,8 @@ void front_shared_close(struct front *f);
 int front_event_watch(struct front_obj *o);
 /* Adds an event to the list of the user @arg. For soft_event_sink(). */
 void front_event_add(void *arg, const struct mlx5_cmd_event *event);
+/* Frees the events of a user whose context is closed. */
+void front_event_drop_all(struct front_user *u);
 bool front_events(struct front *f);
 
 #endif

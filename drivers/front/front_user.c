@@ -3,7 +3,6 @@
  */
 /* Opens and closes users. Each uid has a context of the device. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "front_priv.h"
 #include "soft_hooks.h"
@@ -25,6 +24,7 @@ front_user_open(struct front *f, struct front_user *u, uint16_t uid)
 		return ret;
 	}
 	u->uid = uid;
+	STAILQ_INIT(&u->events);
 	soft_event_sink(u->ctx, front_event_add, u);
 	return 0;
 }
@@ -40,7 +40,7 @@ front_user_close(struct front *f, struct front_user *u)
 	ret = f->cmd->close(u->ctx);
 	if (ret != 0)
 		return ret;
-	free(u->events);
+	front_event_drop_all(u);
 	*u = (struct front_user){0};
 	return 0;
 }

@@ -155,8 +155,23 @@ T(test_list_of_events_does_not_grow_with_reported_events)
 		(void)front_poll(f->f);
 		assert_int_equal(f->events, f->max_events);
 		assert_int_equal(bb_prm_get(f->event, BB_PRM_EQE_PORT) >> 4, (i - pending) % 16);
-		assert_int_equal(kernel->cap_events, 16);
+		assert_int_equal(kernel->n_events, pending);
 	}
+}
+
+/* Events beyond the limit are reported without room, so that the queue of the guest overruns. */
+T(test_limit_of_pending_events_is_that_of_all_users)
+{
+	const struct mlx5_cmd_event ev = {.type = BB_PRM_EVENT_PORT_CHANGE};
+	const uint32_t limit = 1u << 19, each = limit / 2;
+	struct front_user *users[] = {&f->f->users[0], &f->f->users[g_user(f)], &f->f->shared};
+	uint32_t i;
+
+	f->max_events = 0;
+	for (i = 0; i < 3 * each; i++)
+		front_event_add(users[i / each], &ev);
+	(void)front_poll(f->f);
+	assert_int_equal(f->events, 3 * each - limit);
 }
 
 /* Each command of another user, by the object's number; the owner and the kernel succeed later. */
