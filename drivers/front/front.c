@@ -227,7 +227,7 @@ front_poll(struct front *f)
 
 	if (f->stopped)
 		return f->eth != NULL ? f->eth_poll(f->eth) : -1;
-	LIST_FOREACH(o, &f->kinds[FRONT_UAR], of_kind) {
+	LIST_FOREACH(o, &f->used_uars, used) {
 		if (front_shared_rung(f, o))
 			f->busy_until = front_now() + FRONT_BUSY_NS;
 		if (o->progress != NULL)

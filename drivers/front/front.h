@@ -155,8 +155,8 @@ void front_doorbell(struct front *f, uint32_t uar, uint32_t off, const void *dat
  */
 int front_share_doorbells(struct front *f);
 /*
- * Returns how often front_poll() has found stores in a shared register page. Stores to one page
- * between two polls count once. Any thread may call it.
+ * Returns how often front_poll() has found stores in a shared register page that a CQ or QP uses.
+ * Stores to one page between two polls count once. Any thread may call it.
  */
 uint64_t front_shared_stores(const struct front *f);
 

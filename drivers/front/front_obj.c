@@ -84,8 +84,19 @@ front_obj_hold_uar(struct front *f, struct front_obj *o, uint32_t number)
 	o->page = front_obj_find(f, FRONT_UAR, number);
 	if (o->page == NULL)
 		return false;
-	o->page->refs++;
+	if (o->page->refs++ == 0)
+		LIST_INSERT_HEAD(&f->used_uars, o->page, used);
 	return true;
+}
+
+static void
+release_uar(struct front *f, struct front_obj *uar)
+{
+	if (--uar->refs != 0)
+		return;
+	LIST_REMOVE(uar, used);
+	if (uar->orphan)
+		(void)front_obj_destroy(f, uar);
 }
 
 int
@@ -119,7 +130,7 @@ front_obj_destroy(struct front *f, struct front_obj *o)
 	if (ret != 0)
 		return ret;
 	front_obj_free(f, o);
-	if (page != NULL && --page->refs == 0 && page->orphan)
-		(void)front_obj_destroy(f, page);
+	if (page != NULL)
+		release_uar(f, page);
 	return 0;
 }

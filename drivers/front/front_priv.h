@@ -107,6 +107,7 @@ struct front_obj {
 	void *progress_arg;
 	LIST_ENTRY(front_obj) bucket;
 	LIST_ENTRY(front_obj) of_kind;
+	LIST_ENTRY(front_obj) used; /* valid for a UAR with refs != 0 */
 };
 
 LIST_HEAD(front_objs, front_obj);
@@ -122,6 +123,11 @@ struct front {
 	struct front_user shared; /* uid 0xffff */
 	struct front_objs objs[FRONT_BUCKETS];
 	struct front_objs kinds[FRONT_KINDS];
+	/*
+	 * UARs of CQs and QPs, which are those that front_poll() runs. A poll must not be slow
+	 * because a guest holds thousands of UARs without a queue.
+	 */
+	struct front_objs used_uars;
 	uint32_t n_of_kind[FRONT_KINDS];
 	uint32_t next_number; /* next number for an object that the device does not have, such as an
 				 XRC domain */

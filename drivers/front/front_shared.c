@@ -6,7 +6,7 @@
  * pages of users are shared. Pages of the kernel are not: the doorbells of event queues and of the
  * netdev's queues have no register that the device polls.
  *
- * A page is polled while it is allocated, and is zeroed when it is allocated. So stores to other
+ * A page is polled while a CQ or QP uses it, and is zeroed when it is allocated. So stores to other
  * pages of the file have no effect, and a new user finds no stores of the last one.
  */
 #define _GNU_SOURCE /* memfd_create(), F_ADD_SEALS */

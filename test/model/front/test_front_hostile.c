@@ -3,6 +3,7 @@
  */
 /* Mailboxes of a hostile guest: lists that are too short, or name no memory, and odd fields. */
 #include "front_guest.h"
+#include "front_priv.h"
 
 #define CQC 0x10
 #define QPC 0x18
@@ -300,6 +301,47 @@ T(test_users_run_out)
 	} while (run(&f->g) == BB_PRM_STAT_OK && ++n < 1000);
 	assert_int_equal(bb_prm_get(f->g.out, BB_PRM_CMD_STATUS), BB_PRM_STAT_NO_RES);
 	assert_int_equal(n, 254);
+}
+
+static void
+count(void *arg)
+{
+	++*(uint32_t *)arg;
+}
+
+/* Returns the number of register pages that a poll runs. */
+static uint32_t
+pages_run(struct made *m)
+{
+	struct front_obj *o;
+	uint32_t n = 0;
+
+	LIST_FOREACH(o, &m->g.f->kinds[FRONT_UAR], of_kind) {
+		o->progress = count;
+		o->progress_arg = &n;
+	}
+	(void)front_poll(m->g.f);
+	return n;
+}
+
+T(test_poll_runs_only_register_pages_that_queues_use)
+{
+	struct g_cq cq = {0}, second = {0};
+	uint32_t uar = 0, n;
+
+	for (n = 0; n < 500; n++)
+		uar = g_alloc(&f->g, BB_PRM_OP_ALLOC_UAR, f->uid);
+	/* The page of the CQ of made_open(). */
+	assert_int_equal(pages_run(f), 1);
+	g_cq(&f->g, &cq, f->uid, uar);
+	g_cq(&f->g, &second, f->uid, uar);
+	assert_int_equal(pages_run(f), 2);
+	assert_int_equal(run_on(&f->g, BB_PRM_OP_DESTROY_CQ, f->uid, second.cqn), BB_PRM_STAT_OK);
+	/* The page runs until its last CQ is destroyed, even if the guest has freed the page. */
+	assert_int_equal(run_on(&f->g, BB_PRM_OP_DEALLOC_UAR, f->uid, uar), BB_PRM_STAT_OK);
+	assert_int_equal(pages_run(f), 2);
+	assert_int_equal(run_on(&f->g, BB_PRM_OP_DESTROY_CQ, f->uid, cq.cqn), BB_PRM_STAT_OK);
+	assert_int_equal(pages_run(f), 1);
 }
 
 TEST_MAIN(0)
