@@ -303,6 +303,16 @@ bool bb_cm_is_recoverable(const struct bb_conn *c);
 
 /* ---- bb_cm_resolve.c */
 /*
+ * Closes the oldest half-open connection to make room for a new one. Returns false if that
+ * connection is too young to be closed.
+ */
+bool bb_cm_evict(struct bb_cm *cm);
+/*
+ * Returns true if one more half-open connection may exist. If there are max_half_open already,
+ * closes the oldest one first.
+ */
+bool bb_cm_make_room(struct bb_cm *cm);
+/*
  * Resolves the MAC of the GID of @peer, without waiting. Returns 0 if the MAC is known, -EAGAIN if
  * the caller must call again, or another negative errno if the peer cannot be reached.
  */

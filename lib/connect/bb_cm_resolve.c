@@ -4,7 +4,8 @@
 /*
  * Resolves the MAC of a peer's GID, which the QP needs for the transition to RTR. An
  * unauthenticated peer chooses the GID, so the peer controls how long the resolution takes. So the
- * poll loop starts to resolve the MAC, continues, and checks for the result in later polls.
+ * poll loop starts to resolve the MAC, continues, and checks for the result in later polls. Limits
+ * the half-open connections, which wait for the MAC or, over TCP, for the request.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,6 +22,8 @@
  */
 #define RESOLVING_MAX  16u
 #define RESOLVING_PEER 4u
+/* A half-open connection of at least this age, in ms, may be closed to make room for a new one. */
+#define EVICT_MS 250
 
 /*
  * Returns true if both addresses belong to one host. An IPv6 host may use all addresses of its /64
@@ -51,6 +54,25 @@ bb_cm_gid_of(const struct sockaddr_storage *addr, uint8_t gid[16])
 	}
 	memcpy(gid, mapped, sizeof(mapped));
 	memcpy(gid + sizeof(mapped), &((const struct sockaddr_in *)addr)->sin_addr, 4);
+}
+
+bool
+bb_cm_evict(struct bb_cm *cm)
+{
+	struct bb_conn *c = TAILQ_FIRST(&cm->half_open_conns);
+
+	if (c == NULL || bb_cm_now() - c->created_at < cm->hz / 1000 * EVICT_MS)
+		return false;
+	cm->stats.evicted++;
+	cm->ops->disconnect(c, true);
+	bb_cm_conn_free(c);
+	return true;
+}
+
+bool
+bb_cm_make_room(struct bb_cm *cm)
+{
+	return cm->stats.half_open < cm->attr.max_half_open || bb_cm_evict(cm);
 }
 
 bool

@@ -29,8 +29,6 @@
  */
 #define RECEIVE_BATCH 8
 #define BACKLOG       4096
-/* A half-open connection of at least this age, in ms, may be closed to make room for a new one. */
-#define EVICT_MS 250
 /* Time in ms between attempts to accept a connection while no descriptor is free. */
 #define PAUSE_MS 50
 /*
@@ -335,23 +333,6 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 
 /* ---- Listening, connecting */
 
-/*
- * Closes the oldest half-open connection to make room for a new one. Returns false if that
- * connection is too young to be closed.
- */
-static bool
-evict(struct bb_cm *cm)
-{
-	struct bb_conn *c = TAILQ_FIRST(&cm->half_open_conns);
-
-	if (c == NULL || bb_cm_now() - c->created_at < cm->hz / 1000 * EVICT_MS)
-		return false;
-	cm->stats.evicted++;
-	tcp_disconnect(c, true);
-	bb_cm_conn_free(c);
-	return true;
-}
-
 static void
 accept_conn(struct bb_listener *l, int fd, const struct sockaddr_storage *from)
 {
@@ -400,7 +381,7 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 	(void)events;
 	for (i = 0; i < ACCEPT_BATCH; i++) {
 		/* Connections that are not accepted now stay in the kernel's backlog. */
-		if (cm->stats.half_open >= cm->attr.max_half_open && !evict(cm))
+		if (!bb_cm_make_room(cm))
 			return;
 		len = sizeof(from);
 		memset(&from, 0, sizeof(from));
@@ -422,7 +403,7 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 			       strerror(errno));
 		}
 		/* Close the oldest half-open connection to free a descriptor. */
-		if (!evict(cm)) {
+		if (!bb_cm_evict(cm)) {
 			watch_listener(l, 0);
 			return;
 		}

@@ -392,12 +392,15 @@ ib_disconnect(struct bb_conn *c, bool abort)
 	struct ib_conn *ic = c->transport_ctx;
 	struct bb_qp1 *q = ib_of(c->cm)->q;
 
-	(void)abort;
 	c->transport_ctx = NULL;
 	if (ic == NULL)
 		return;
 	bb_qp1_lock(q);
-	ib_conn_free(ic);
+	/* A REJ to a peer whose MAC is unknown would only take the room of other messages. */
+	if (abort && c->half_open)
+		ib_conn_abandon(ic);
+	else
+		ib_conn_free(ic);
 	bb_qp1_unlock(q);
 }
 

@@ -76,6 +76,11 @@ ib_of(const struct bb_cm *cm)
 struct ib_conn *ib_conn_new(struct ib_cm *ib);
 /* Ends the connection in the engine, and frees @ic. Call under the lock of QP1. */
 void ib_conn_free(struct ib_conn *ic);
+/*
+ * Ends the connection in the engine without a message, and frees @ic. The peer repeats a request
+ * that has no answer yet. Call under the lock of QP1.
+ */
+void ib_conn_abandon(struct ib_conn *ic);
 /* Event callback of a listener: puts the request of a peer into the inbox. */
 void ib_listener_event(struct bb_qp1_user *user, const struct bb_ibcm_event *ev);
 /* Implements bb_cm_ops.migrate. */

@@ -182,6 +182,15 @@ ib_conn_free(struct ib_conn *ic)
 	free(ic);
 }
 
+void
+ib_conn_abandon(struct ib_conn *ic)
+{
+	if (ic->has_id)
+		(void)bb_ibcm_abandon(ic->ib->engine, ic->id, bb_qp1_now());
+	ic->has_id = false;
+	ib_conn_free(ic);
+}
+
 /*
  * Puts the REQ of @c into the inbox of @to, as if @to had received it. Call under the lock of QP1.
  */
@@ -228,7 +237,10 @@ ib_migrate(struct bb_conn *c, struct bb_cm *cm)
 
 /* ---- Functions that run in the CM's own thread, without the lock of QP1 */
 
-/* Creates a connection for a request. It is half-open until its peer's MAC is resolved. */
+/*
+ * Creates a connection for a request. It is half-open until its peer's MAC is resolved. Without
+ * room the request is dropped, and the peer repeats it.
+ */
 static void
 request(struct ib_conn *ic, struct bb_cm_msg *msg)
 {
@@ -236,7 +248,7 @@ request(struct ib_conn *ic, struct bb_cm_msg *msg)
 	struct bb_conn *c = NULL;
 	struct bb_listener *l;
 
-	if (cm->stats.half_open < cm->attr.max_half_open)
+	if (bb_cm_make_room(cm))
 		c = bb_cm_conn_new(cm);
 	bb_qp1_lock(ic->ib->q);
 	l = ic->listener;
@@ -245,7 +257,7 @@ request(struct ib_conn *ic, struct bb_cm_msg *msg)
 	ic->ib->requests--;
 	ic->c = c;
 	if (c == NULL)
-		ib_conn_free(ic);
+		ib_conn_abandon(ic);
 	bb_qp1_unlock(ib_of(cm)->q);
 	if (c == NULL)
 		return;

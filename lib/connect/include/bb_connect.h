@@ -62,8 +62,8 @@ struct bb_cm_attr {
 	uint32_t size; /**< set by bb_cm_attr_init() */
 	enum bb_cm_transport transport;
 	uint32_t max_conns; /**< maximum connections; half-open connections are not included */
-	uint32_t
-		max_half_open; /**< maximum incoming connections that have not sent a request yet */
+	/** maximum incoming connections whose request, or whose peer's MAC, is not known yet */
+	uint32_t max_half_open;
 	uint32_t half_open_ms; /**< time limit of a half-open connection */
 	/**
 	 * Interval between checks of the sockets in microseconds; 0 checks at every bb_cm_poll().
@@ -465,7 +465,7 @@ void *bb_conn_user(const struct bb_conn *conn);
 struct bb_cm_stats {
 	uint32_t size;      /**< bytes of the caller's struct; set by bb_cm_stats() */
 	uint32_t conns;     /**< current number of connections in all states */
-	uint32_t half_open; /**< incoming connections that have not sent a request yet */
+	uint32_t half_open; /**< incoming connections whose request, or MAC, is not known yet */
 	uint64_t established;
 	uint64_t recovered;
 	uint64_t rejected;     /**< connection requests that this side rejected */
