@@ -112,7 +112,8 @@ def stage_gcc(r):
     r.builds.download_ahead(r.only)
     path = r.builds.get(r.tally, 'gcc')
     # Tests that run alone leave a core idle for minutes.
-    r.builds.build_ahead([stage for stage in [*BUILDS, *CROSS] if stage != 'gcc' and stage in r.only])
+    ahead = [stage for stage in [*BUILDS, *CROSS] if stage != 'gcc' and stage in r.only]
+    r.builds.build_ahead(ahead, {'warnings': lambda: warnings_ahead(r)} if 'tsan' in ahead else {})
     if path:
         meson_tests(r, 'gcc', path, quick_tests if r.form == 'quick' else plain_tests)
 
@@ -251,28 +252,43 @@ def stage_asan(r):
         meson_tests(r, 'asan', path, asan_tests, env=env, multiplier=5)
 
 
-def clang_warnings(path, built):
-    """Returns clang's warnings for each source with any, by the build's commands. Skips sources of
-    the targets @built, which clang compiled with warnings as errors."""
-    def check(entry):
-        words = shlex.split(entry['command'])
-        for option in ('-o', '-MF', '-MQ'):
-            at = words.index(option)
-            del words[at:at + 2]
-        ran = subprocess.run([w for w in words if w != '-MD'] + ['-fsyntax-only'], cwd=entry['directory'],
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def clang_command(entry):
+    """Returns how clang looks for warnings in a source, from the build's command: equal for equal compilations."""
+    words = shlex.split(entry['command'])
+    for option in ('-o', '-MF', '-MQ'):
+        at = words.index(option)
+        del words[at:at + 2]
+    # A target's own folder has no header.
+    return (*(w for w in words if w != '-MD' and not (w.startswith('-I') and w.endswith('.p'))), '-fsyntax-only')
+
+
+def clang_warnings(path, nice=()):
+    """Returns clang's warnings for each source with any, by the commands of the build for ThreadSanitizer. Skips what
+    that build has compiled, with warnings as errors."""
+    def check(command):
+        ran = subprocess.run([*nice, *command], cwd=path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return ran.stdout if ran.returncode != 0 else ''
 
+    built = BUILDS['tsan'][2](path)
     with open(os.path.join(path, 'compile_commands.json')) as f:
-        commands = json.load(f)
+        entries = json.load(f)
     made = set(subprocess.check_output(['ninja', '-C', path, '-t', 'inputs', *built], text=True).split('\n'))
-    commands = [entry for entry in commands if entry['output'] not in made]
+    commands = dict.fromkeys(clang_command(entry) for entry in entries)
+    for entry in entries:
+        if entry['output'] in made:
+            commands.pop(clang_command(entry), None)
     targets = subprocess.check_output(['ninja', '-C', path, '-t', 'targets', 'all'], text=True).split('\n')
     generated = [name for name, _, _ in (line.partition(': ') for line in targets) if name.endswith('.h')]
     if generated:
         subprocess.run(['ninja', '-C', path, *generated], stdout=subprocess.DEVNULL, check=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return [text for text in pool.map(check, commands) if text]
+
+
+def warnings_ahead(r):
+    """Looks for clang's warnings on processors that tests leave idle, once the build for it is made."""
+    path = os.path.join(WORK, 'tsan')
+    return clang_warnings(path, ('nice', '-n', '15')) if r.builds.ahead['tsan'].result() else []
 
 
 def stage_tsan(r):
@@ -287,7 +303,7 @@ def stage_tsan(r):
     if not path:
         return
     say('tsan: what clang warns of')
-    texts = clang_warnings(path, BUILDS['tsan'][2](path))
+    texts = r.builds.ahead['warnings'].result() if 'warnings' in r.builds.ahead else clang_warnings(path)
     show(''.join(texts), end='')
     r.tally.fail('tsan: clang warns', text=''.join(texts)) if texts else r.tally.ok()
     meson_tests(r, 'tsan', path, in_suites('threads'), env=env, wrapper=fixed, multiplier=10)

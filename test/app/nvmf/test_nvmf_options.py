@@ -29,11 +29,12 @@ class Options(unittest.TestCase):
         self.addCleanup(proc.kill)
         return proc
 
-    def refused(self, args, text, status=2, folder=None, eal=EAL):
+    def refused(self, args, *texts, status=2, folder=None, eal=EAL):
         proc = self.start(args, folder, eal)
         out, _ = proc.communicate(timeout=LIMIT)
         self.assertEqual(proc.returncode, status, out)
-        self.assertIn(text, out)
+        for text in texts:
+            self.assertIn(text, out)
 
     def serving(self, args, folder=None, eal=EAL):
         proc = self.start(args, folder, eal)
@@ -105,8 +106,7 @@ class Options(unittest.TestCase):
                                   (a + 'namespace = null:5000\n', 2, 'the size is no multiple of block, 4096')):
             with self.subTest(text):
                 path = self.config(text)
-                self.refused(['--config', path], 'nvmf_target: %s:%u: ' % (path, line))
-                self.refused(['--config', path], words)
+                self.refused(['--config', path], 'nvmf_target: %s:%u: ' % (path, line), words)
         self.refused(['--config', '/none.ini'], '/none.ini: the configuration cannot be read: No such file')
         self.refused(['--config', self.config('')], '--subsystem NQN is missing')
         path = self.config(a + 'namespace = null:1M\n')
@@ -140,7 +140,7 @@ class Options(unittest.TestCase):
         many = ['--queues', '1025', '--depth', '2', '--max-io', '8K', '--in-capsule', '0']
         with tempfile.TemporaryDirectory() as folder:
             file = ['--namespace', 'file:disk,size=1M']
-            self.refused(NQN + many + file, 'at most 32768 requests, not 32800', 1, folder, eal)
+            self.refused(NQN + many + file, 'at most 32768 requests, not 32800', status=1, folder=folder, eal=eal)
             for args in (file + ['--io', 'sync'], ['--namespace', 'malloc:1M']):
                 proc, _ = self.serving(NQN + many + args, folder, eal)
                 proc.send_signal(signal.SIGTERM)
@@ -155,11 +155,13 @@ class Options(unittest.TestCase):
 
     def test_file_is_created_and_locked(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.refused(NQN + ['--namespace', 'file:disk', '--io', 'sync'], 'give its size to create it', 1, folder)
+            self.refused(NQN + ['--namespace', 'file:disk', '--io', 'sync'], 'give its size to create it', status=1,
+                         folder=folder)
             proc, _ = self.serving(NQN + ['--namespace', 'file:disk,size=1M', '--io', 'sync'], folder)
             state = os.stat(os.path.join(folder, 'disk'))
             self.assertEqual((state.st_size, state.st_mode & 0o777), (1 << 20, 0o600))
-            self.refused(NQN + ['--namespace', 'file:disk', '--io', 'sync'], 'another target serves it', 1, folder)
+            self.refused(NQN + ['--namespace', 'file:disk', '--io', 'sync'], 'another target serves it', status=1,
+                         folder=folder)
             proc.send_signal(signal.SIGTERM)
             self.assertEqual(proc.wait(LIMIT), 0)
 

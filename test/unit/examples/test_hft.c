@@ -405,6 +405,7 @@ TEST(test_full_book_refuses_one_more_level)
 TEST(test_replay_detects_missing_and_replaced_messages)
 {
 	struct replay all, again, less;
+	struct params few = params;
 	struct itch_file f, g;
 	uint32_t i, same = 0;
 	const uint8_t *was;
@@ -431,16 +432,17 @@ TEST(test_replay_detects_missing_and_replaced_messages)
 	assert_int_not_equal(again.digest, all.digest);
 	replay_free(&again);
 	/* A message is repeated in place of the next one. */
+	few.max_orders = 2048; /* more than 1200 messages open */
+	assert_int_equal(replay(&again, &f, 1200, &few), 0);
 	for (i = 100; i < 1100; i++) {
 		was = f.msg[i];
 		f.msg[i] = f.msg[i - 1];
-		assert_int_equal(replay(&less, &f, 1200, &params), 0);
+		assert_int_equal(replay(&less, &f, 1200, &few), 0);
 		f.msg[i] = was;
-		assert_int_equal(replay(&again, &f, 1200, &params), 0);
 		same += less.digest == again.digest && less.wrong == 0;
 		replay_free(&less);
-		replay_free(&again);
 	}
+	replay_free(&again);
 	assert_int_equal(same, 0);
 	replay_free(&all);
 	itch_file_free(&f);
