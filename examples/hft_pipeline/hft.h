@@ -114,9 +114,8 @@ struct gateway {
 	struct hist
 		quiet; /* latencies of the trading orders that no pause of an lcore has delayed */
 	union hft_msg report[STAGES];
-	uint32_t reports; /* bit mask of the stages whose report has arrived */
-	bool kill_due;    /* the kill switch must be set */
-	bool killed;      /* the atomic that sets the kill switch has completed */
+	bool kill_due; /* the kill switch must be set */
+	bool killed;   /* the atomic that sets the kill switch has completed */
 	/* number of trading orders received before the atomic was posted; 0 if it was not posted */
 	uint32_t orders_at_post;
 	uint32_t orders_at_kill; /* number of trading orders received before the atomic completed */

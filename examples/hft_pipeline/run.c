@@ -129,10 +129,8 @@ gateway(struct worker *p, const union hft_msg *m)
 	const struct options *o = p->o;
 
 	if (m->kind == MSG_REPORT) {
-		if (m->report.stage < STAGE_GATEWAY) {
+		if (m->report.stage < STAGE_GATEWAY)
 			g->report[m->report.stage] = *m;
-			g->reports |= 1u << m->report.stage;
-		}
 		return 0;
 	}
 	if (m->kind == MSG_WARM) {

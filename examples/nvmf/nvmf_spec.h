@@ -35,7 +35,6 @@
 #define AT_CDW10   40
 #define AT_CDW11   44
 #define AT_CDW12   48
-#define AT_CDW13   52
 #define FLAG_FUSED 0x03
 #define FLAG_PSDT  0xc0
 #define PSDT_SGL   0x40 /* data is described by an SGL: the only format over Fabrics */

@@ -273,7 +273,6 @@ take_req(struct bb_conn *c)
 	TAILQ_REMOVE(&cm->half_open_conns, c, half_link);
 	cm->stats.half_open--;
 	c->half_open = false;
-	c->visible = true;
 	/*
 	 * No deadline is set: the peer limits the time that it waits for the application, and then
 	 * hangs up.

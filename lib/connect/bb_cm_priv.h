@@ -128,7 +128,6 @@ struct bb_conn {
 	bool active;    /* true on the connecting side */
 	bool half_open; /* true while in cm->half_open_conns, the list of half-open connections */
 	bool queued;    /* true if the connection is in cm->ready, because ev waits for a poll */
-	bool visible;   /* true if the application has a pointer to this connection */
 	bool was_established; /* true if the connection has been ESTABLISHED before */
 	/* true if the connection is in cm->to_free: it is freed after the next poll */
 	bool freeing;

@@ -229,7 +229,6 @@ bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp *qp,
 	if (c == NULL)
 		return -ENOMEM;
 	c->active = true;
-	c->visible = true;
 	bb_cm_own_qp(c, qp);
 	memcpy(&c->addr, addr, len);
 	ret = copy_param(c, param);

@@ -40,7 +40,6 @@ static const char help[] =
 	"                         first, target on the second. Several --device are tested one\n"
 	"                         after the other.\n"
 	"                         %p in a SPEC stands for the process ID of conform\n"
-	"  -b, --device-b SPEC    the same as +SPEC after the last --device\n"
 	"  -a, --address IP       connect queue pairs by rdma_cm at this address of the target,\n"
 	"                         as iWARP does; others are connected by bb_qp_connect()\n"
 	"  -f, --filter LIST      rows to run: patterns with commas between; a word without\n"
@@ -75,23 +74,6 @@ static const char help[] =
 	"    conform -d mlx5_0 --json card.json -- -l 2\n";
 
 static int
-join(const char *spec)
-{
-	char *both;
-
-	if (o.n == 0)
-		o.device[o.n++] = "soft0";
-	if (strchr(o.device[o.n - 1], '+') != NULL ||
-	    asprintf(&both, "%s+%s", o.device[o.n - 1], spec) < 0) {
-		fprintf(stderr, "conform: --device-b %s: %s has two devices already\n", spec,
-			o.device[o.n - 1]);
-		return -1;
-	}
-	o.device[o.n - 1] = both;
-	return 0;
-}
-
-static int
 number(const char *name, const char *text, double *value)
 {
 	char *end;
@@ -113,7 +95,6 @@ parse(int argc, char **argv)
 	};
 	static const struct option known[] = {
 		{"device", required_argument, NULL, 'd'},
-		{"device-b", required_argument, NULL, 'b'},
 		{"address", required_argument, NULL, 'a'},
 		{"filter", required_argument, NULL, 'f'},
 		{"list", no_argument, NULL, 'l'},
@@ -129,11 +110,9 @@ parse(int argc, char **argv)
 	double value;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+d:b:a:f:lm:t:vh", known, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+d:a:f:lm:t:vh", known, NULL)) != -1) {
 		if (opt == 'd' && o.n < MAX_DEVICES)
 			o.device[o.n++] = optarg;
-		else if (opt == 'b' && join(optarg) == 0)
-			;
 		else if (opt == 'a')
 			o.address = optarg;
 		else if (opt == 'f')

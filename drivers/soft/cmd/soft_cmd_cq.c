@@ -161,7 +161,6 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	cq->buf = mem.umem->base + mem.offset;
 	cq->dbrec = (uint32_t *)(void *)(mem.db_umem->base + mem.dbr_addr);
 	cq->log_size = log_size;
-	cq->eqn = bb_prm_get(cqc, BB_PRM_CQC_C_EQN);
 	cq->obj = cmd->obj;
 	cq->ignore_overrun = bb_prm_get(cqc, BB_PRM_CQC_OI) != 0;
 	cq->mod_count = (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_MAX_COUNT);

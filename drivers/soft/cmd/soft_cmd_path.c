@@ -120,7 +120,7 @@ soft_cmd_find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t
 	 */
 	if (cmd->dev->netif != NULL)
 		return NULL;
-	peer = soft_dev_by_gid(gid, false);
+	peer = soft_dev_by_gid(gid);
 	if (peer == NULL) {
 		inet_ntop(AF_INET6, gid, text, sizeof(text));
 		SOFT_LOG(WARNING,

@@ -148,7 +148,6 @@ struct soft_cq {
 	uint8_t *buf;
 	uint32_t *dbrec; /* word 0: consumer index; word 1: arm request */
 	uint32_t log_size;
-	uint32_t eqn;
 	uint32_t refs; /* number of QPs that use the CQ */
 	struct mlx5_obj *obj;
 	LIST_HEAD(, soft_comp_sub) subs; /* subscriptions of channels (soft_channel.c), under

@@ -225,10 +225,10 @@ void soft_dev_own_mac(struct soft_dev *dev);
 void soft_dev_link_local_gid(uint32_t index, uint8_t gid[16]);
 void soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16]);
 /*
- * Returns the device of this process that has the address @gid, or NULL if there is none. @ib: the
- * calling device has an InfiniBand port.
+ * Returns the device of this process that has the address @gid on Ethernet, or NULL if there is
+ * none.
  */
-struct soft_dev *soft_dev_by_gid(const uint8_t gid[16], bool ib);
+struct soft_dev *soft_dev_by_gid(const uint8_t gid[16]);
 struct soft_dev *soft_dev_by_lid(uint16_t lid);
 
 /* ---- soft_net.c */

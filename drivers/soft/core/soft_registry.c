@@ -254,8 +254,9 @@ soft_roce_address_set(struct mlx5_ctx *ctx, uint32_t index, const struct bb_gid 
 	return 0;
 }
 
-struct soft_dev *
-soft_dev_by_gid(const uint8_t gid[16], bool ib)
+/* Returns the index of the device that has the address @gid, or SOFT_MAX_DEVS. */
+static uint32_t
+gid_owner(const uint8_t gid[16])
 {
 	uint8_t own[16];
 	uint32_t i;
@@ -263,30 +264,26 @@ soft_dev_by_gid(const uint8_t gid[16], bool ib)
 	for (i = 0; i < SOFT_MAX_DEVS; i++) {
 		soft_dev_link_local_gid(i, own);
 		if (memcmp(own, gid, 16) == 0)
-			return soft_dev_reachable(i, ib);
+			return i;
 		soft_dev_ipv4_gid(i, own);
-		if (!ib && memcmp(own, gid, 16) == 0)
-			return soft_dev_reachable(i, ib);
+		if (memcmp(own, gid, 16) == 0)
+			return i;
 	}
-	i = host_gid_owner(gid);
-	return i < SOFT_MAX_DEVS ? soft_dev_reachable(i, ib) : NULL;
+	return host_gid_owner(gid);
+}
+
+struct soft_dev *
+soft_dev_by_gid(const uint8_t gid[16])
+{
+	uint32_t i = gid_owner(gid);
+
+	return i < SOFT_MAX_DEVS ? soft_dev_reachable(i, false) : NULL;
 }
 
 struct soft_dev *
 soft_dev_peek_gid(const uint8_t gid[16])
 {
-	uint8_t own[16];
-	uint32_t i;
-
-	for (i = 0; i < SOFT_MAX_DEVS; i++) {
-		soft_dev_link_local_gid(i, own);
-		if (memcmp(own, gid, 16) == 0)
-			return soft_dev_peek(i);
-		soft_dev_ipv4_gid(i, own);
-		if (memcmp(own, gid, 16) == 0)
-			return soft_dev_peek(i);
-	}
-	return soft_dev_peek(host_gid_owner(gid));
+	return soft_dev_peek(gid_owner(gid));
 }
 
 struct soft_dev *

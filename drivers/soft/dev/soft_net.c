@@ -256,7 +256,7 @@ soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_
 	}
 	if (dev->shm != NULL)
 		return soft_shm_resolve(dev, dgid, av->dmac);
-	dest = soft_dev_by_gid(dgid, false);
+	dest = soft_dev_by_gid(dgid);
 	if (dest == NULL) {
 		inet_ntop(AF_INET6, dgid, text, sizeof(text));
 		SOFT_LOG(ERR,

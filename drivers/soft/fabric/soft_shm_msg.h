@@ -43,8 +43,7 @@ enum soft_shm_type {
 enum soft_shm_refusal {
 	SOFT_SHM_REFUSED_USER = 1,
 	SOFT_SHM_REFUSED_FULL,
-	SOFT_SHM_REFUSED_VERSION,
-	SOFT_SHM_REFUSALS
+	SOFT_SHM_REFUSED_VERSION
 };
 
 struct soft_shm_msg {

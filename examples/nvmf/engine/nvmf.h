@@ -296,7 +296,6 @@ struct nvmf_req {
 	uint32_t capsule;    /* index of the receive that holds the capsule */
 	uint32_t key;        /* rkey of the host's buffer */
 	uint32_t len;        /* bytes of the host's buffer */
-	uint32_t want;       /* bytes of data that the command needs */
 	uint32_t push;       /* bytes of data to write to the host's buffer */
 	uint64_t addr;       /* address of the host's buffer */
 	uint8_t *mem;        /* memory of the request for data, max_io bytes */

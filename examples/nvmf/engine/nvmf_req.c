@@ -122,7 +122,6 @@ nvmf_pull(struct nvmf_req *r, uint32_t want, void (*next)(struct nvmf_req *r))
 		return;
 	}
 	r->data = r->mem;
-	r->want = want;
 	r->pulled = next;
 	r->state = REQ_PULLING;
 	r->q->t->attr.ops->pull(r->q, r, r->mem, from, want);
