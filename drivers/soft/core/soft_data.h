@@ -26,13 +26,18 @@
 #include "soft_time.h"
 #include "soft_watch.h"
 
-#define SOFT_PSN_MASK    0xffffffu
-#define SOFT_MAX_FRAGS   (BB_WQE_MAX_DS - 1) /* largest number of SGEs in a send WQE */
-#define SOFT_MAX_RX      128 /* largest number of scatter entries in a receive WQE */
-#define SOFT_MAX_STRIDE  512 /* largest receive WQE of an RMP, bytes */
-#define SOFT_RUN_WQES    64  /* WQEs of one QP that run before the next QP runs */
-#define SOFT_NO_DEADLINE UINT64_MAX
-#define SOFT_IDLE_POLLS  16 /* idle polls before an engine adds its counts to the counter sets */
+#define SOFT_PSN_MASK   0xffffffu
+#define SOFT_MAX_FRAGS  (BB_WQE_MAX_DS - 1) /* largest number of SGEs in a send WQE */
+#define SOFT_MAX_RX     128                 /* largest number of scatter entries in a receive WQE */
+#define SOFT_MAX_STRIDE 512                 /* largest receive WQE of an RMP, bytes */
+#define SOFT_RUN_WQES   64                  /* WQEs of one QP that run before the next QP runs */
+/*
+ * Packets that the messages executed in one turn of an engine would take, at most. 8 MiB at an MTU
+ * of 4096. The last message of the turn may exceed the limit.
+ */
+#define SOFT_TURN_PACKETS 2048
+#define SOFT_NO_DEADLINE  UINT64_MAX
+#define SOFT_IDLE_POLLS   16 /* idle polls before an engine adds its counts to the counter sets */
 /*
  * Interval in ns at which a requester checks that its target on another engine still exists. Also
  * the smallest ack timeout of a request to another engine, because that engine's thread may be off
@@ -211,6 +216,11 @@ struct soft_engine {
 
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
+	/*
+	 * Packets of SOFT_TURN_PACKETS that are left in this turn. If not positive, QPs wait in the
+	 * list "run", and requests of other engines in the inbox.
+	 */
+	int64_t packets_left;
 	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: handled at the end of the turn */
 	bool alone;       /* the engine serves one UAR page, and the page has one owner; __atomic */
 	bool stamps;      /* soft_engine_stamp() reads the clock after a doorbell; __atomic */

@@ -126,9 +126,9 @@ soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOF
 	    qp->wire != NULL)
 		return false;
 	if (qp->queued == SOFT_Q_NONE && qp->wait == SOFT_WAIT_NONE && qp->sq_pi == qp->sq_ci &&
-	    (soft_opts_defect(o) | o->fault | o->wire) == 0) {
+	    e->packets_left > 0 && (soft_opts_defect(o) | o->fault | o->wire) == 0) {
 		soft_now(e);
-		if (soft_fast_begin(&r, qp) &&
+		if (soft_fast_begin(&r, qp, 1) &&
 		    soft_fast_one(e, &r, qp, (const uint8_t *)copy, 1) != 0) {
 			/*
 			 * Software wrote the doorbell record before this copy, so this WQE counts

@@ -10,7 +10,7 @@
  * packets, a turn handles registers and records first. With inline progress a poll without work
  * loads five registers and three words of the engine, and takes no lock. If another thread holds
  * the engine's lock, the poll returns at once. A QP executes at most SOFT_RUN_WQES WQEs before the
- * next QP has its turn.
+ * next QP has its turn. A turn of the engine ends after SOFT_TURN_PACKETS packets.
  *
  * soft_engine_progress_port() is one poll of an engine whose device has an ethdev.
  */
@@ -47,7 +47,11 @@ soft_timers_run(struct soft_engine *e)
 
 /* ---- Lists of QPs */
 
-/* Runs one turn of every QP that has work when the function is called. */
+/*
+ * Runs one turn of every QP that has work when the function is called, until the packets of the
+ * engine's turn are used up. Always runs the first QP, because requests of other engines may use up
+ * the packets in each turn.
+ */
 static void
 soft_run_list(struct soft_engine *e)
 {
@@ -55,7 +59,8 @@ soft_run_list(struct soft_engine *e)
 
 	e->work++;
 	soft_now(e);
-	for (turns = e->n_run; turns != 0 && e->n_run != 0; turns--) {
+	e->packets_left = RTE_MAX(e->packets_left, 1);
+	for (turns = e->n_run; turns != 0 && e->n_run != 0 && e->packets_left > 0; turns--) {
 		struct soft_qp *qp = TAILQ_FIRST(&e->run);
 
 		soft_qp_unqueue(e, qp);
@@ -368,6 +373,7 @@ soft_engine_turn(struct soft_engine *e, uint64_t rung, uint64_t stamp)
 {
 	uint32_t pending;
 
+	e->packets_left = SOFT_TURN_PACKETS;
 	if (unlikely(e->dev->link != NULL)) {
 		if (e->dev->link->polled)
 			soft_engine_turn_polled(e, e->dev->link, rung);
@@ -486,18 +492,6 @@ soft_engine_try(struct soft_engine *e)
 	}
 	rte_ticketlock_unlock(&e->lock);
 	return due;
-}
-
-/* Returns true if the scan of a page goes on. */
-static bool
-soft_engine_scans(const struct soft_engine *e)
-{
-	uint32_t i;
-
-	for (i = 0; i < e->n_watch; i++)
-		if ((e->watch[i]->left | e->watch[i]->cq_left) != 0)
-			return true;
-	return false;
 }
 
 void

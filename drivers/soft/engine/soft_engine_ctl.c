@@ -68,6 +68,7 @@ soft_engine_create(struct soft_dev *dev)
 	e->plain = (soft_opts_defect(&dev->opts) | dev->opts.fault | dev->opts.wire) == 0;
 	e->turns = e->always | e->net.busy | (dev->link != NULL && dev->link->polled);
 	e->pending = e->turns;
+	e->packets_left = SOFT_TURN_PACKETS;
 	rte_ticketlock_init(&e->lock);
 	TAILQ_INIT(&e->run);
 	TAILQ_INIT(&e->timers);

@@ -168,3 +168,14 @@ soft_engine_sleep(struct soft_engine *e)
 			RTE_MIN(rte_rdtsc() - start - asleep, soft_time_cycles(MAX_COST_NS));
 	return slept;
 }
+
+bool
+soft_engine_scans(const struct soft_engine *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->n_watch; i++)
+		if ((e->watch[i]->left | e->watch[i]->cq_left) != 0)
+			return true;
+	return false;
+}

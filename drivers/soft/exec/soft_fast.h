@@ -146,24 +146,47 @@ soft_fast_decode_send(struct soft_engine *e, const struct soft_qp *qp, const uin
 struct soft_fast_run {
 	struct soft_qp *peer;
 	uint32_t psn, done;
+	uint32_t limit; /* the pass ends after this number of WQEs */
 	uint16_t ci;
 	bool alive; /* false after the CQ has overrun */
 };
 
 /*
- * Starts a pass over consecutive WQEs. The checks made here stay valid for the whole pass, because
- * the caller holds the engine's lock until its end. Returns false if the fast path cannot execute
- * WQEs of this QP.
+ * Starts a pass over at most @limit consecutive WQEs. The checks made here stay valid for the whole
+ * pass, because the caller holds the engine's lock until its end. Returns false if the fast path
+ * cannot execute WQEs of this QP.
  */
 static __rte_always_inline bool
-soft_fast_begin(struct soft_fast_run *r, struct soft_qp *qp)
+soft_fast_begin(struct soft_fast_run *r, struct soft_qp *qp, uint32_t limit)
 {
 	struct soft_qp *p = soft_resp_find_rts(qp);
 
-	*r = (struct soft_fast_run){.peer = p, .psn = qp->sq_psn, .ci = qp->sq_ci, .alive = true};
+	*r = (struct soft_fast_run){
+		.peer = p,
+		.psn = qp->sq_psn,
+		.limit = limit,
+		.ci = qp->sq_ci,
+		.alive = true,
+	};
 	return likely(p != NULL && p->mtu == qp->mtu &&
 		      __atomic_load_n(&p->rwe, __ATOMIC_RELAXED) &&
 		      __atomic_load_n(&p->epsn, __ATOMIC_RELAXED) == r->psn);
+}
+
+/*
+ * Adds a message of @len bytes to the pass. The pass ends with this message if it uses up the
+ * packets of the engine's turn.
+ */
+static __rte_always_inline void
+soft_fast_count(const struct soft_engine *e, struct soft_fast_run *r, const struct soft_qp *qp,
+		uint64_t len)
+{
+	r->psn++;
+	if (unlikely(len > qp->mtu)) {
+		r->psn += (uint32_t)((len - 1) >> __builtin_ctz(qp->mtu));
+		if (r->psn - qp->sq_psn >= e->packets_left)
+			r->limit = r->done + 1;
+	}
 }
 
 /*
@@ -190,9 +213,7 @@ soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp
 	soft_mem_copy(e, dst, w.src, w.len);
 	/* The payload of this WQE must become visible before that of the next WQE. */
 	bb_dma_wmb();
-	r->psn++;
-	if (unlikely(w.len > qp->mtu))
-		r->psn += (uint32_t)((w.len - 1) >> __builtin_ctz(qp->mtu));
+	soft_fast_count(e, r, qp, w.len);
 	if (fm_ce_se & BB_WQE_CE_CQE)
 		r->alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), 0, 0,
 					  BB_WQE_RDMA_WRITE, r->ci, BB_CQE_REQ << 4);
@@ -212,6 +233,7 @@ soft_fast_end(struct soft_engine *e, const struct soft_fast_run *r, struct soft_
 	if (unlikely(r->done == 0))
 		return 0;
 	qp->sq_ci = r->ci;
+	e->packets_left -= r->psn - qp->sq_psn;
 	qp->sq_psn = r->psn & SOFT_PSN_MASK;
 	__atomic_store_n(&r->peer->epsn, r->psn & SOFT_PSN_MASK, __ATOMIC_RELAXED);
 	qp->retries_left = qp->retry_count;

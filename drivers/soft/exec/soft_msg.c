@@ -64,6 +64,7 @@ soft_msg_execute(struct soft_engine *e, const struct soft_msg *m, struct soft_qp
 		ans.code = synd;
 	} else {
 		r->d = m->d;
+		e->packets_left -= r->d.packets;
 		ans = soft_resp_execute(e, p, qp, r);
 		bb_dma_wmb();
 	}
@@ -71,9 +72,19 @@ soft_msg_execute(struct soft_engine *e, const struct soft_msg *m, struct soft_qp
 	return ans;
 }
 
+/* Returns true if the target of a request may execute it now, or later. */
+static bool
+soft_msg_executable(const struct soft_msg *m)
+{
+	const struct soft_qp *p = soft_msg_qp(m->peer_dev, m->peer_qpn, m->peer_gen);
+	const uint32_t state = p != NULL ? soft_qp_state(p) : BB_PRM_QP_RST;
+
+	return state == BB_PRM_QP_RTR || state == BB_PRM_QP_RTS;
+}
+
 /*
  * Executes a request that a QP of another engine sent to a QP of this engine, and sends the result
- * back.
+ * back. A turn that has executed enough leaves the request in the inbox for the next turn.
  */
 void
 soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
@@ -81,6 +92,10 @@ soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 	uint32_t state = SOFT_MSG_PENDING;
 	struct soft_qp *qp;
 
+	if (unlikely(e->packets_left <= 0) && soft_msg_executable(m)) {
+		soft_msg_push(e, m);
+		return;
+	}
 	if (!__atomic_compare_exchange_n(&m->state, &state, SOFT_MSG_TAKEN, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED)) {
 		free(m);

@@ -312,6 +312,7 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 	if (unlikely(soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_NONE))
 		soft_defect_request(e, qp, r);
 	r->d.reads = soft_req_reads(e, qp, &r->d);
+	e->packets_left -= r->d.packets;
 	if (unlikely(qp->st == BB_PRM_QP_ST_UD)) {
 		soft_ud_send(e, qp, r);
 		soft_req_gone(e, qp, &r->d);
@@ -363,7 +364,7 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	struct soft_fast_run r;
 	uint32_t at = 0, blocks;
 
-	if (unlikely(!soft_fast_begin(&r, qp)))
+	if (unlikely(!soft_fast_begin(&r, qp, budget)))
 		return 0;
 	do {
 		/*
@@ -377,7 +378,7 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 		if (unlikely(blocks == 0))
 			break;
 		at += blocks;
-	} while (at != posted && r.done != budget && likely(r.alive));
+	} while (at != posted && r.done < r.limit && likely(r.alive));
 	return soft_fast_end(e, &r, qp, r.done, 0);
 }
 
@@ -415,7 +416,7 @@ soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	for (; qp->sq_ci != qp->sq_pi; first = false) {
 		if (unlikely(qp->state != BB_PRM_QP_RTS || qp->wait != SOFT_WAIT_NONE))
 			return 0;
-		if (budget == 0) {
+		if (budget == 0 || unlikely(e->packets_left <= 0)) {
 			qp->umr_index = 0;
 			soft_qp_queue(e, qp);
 			return 0;
@@ -436,6 +437,7 @@ soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 			}
 		}
 		budget--;
+		e->packets_left--;
 		if (unlikely(soft_opts_defect(&e->dev->opts) == SOFT_DEFECT_EARLY_CQE) &&
 		    soft_req_decode(e, &e->req, qp, qp->sq_ci, (uint16_t)(qp->sq_pi - qp->sq_ci)) ==
 			    0 &&
@@ -455,6 +457,11 @@ soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 {
 	uint32_t budget = SOFT_RUN_WQES;
 
+	if (unlikely(e->packets_left <= 0)) {
+		if (qp->state == BB_PRM_QP_RTS && qp->wait == SOFT_WAIT_NONE)
+			soft_qp_queue(e, qp);
+		return;
+	}
 	do {
 		if (likely(soft_req_plain(e, qp) && qp->sq_ci != qp->sq_pi &&
 			   qp->state == BB_PRM_QP_RTS && qp->wait == SOFT_WAIT_NONE &&

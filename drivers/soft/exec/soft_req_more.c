@@ -23,16 +23,16 @@ struct run {
 };
 
 /*
- * Starts a pass over consecutive WQEs. Returns false if the fast path cannot execute WQEs of this
- * QP.
+ * Starts a pass over at most @limit consecutive WQEs. Returns false if the fast path cannot execute
+ * WQEs of this QP.
  */
 static bool
-begin(struct run *u, struct soft_qp *qp)
+begin(struct run *u, struct soft_qp *qp, uint32_t limit)
 {
 	struct soft_qp *p = soft_resp_find_rts(qp);
 
 	*u = (struct run){
-		.r = {.peer = p, .psn = qp->sq_psn, .ci = qp->sq_ci, .alive = true},
+		.r = {.peer = p, .psn = qp->sq_psn, .limit = limit, .ci = qp->sq_ci, .alive = true},
 		.reads_in_burst = qp->reads_in_burst,
 	};
 	return likely(p != NULL && p != qp && qp->st == BB_PRM_QP_ST_RC && p->mtu == qp->mtu &&
@@ -138,9 +138,7 @@ one(struct soft_engine *e, struct run *u, struct soft_qp *qp, const uint8_t *b)
 	}
 	/* The payload of this WQE must become visible before that of the next WQE. */
 	bb_dma_wmb();
-	u->r.psn++;
-	if (unlikely(len > qp->mtu))
-		u->r.psn += (len - 1) >> __builtin_ctz(qp->mtu);
+	soft_fast_count(e, &u->r, qp, len);
 	if (fm_ce_se & BB_WQE_CE_CQE)
 		u->r.alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index),
 					    op == BB_WQE_RDMA_READ ? soft_pair(0, bb_be32(len)) : 0,
@@ -156,9 +154,9 @@ soft_req_more(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	const uint32_t mask = (1u << qp->log_sq) - 1;
 	struct run u;
 
-	if (unlikely(!begin(&u, qp)))
+	if (unlikely(!begin(&u, qp, budget)))
 		return 0;
-	while (u.r.ci != qp->sq_pi && u.r.done != budget && likely(u.r.alive) &&
+	while (u.r.ci != qp->sq_pi && u.r.done < u.r.limit && likely(u.r.alive) &&
 	       likely(one(e, &u, qp, qp->sq + ((size_t)(u.r.ci & mask) << 6))))
 		;
 	qp->reads_in_burst = u.reads_in_burst;

@@ -216,6 +216,8 @@ soft_ud_cast(struct soft_engine *e, const struct soft_qp *qp, const struct soft_
 	for (i = 0; i < SOFT_MAX_DEVS; i++) {
 		dest = soft_dev_peek(i);
 		g = dest != NULL ? soft_mcg_find(dest, av->rgid) : NULL;
+		if (g != NULL)
+			e->packets_left -= g->n;
 		for (k = 0; g != NULL && k < g->n; k++)
 			if (soft_ud_takes(qp, g->qp[k]))
 				soft_ud_give(e, g->qp[k], d, r);

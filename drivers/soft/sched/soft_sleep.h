@@ -27,6 +27,8 @@ bool soft_engine_try(struct soft_engine *e);
  * doorbells were rung before the call have been in a turn on return.
  */
 void soft_engine_catch_up(struct soft_engine *e, uint32_t n);
+/* Returns true if the scan of a page's doorbell records goes on. */
+bool soft_engine_scans(const struct soft_engine *e);
 /* Runs one turn. Returns false if another thread has the engine's lock. */
 bool soft_engine_look(struct soft_engine *e);
 /*

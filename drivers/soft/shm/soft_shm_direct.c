@@ -21,6 +21,9 @@
  * The peer waits at most SOFT_SHM_HOLD_NS, and then disconnects. So an engine that stays inside
  * copies a limited number of bytes: less than 2 * PIECE_LEN + SOFT_RUN_WQES * SHORT_LEN. It leaves
  * before each piece of a longer request.
+ *
+ * The requests count against the packets of the engine's turn (SOFT_TURN_PACKETS), about as if they
+ * were sent as packets.
  */
 #include "soft_access.h"
 #include "soft_cqe.h"
@@ -29,8 +32,14 @@
 #include "soft_shm.h"
 #include "soft_wire.h"
 
-#define SHORT_LEN (UINT64_C(256) << 10) /* A longer request is executed in pieces. Bytes. */
-#define PIECE_LEN (UINT64_C(2) << 20)   /* Length of a piece but the last one. Bytes. */
+/*
+ * Greatest length of a WRITE that direct_writes() executes, bytes, and the packets that each of
+ * these WRITEs counts for. A sum of the lengths would cost instructions for each WRITE.
+ */
+#define FAST_LEN     (UINT64_C(64) << 10)
+#define FAST_PACKETS (FAST_LEN / 4096)
+#define SHORT_LEN    (UINT64_C(256) << 10) /* A longer request is executed in pieces. Bytes. */
+#define PIECE_LEN    (UINT64_C(2) << 20)   /* Length of a piece but the last one. Bytes. */
 
 static inline void
 direct_enter(struct soft_engine *e, struct soft_wire *w)
@@ -155,7 +164,8 @@ direct_count(uint64_t *n, uint64_t more)
 }
 
 /*
- * Executes WRITEs that the fast path supports (soft_fast.h), at most @budget. Returns their number.
+ * Executes WRITEs of at most FAST_LEN bytes that the fast path supports (soft_fast.h), at most
+ * @budget. Returns their number.
  */
 static uint32_t
 direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
@@ -171,7 +181,7 @@ direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 		struct soft_write r;
 		uint8_t fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED), *dst;
 
-		if (unlikely(!soft_fast_decode(e, qp, b, ci, left, &r) || r.len > SHORT_LEN))
+		if (unlikely(!soft_fast_decode(e, qp, b, ci, left, &r) || r.len > FAST_LEN))
 			break;
 		dst = direct_find(w, r.rkey, r.raddr, r.len, SOFT_SHM_WRITE);
 		if (unlikely(dst == NULL))
@@ -194,6 +204,7 @@ direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 		left -= r.blocks;
 		done++;
 	}
+	e->packets_left -= done * FAST_PACKETS;
 	qp->sq_ci = ci;
 	w->sq_next = ci;
 	direct_count(&direct_counts(qp)->writes, done);
@@ -315,6 +326,7 @@ direct_one(struct soft_engine *e, struct soft_wire *w)
 		     : r->d.opcode == BB_WQE_RDMA_READ ? &direct_counts(qp)->reads
 						       : &direct_counts(qp)->atomics,
 		     1);
+	e->packets_left -= r->d.packets;
 	soft_now(e);
 	soft_req_done(e, qp, &r->d);
 	w->sq_next = qp->sq_ci;
@@ -328,6 +340,13 @@ direct_left(const struct soft_qp *qp)
 	return qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS;
 }
 
+/* Returns true if the QP must not execute more requests in this turn. */
+static inline bool
+direct_ends(const struct soft_engine *e, uint32_t done, uint32_t budget)
+{
+	return done == budget || e->packets_left <= 0;
+}
+
 static __rte_noinline uint32_t
 direct_run(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 {
@@ -339,14 +358,14 @@ direct_run(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 		/* If WQEs may have to wait for a UMR, soft_req_decode() handles them one by one. */
 		if (likely(qp->umr_index == 0))
 			done += direct_writes(e, w, budget - done);
-		if (done == budget || !direct_left(qp) || !soft_shm_direct_next(qp) ||
+		if (direct_ends(e, done, budget) || !direct_left(qp) || !soft_shm_direct_next(qp) ||
 		    !direct_one(e, w))
 			break;
-		if (++done == budget || !direct_left(qp))
+		if (direct_ends(e, ++done, budget) || !direct_left(qp))
 			break;
 	}
 	direct_leave(e);
-	return done;
+	return likely(e->packets_left > 0) ? done : budget;
 }
 
 uint32_t
@@ -357,7 +376,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	if (w->sq_next != qp->sq_ci || !direct_left(qp) || w->roce.req.head != w->roce.req.tail ||
 	    !soft_shm_wire(w)->plain || !soft_shm_direct_next(qp))
 		return 0;
-	return direct_run(e, w, budget);
+	return likely(e->packets_left > 0) ? direct_run(e, w, budget) : budget;
 }
 
 /* Returns true if the WQE after the next one is posted and can be executed directly. */
