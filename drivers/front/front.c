@@ -135,6 +135,7 @@ front_open(const char *device_and_opts, const struct front_host *host, struct fr
 	f->cmd = &soft_cmd_if;
 	f->shared_fd = -1;
 	f->next_number = 1;
+	f->round = 1;
 	ret = take_name(f, device_and_opts);
 	if (ret == 0)
 		ret = open_contexts(f);
@@ -218,25 +219,51 @@ front_close(struct front *f)
 	free(f);
 }
 
+/*
+ * Runs the QPs of the register pages, for at most FRONT_TURN_NS plus one turn of a page. Each page
+ * runs once in a round. If the time ends before the round, the next call continues the round.
+ * Returns true if QPs have work left.
+ */
+static bool
+run_pages(struct front *f)
+{
+	uint64_t now = front_now(), end = now + FRONT_TURN_NS;
+	struct front_obj *o;
+	bool left;
+
+	LIST_FOREACH(o, &f->used_uars, used) {
+		if (o->round == f->round)
+			continue;
+		if (now >= end)
+			return true;
+		o->round = f->round;
+		if (front_shared_rung(f, o))
+			f->busy_until = now + FRONT_BUSY_NS;
+		if (o->progress != NULL) {
+			o->progress(o->progress_arg);
+			f->work_left |= soft_progress_left(o->uar);
+		}
+		now = front_now();
+	}
+	left = f->work_left;
+	f->work_left = false;
+	f->round++;
+	return left;
+}
+
 int
 front_poll(struct front *f)
 {
-	struct front_obj *o;
-	bool waits;
+	bool left, waits;
 	int ms = -1;
 
 	if (f->stopped)
 		return f->eth != NULL ? f->eth_poll(f->eth) : -1;
-	LIST_FOREACH(o, &f->used_uars, used) {
-		if (front_shared_rung(f, o))
-			f->busy_until = front_now() + FRONT_BUSY_NS;
-		if (o->progress != NULL)
-			o->progress(o->progress_arg);
-	}
+	left = run_pages(f);
 	if (f->eth != NULL)
 		ms = f->eth_poll(f->eth);
 	waits = front_events(f);
-	if (ms == 0 || front_now() < f->busy_until)
+	if (left || ms == 0 || front_now() < f->busy_until)
 		return 0;
 	return LIST_EMPTY(&f->kinds[FRONT_QP]) && !waits ? ms : FRONT_POLL_MS;
 }

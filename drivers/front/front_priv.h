@@ -27,6 +27,8 @@
 #define FRONT_POLL_MS 1
 /* After a doorbell or a frame the program polls without a pause for this long, ns. */
 #define FRONT_BUSY_NS 2000000
+/* After this time front_poll() runs no further UAR page, ns. */
+#define FRONT_TURN_NS 1000000u
 
 /* Kinds of objects, in the order in which a reset destroys them. */
 enum front_kind {
@@ -105,6 +107,7 @@ struct front_obj {
 	/* Valid for a UAR: runs the QPs of the page; NULL if the device runs them by itself. */
 	void (*progress)(void *arg);
 	void *progress_arg;
+	uint64_t round; /* valid for a UAR: number of the last round that has run the page */
 	LIST_ENTRY(front_obj) bucket;
 	LIST_ENTRY(front_obj) of_kind;
 	LIST_ENTRY(front_obj) used; /* valid for a UAR with refs != 0 */
@@ -136,6 +139,8 @@ struct front {
 	bool stopped;           /* set by front_stop(): the guest must not be accessed */
 	bool dead;              /* the device failed; the next reset opens it again */
 	uint64_t busy_until; /* time until which front_poll() asks for polls without a pause, ns */
+	uint64_t round;      /* number of the round of run_pages() */
+	bool work_left;      /* a page that this round has run has work left */
 	struct front_eth *eth; /* frames of an Ethernet port, NULL without front_ethernet() */
 	/* Valid with eth. Executes a command of eth; returns false if the opcode is none of them.
 	 */

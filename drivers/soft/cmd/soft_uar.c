@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "soft_ctl.h"
+#include "soft_data.h"
 #include "soft_engine.h"
+#include "soft_host.h"
+#include "soft_sleep.h"
 
 /* Byte offset of the second doorbell register in a page. */
 #define SECOND_REG (SOFT_BF_OFFSET + 2 * SOFT_BF_HALF)
@@ -199,4 +202,13 @@ soft_progress_of(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *a
 		return;
 	*fn = soft_engine_poll_of(soft_ctx(ctx)->dev);
 	*arg = ((struct soft_uar *)uar)->page->engine;
+}
+
+bool
+soft_progress_left(const struct mlx5_uar *uar)
+{
+	const struct soft_engine *e = ((const struct soft_uar *)uar)->page->engine;
+
+	return e->n_run != 0 || __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL ||
+	       soft_engine_scans(e);
 }

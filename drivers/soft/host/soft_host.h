@@ -74,6 +74,12 @@ int soft_open_host(const char *name, const char *args, const struct soft_host *h
  */
 uint8_t *soft_dm_at(struct mlx5_ctx *ctx, uint64_t addr, uint64_t len);
 
+/*
+ * Returns true if the device has work that the next call of the progress function of a UAR page
+ * executes. Call it on the thread that polls the page.
+ */
+bool soft_progress_left(const struct mlx5_uar *uar);
+
 /* Bits of the type of a page fault (Linux's MLX5_PAGE_FAULT_RESUME_*). */
 #define SOFT_PF_REQUESTER 1u
 #define SOFT_PF_WRITE     2u
