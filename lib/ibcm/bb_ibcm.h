@@ -242,8 +242,10 @@ int bb_ibcm_disconnect(struct bb_ibcm *cm, uint32_t id, const void *priv, uint32
 int bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now);
 /*
  * Gives the ID back as bb_ibcm_release() does, but sends no message: for a peer that the caller
- * knows to be gone, or a REQ for which the caller has no room, which the peer repeats. The slot of
- * an established connection stays in use as after a disconnection.
+ * knows to be gone, or a REQ for which the caller has no room, which the peer repeats. If the
+ * engine has sent an MRA for the REQ, the peer waits for an answer and does not repeat it: then the
+ * engine rejects it with reason 3. The slot of an established connection stays in use as after a
+ * disconnection.
  */
 int bb_ibcm_abandon(struct bb_ibcm *cm, uint32_t id, uint64_t now);
 
@@ -280,7 +282,7 @@ enum bb_ibcm_drop {
 	BB_IBCM_DROP_DUPLICATE, /* repeated message that was handled before */
 	BB_IBCM_DROP_PENDING,   /* max_pending or max_conns reached */
 	BB_IBCM_DROP_PER_GID,   /* max_pending_per_gid reached */
-	BB_IBCM_DROP_ABANDONED, /* REQ that the caller abandoned, because it has no room */
+	BB_IBCM_DROP_ABANDONED, /* REQ that the caller abandoned without an answer */
 	BB_IBCM_DROPS
 };
 /* Returns the name of a reason in telemetry, such as "per_gid". */

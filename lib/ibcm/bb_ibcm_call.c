@@ -265,6 +265,11 @@ bb_ibcm_abandon(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 	case BB_IBCM_TIMEWAIT:
 		return bb_ibcm_release(cm, id, now);
 	case BB_IBCM_REQ_RCVD:
+		/* The MRA has stopped the peer's repeats, so the peer would not ask again. */
+		if (c->mra) {
+			ret = bb_ibcm_reject(cm, id, BB_IBCM_REJ_NO_RESOURCES, NULL, 0, now);
+			return ret != 0 ? ret : bb_ibcm_release(cm, id, now);
+		}
 		bb_ibcm_dropped(cm, BB_IBCM_DROP_ABANDONED);
 		/* fall through */
 	default:

@@ -396,7 +396,10 @@ ib_disconnect(struct bb_conn *c, bool abort)
 	if (ic == NULL)
 		return;
 	bb_qp1_lock(q);
-	/* A REJ to a peer whose MAC is unknown would only take the room of other messages. */
+	/*
+	 * A REJ to a peer whose MAC is unknown would only take the room of other messages. The
+	 * engine sends it nevertheless if the peer waits for it.
+	 */
 	if (abort && c->half_open)
 		ib_conn_abandon(ic);
 	else

@@ -77,8 +77,8 @@ struct ib_conn *ib_conn_new(struct ib_cm *ib);
 /* Ends the connection in the engine, and frees @ic. Call under the lock of QP1. */
 void ib_conn_free(struct ib_conn *ic);
 /*
- * Ends the connection in the engine without a message, and frees @ic. The peer repeats a request
- * that has no answer yet. Call under the lock of QP1.
+ * Ends the connection in the engine, and frees @ic. Sends a message only for a request that the
+ * peer has repeated already: see bb_ibcm_abandon(). Call under the lock of QP1.
  */
 void ib_conn_abandon(struct ib_conn *ic);
 /* Event callback of a listener: puts the request of a peer into the inbox. */

@@ -239,7 +239,7 @@ ib_migrate(struct bb_conn *c, struct bb_cm *cm)
 
 /*
  * Creates a connection for a request. It is half-open until its peer's MAC is resolved. Without
- * room the request is dropped, and the peer repeats it.
+ * room the request is abandoned: the peer repeats it, or gets a rejection.
  */
 static void
 request(struct ib_conn *ic, struct bb_cm_msg *msg)

@@ -200,6 +200,26 @@ PAIR_TEST(test_abandoned_ids_send_nothing)
 	assert_int_equal(p->nmads, mads);
 }
 
+/* After the MRA the peer does not repeat its REQ for 69 s. */
+PAIR_TEST(test_abandoned_request_whose_peer_waits_after_an_mra_is_rejected)
+{
+	uint32_t a = connect_a(p), b;
+
+	pair_deliver_all(p);
+	b = last(p, 1, BB_IBCM_EV_REQ)->id;
+	assert_true(pair_time(p, UINT64_MAX - 1));
+	pair_deliver_all(p);
+	assert_int_equal(p->mads[p->nmads - 1].type, BB_IBCM_MRA);
+	OK(bb_ibcm_abandon(p->end[1].cm, b, p->now));
+	assert_int_equal(bb_ibcm_abandon(p->end[1].cm, b, p->now), -ENOENT);
+	pair_deliver_all(p);
+	assert_fields(*last(p, 0, BB_IBCM_EV_REJECTED), id, a, msg.rej.reason,
+		      BB_IBCM_REJ_NO_RESOURCES);
+	assert_int_equal(bb_ibcm_stats(p->end[1].cm)->drop[BB_IBCM_DROP_ABANDONED], 0);
+	OK(bb_ibcm_release(p->end[0].cm, a, p->now));
+	assert_nothing_left(p);
+}
+
 PAIR_TEST(test_rejection_has_reason_and_private_data)
 {
 	uint32_t a = connect_a(p), b;
