@@ -119,8 +119,9 @@ struct bb_ibcm_attr {
 	uint32_t max_pending, max_pending_per_gid;
 	/*
 	 * Maximum number of slots of one GID in DREQ_SENT and TIMEWAIT. Slots whose ID the caller
-	 * still has do not count. The engine frees the oldest slot above the maximum. If more than
-	 * half of all slots are in use, TIMEWAIT ends at once.
+	 * still has do not count. Above the maximum the engine frees the oldest slot in TIMEWAIT,
+	 * or the oldest in DREQ_SENT if none is in TIMEWAIT. If more than half of all slots are in
+	 * use, TIMEWAIT ends at once.
 	 */
 	uint32_t max_ended_per_gid;
 	uint64_t ca_guid; /* GUID of the device that messages contain */

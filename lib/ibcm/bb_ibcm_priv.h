@@ -149,7 +149,9 @@ struct bb_ibcm_conn *bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table ta
 				       bool sidr);
 /*
  * Puts a slot in DREQ_SENT or TIMEWAIT, whose ID the caller has released, into the table ENDED. If
- * the table then has more than max_ended_per_gid slots of the peer's GID, frees the oldest of them.
+ * the table then has more than max_ended_per_gid slots of the peer's GID, frees the oldest of them
+ * that is in TIMEWAIT, or the oldest in DREQ_SENT if none is: a peer that gets no DREQ does not
+ * learn that its connection has ended.
  * If more than half of all slots are in use, frees a slot in TIMEWAIT at once: the peer loses no
  * more than the repeat of an answer.
  */

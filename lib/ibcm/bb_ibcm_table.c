@@ -228,7 +228,7 @@ bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table table, const uint8_t gi
 void
 bb_ibcm_limit_ended(struct bb_ibcm *cm, struct bb_ibcm_conn *c)
 {
-	struct bb_ibcm_conn *oldest = NULL;
+	struct bb_ibcm_conn *oldest = NULL, *oldest_timewait = NULL;
 	uint32_t index, n = 0;
 
 	if (c->state == BB_IBCM_TIMEWAIT && cm->in_use > cm->attr.max_conns / 2) {
@@ -243,10 +243,12 @@ bb_ibcm_limit_ended(struct bb_ibcm *cm, struct bb_ibcm_conn *c)
 		if (!bb_ibcm_same_gid(cm->conns[index].net.dst, c->net.dst))
 			continue;
 		oldest = &cm->conns[index];
+		if (oldest->state == BB_IBCM_TIMEWAIT)
+			oldest_timewait = oldest;
 		n++;
 	}
 	if (n > cm->attr.max_ended_per_gid)
-		bb_ibcm_slot_free(cm, oldest);
+		bb_ibcm_slot_free(cm, oldest_timewait != NULL ? oldest_timewait : oldest);
 }
 
 bool

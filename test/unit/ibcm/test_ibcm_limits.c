@@ -186,4 +186,24 @@ PAIR_TEST(test_disconnects_without_answer_keep_few_slots)
 	}
 }
 
+/* A peer that gets no DREQ does not learn that its connection has ended. */
+PAIR_TEST(test_rejections_do_not_stop_the_repeats_of_a_dreq_of_the_same_address)
+{
+	uint32_t a, b, i, id;
+
+	establish(p, &a, &b);
+	OK(bb_ibcm_release(p->end[1].cm, b, p->now));
+	assert_int_equal(p->mads[p->nmads - 1].type, BB_IBCM_DREQ);
+	for (i = 1; i <= 32; i++) {
+		id = request(p, i, 1);
+		OK(bb_ibcm_reject(p->end[1].cm, id, BB_IBCM_REJ_CONSUMER, NULL, 0, p->now));
+		OK(bb_ibcm_release(p->end[1].cm, id, p->now));
+	}
+	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 16);
+	p->next = p->nmads; /* all messages up to now are lost */
+	assert_true(pair_time(p, UINT64_MAX - 1));
+	assert_int_equal(pair_deliver_next(p), BB_IBCM_DREQ);
+	assert_fields(p->end[0].ev[p->end[0].nev - 1], type, BB_IBCM_EV_DISCONNECTED, id, a);
+}
+
 TEST_MAIN(0)
