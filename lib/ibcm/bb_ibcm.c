@@ -359,7 +359,7 @@ bb_ibcm_end(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t hold, uint64_t 
 	else
 		bb_ibcm_clock_set(cm, c, now + hold);
 	if (!c->owned)
-		bb_ibcm_limit_ended(cm, c);
+		bb_ibcm_limit_ended(cm, c, now);
 }
 
 void

@@ -121,7 +121,7 @@ struct bb_ibcm_attr {
 	 * Maximum number of slots of one GID in DREQ_SENT and TIMEWAIT. Slots whose ID the caller
 	 * still has do not count. Above the maximum the engine frees the oldest slot in TIMEWAIT,
 	 * or the oldest in DREQ_SENT if none is in TIMEWAIT. If more than half of all slots are in
-	 * use, TIMEWAIT ends at once.
+	 * use, TIMEWAIT ends at once, and DREQ_SENT after 1.1 s.
 	 */
 	uint32_t max_ended_per_gid;
 	uint64_t ca_guid; /* GUID of the device that messages contain */

@@ -231,13 +231,13 @@ bb_ibcm_release(struct bb_ibcm *cm, uint32_t id, uint64_t now)
 		/* fall through */
 	case BB_IBCM_DREQ_SENT:
 		/* The connection ends by itself, but the peer chose how long that takes. */
-		bb_ibcm_limit_ended(cm, c);
+		bb_ibcm_limit_ended(cm, c, now);
 		break;
 	case BB_IBCM_TIMEWAIT:
 		if (c->heap_at == BB_IBCM_NONE)
 			bb_ibcm_slot_free(cm, c);
 		else
-			bb_ibcm_limit_ended(cm, c);
+			bb_ibcm_limit_ended(cm, c, now);
 		break;
 	case BB_IBCM_SIDR_SENT:
 		bb_ibcm_slot_free(cm, c);

@@ -153,9 +153,10 @@ struct bb_ibcm_conn *bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table ta
  * that is in TIMEWAIT, or the oldest in DREQ_SENT if none is: a peer that gets no DREQ does not
  * learn that its connection has ended.
  * If more than half of all slots are in use, frees a slot in TIMEWAIT at once: the peer loses no
- * more than the repeat of an answer.
+ * more than the repeat of an answer. A slot in DREQ_SENT then gets 1.1 s, in which the DREQ is sent
+ * up to four times. Otherwise its peer chooses the time, up to 275 s.
  */
-void bb_ibcm_limit_ended(struct bb_ibcm *cm, struct bb_ibcm_conn *c);
+void bb_ibcm_limit_ended(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t now);
 /*
  * Returns true if the GID has @limit pending requests. A flood of one GID costs one look-up for
  * each request: the bucket remembers that the GID has reached the limit.

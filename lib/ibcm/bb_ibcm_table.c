@@ -11,6 +11,10 @@
 
 #include "bb_ibcm_priv.h"
 
+/* Timeout code and repeats of a DREQ while more than half of all slots are in use. */
+#define CROWDED_TIMEOUT 16u /* 268 ms */
+#define CROWDED_TRIES   3u
+
 /* Mixes the bits of a word: the finalizer of splitmix64. */
 static uint64_t
 mix(uint64_t x)
@@ -225,16 +229,33 @@ bb_ibcm_find_peer(struct bb_ibcm *cm, enum bb_ibcm_table table, const uint8_t gi
 	return NULL;
 }
 
-void
-bb_ibcm_limit_ended(struct bb_ibcm *cm, struct bb_ibcm_conn *c)
+/* Limits the wait for the answer to a DREQ to 1.1 s. */
+static void
+shorten_dreq(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t now)
 {
+	const uint64_t interval = bb_ibcm_ns(CROWDED_TIMEOUT);
+
+	if (c->tries > CROWDED_TRIES)
+		c->tries = CROWDED_TRIES;
+	if (c->interval > interval) {
+		c->interval = interval;
+		bb_ibcm_clock_set(cm, c, now + interval);
+	}
+}
+
+void
+bb_ibcm_limit_ended(struct bb_ibcm *cm, struct bb_ibcm_conn *c, uint64_t now)
+{
+	const bool crowded = cm->in_use > cm->attr.max_conns / 2;
 	struct bb_ibcm_conn *oldest = NULL, *oldest_timewait = NULL;
 	uint32_t index, n = 0;
 
-	if (c->state == BB_IBCM_TIMEWAIT && cm->in_use > cm->attr.max_conns / 2) {
+	if (crowded && c->state == BB_IBCM_TIMEWAIT) {
 		bb_ibcm_slot_free(cm, c);
 		return;
 	}
+	if (crowded)
+		shorten_dreq(cm, c, now);
 	bb_ibcm_remove(cm, c, BB_IBCM_BY_GID);
 	bb_ibcm_insert(cm, c, BB_IBCM_ENDED);
 	/* A new slot is the first of its bucket, so the last one found is the oldest. */

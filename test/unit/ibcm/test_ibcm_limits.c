@@ -206,4 +206,50 @@ PAIR_TEST(test_rejections_do_not_stop_the_repeats_of_a_dreq_of_the_same_address)
 	assert_fields(p->end[0].ev[p->end[0].nev - 1], type, BB_IBCM_EV_DISCONNECTED, id, a);
 }
 
+/* Establishes a connection whose peer has the longest timeouts. Returns its ID. */
+static uint32_t
+establish_slow(struct pair *p, uint32_t i, uint8_t gid)
+{
+	const struct bb_ibcm_rep rep = pair_rep(0x10000 + i);
+	const uint32_t id = request(p, i, gid);
+	struct bb_ibcm_msg rtu = {.type = BB_IBCM_RTU, .remote_id = id};
+	struct pair_mad m = {.net = pair_net(p, 0)};
+
+	OK(bb_ibcm_accept(p->end[1].cm, id, &rep, NULL, 0, 8, p->now));
+	rtu.local_id = p->end[1].ev[0].msg.local_id;
+	m.net.src[15] = gid;
+	assert_true(bb_ibcm_build(m.mad, &rtu));
+	pair_deliver(p, &m);
+	assert_int_equal(p->end[1].ev[1].type, BB_IBCM_EV_ESTABLISHED);
+	return id;
+}
+
+/*
+ * Peers of four addresses never answer a DREQ, and could keep all 64 slots for 275 s. The DREQs of
+ * the second half of the slots have 1.1 s, and four of each are sent.
+ */
+PAIR_TEST(test_disconnects_of_many_addresses_without_answer_leave_room_for_others)
+{
+	const struct bb_ibcm_net net = pair_net(p, 0);
+	struct bb_ibcm_req req = pair_req(SERVICE, 0x111);
+	const uint64_t start = p->now;
+	uint32_t id;
+
+	req.local_timeout = 22;
+	req.cm_retries = 15;
+	OK(bb_ibcm_connect(p->end[0].cm, &net, &req, NULL, 0, 7, p->now, &id));
+	OK(bb_ibcm_abandon(p->end[0].cm, id, p->now));
+	for (uint32_t i = 0; i < 64; i++) {
+		id = establish_slow(p, i, (uint8_t)(3 + i / 16));
+		OK(bb_ibcm_release(p->end[1].cm, id, p->now));
+	}
+	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 64);
+	while (pair_time(p, start + 1100 * PAIR_MS))
+		;
+	assert_int_equal(bb_ibcm_in_use(p->end[1].cm), 32);
+	assert_int_equal(bb_ibcm_stats(p->end[1].cm)->tx[BB_IBCM_DREQ - BB_IBCM_REQ], 32 + 32 * 4);
+	assert_int_equal(drops(p, 1, BB_IBCM_DROP_PENDING), 0);
+	request(p, 64, 7);
+}
+
 TEST_MAIN(0)
