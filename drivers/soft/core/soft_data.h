@@ -49,8 +49,9 @@
 
 /* Bits of soft_engine.failures. */
 enum {
-	SOFT_CQ_FAILED = 1, /* a CQ failed, so the engine must find the QPs of that CQ */
-	SOFT_QP_FAILED = 2, /* QPs on the list "failed" must move to ERR */
+	SOFT_CQ_FAILED = 1,   /* a CQ failed, so the engine must find the QPs of that CQ */
+	SOFT_QP_FAILED = 2,   /* QPs on the list "failed" must move to ERR */
+	SOFT_LISTS_LARGE = 4, /* soft_xlt_shrink() must free the memory of long lists */
 };
 
 /* Values of soft_qp.queued. */
@@ -117,11 +118,21 @@ struct soft_done {
 /* A list of fragments that can grow. It begins in an array that its owner provides. */
 struct soft_frags {
 	struct soft_frag *p;
-	uint32_t n, cap;
+	uint32_t n;
+	uint32_t steps; /* steps of the translation so far: SOFT_MAX_STEPS */
+	uint32_t cap;
 	bool grown; /* the list has outgrown the owner's array: p was allocated by malloc() */
 };
 /* Maximum number of fragments of one message through indirect keys (assumption [A]). */
 #define SOFT_MAX_PARTS (1u << 20)
+/*
+ * Maximum number of steps of the translation of one message through indirect keys. A step visits or
+ * skips one entry or page of a key. A message of 2 GiB in pages of 4 KiB takes 2^20 steps. A card
+ * has no such limit.
+ */
+#define SOFT_MAX_STEPS (4 * SOFT_MAX_PARTS)
+/* Steps that count as one packet of SOFT_TURN_PACKETS. */
+#define SOFT_PACKET_STEPS 64
 
 /* A send WQE, copied out of the ring and decoded. */
 struct soft_req {
@@ -221,7 +232,7 @@ struct soft_engine {
 	 * list "run", and requests of other engines in the inbox.
 	 */
 	int64_t packets_left;
-	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: handled at the end of the turn */
+	uint8_t failures; /* SOFT_CQ_FAILED and other bits: handled at the end of the turn */
 	bool alone;       /* the engine serves one UAR page, and the page has one owner; __atomic */
 	bool stamps;      /* soft_engine_stamp() reads the clock after a doorbell; __atomic */
 	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL, so that each poll runs a turn */

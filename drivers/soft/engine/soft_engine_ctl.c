@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "soft_access.h"
 #include "soft_bf.h"
 #include "soft_netif.h"
 #include "soft_shm.h"
@@ -467,6 +468,8 @@ soft_failures_run(struct soft_engine *e)
 	 */
 	while ((failures = e->failures) != 0) {
 		e->failures = 0;
+		if ((failures & SOFT_LISTS_LARGE) != 0)
+			soft_xlt_shrink(e);
 		if ((failures & SOFT_CQ_FAILED) != 0)
 			soft_cq_sweep(e);
 		while ((qp = TAILQ_FIRST(&e->failed)) != NULL) {

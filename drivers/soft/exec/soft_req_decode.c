@@ -89,7 +89,7 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 {
 	uint32_t i;
 
-	e->local.n = 0;
+	soft_frags_clear(&e->local);
 	for (i = 0; i < r->n; i++) {
 		const struct soft_frag *p = &r->own[i];
 

@@ -135,7 +135,7 @@ soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft
 	uint64_t left = total;
 	uint32_t i, max = RTE_MIN(e->recv.max, (uint32_t)SOFT_MAX_RX);
 
-	e->remote.n = 0;
+	soft_frags_clear(&e->remote);
 	for (i = 0; left != 0 && i < max; i++) {
 		uint8_t s[BB_WQE_SEG];
 		uint32_t count, lkey;

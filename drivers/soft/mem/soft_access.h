@@ -103,6 +103,18 @@ bool soft_xlt_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pd
 bool soft_xlt_remote(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
 		     uint64_t len, enum soft_right right, uint8_t **at, const char **why);
 void soft_xlt_release(struct soft_engine *e);
+/*
+ * Frees the memory of long lists, so that one message does not claim it for the engine's lifetime.
+ * Call it at the end of a turn.
+ */
+void soft_xlt_shrink(struct soft_engine *e);
+/* Empties a list for a new message. */
+static inline void
+soft_frags_clear(struct soft_frags *to)
+{
+	to->n = 0;
+	to->steps = 0;
+}
 bool soft_frags_add(struct soft_frags *to, uint8_t *p, uint64_t len);
 
 /*

@@ -10,6 +10,9 @@
  * rights. Each key that an entry names must belong to the QP's PD and cover the range that its
  * entry names. It is an assumption [A] that a card makes these checks at every access, and not when
  * the key is created.
+ *
+ * The owner of a key chooses how many entries each byte of a message needs. So SOFT_MAX_STEPS
+ * limits the work for a message, and the steps count against the engine's turn.
  */
 #include <stdlib.h>
 
@@ -28,6 +31,11 @@ struct walk {
 static bool walk_key(struct walk *w, uint32_t key, uint64_t addr, uint64_t len,
 		     enum soft_right right, uint32_t depth);
 
+/* Number of entries above which a list is long: soft_xlt_shrink() frees its memory. */
+#define LONG_LIST 4096u
+/* Maximum number of references that an engine holds. Some messages may be in flight at a time. */
+#define MAX_HELD (2 * SOFT_MAX_STEPS)
+
 /* Bits of an entry of SOFT_XLT_PAGES (mtt.rd_en and mtt.wr_en of Linux's mlx5_ifc.h). */
 #define PAGE_READ  UINT64_C(1)
 #define PAGE_WRITE UINT64_C(2)
@@ -38,6 +46,18 @@ refuse(struct walk *w, enum soft_key_fault fault, const char *why)
 	w->e->key_fault = fault;
 	*w->why = why;
 	return false;
+}
+
+/* Counts one step of the translation. Returns false if the message has used all steps. */
+static bool
+step(struct walk *w)
+{
+	if (unlikely(w->to->steps == SOFT_MAX_STEPS))
+		return refuse(w, SOFT_KEY_RANGE,
+			      "the translation of the message through indirect keys takes more "
+			      "steps than the device supports");
+	w->to->steps++;
+	return true;
 }
 
 bool
@@ -88,11 +108,12 @@ hold(struct walk *w, const struct soft_mkey *m, uint32_t key)
 {
 	struct soft_engine *e = w->e;
 
-	if (!m->ind->umr)
+	if (!m->ind->umr || (e->n_held != 0 && e->held[e->n_held - 1] == m->ind))
 		return true;
 	if (e->n_held == e->cap_held) {
 		uint32_t cap = e->cap_held == 0 ? 16 : e->cap_held * 2;
-		struct soft_indirect **more = realloc(e->held, cap * sizeof(*more));
+		struct soft_indirect **more =
+			cap > MAX_HELD ? NULL : realloc(e->held, cap * sizeof(*more));
 
 		if (more == NULL)
 			return refuse(w, SOFT_KEY_PD,
@@ -129,6 +150,8 @@ walk_list(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64_
 		const struct soft_xlt *x = &ind->x[i];
 		uint64_t part;
 
+		if (!step(w))
+			return false;
 		if (off >= x->len) {
 			off -= x->len;
 			continue;
@@ -186,7 +209,7 @@ walk_fixed(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64
 		uint64_t in = off & (size - 1), part = RTE_MIN(len, size - in), addr;
 		uint32_t key;
 
-		if (!fixed_entry(w, ind, off >> ind->log_entity, &key, &addr) ||
+		if (!step(w) || !fixed_entry(w, ind, off >> ind->log_entity, &key, &addr) ||
 		    !walk_key(w, key, addr + in, part, right, depth))
 			return false;
 		off += part;
@@ -210,6 +233,8 @@ walk_strided(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint
 			const struct soft_xlt *x = &ind->x[i];
 			uint64_t part;
 
+			if (!step(w))
+				return false;
 			if (off >= x->len) {
 				off -= x->len;
 				continue;
@@ -234,7 +259,7 @@ walk_phys(struct walk *w, const struct soft_indirect *ind, uint64_t addr, uint64
 
 		if (p == NULL)
 			return refuse(w, SOFT_KEY_RANGE, "the guest has no memory at the address");
-		if (!add(w, p, part))
+		if (!step(w) || !add(w, p, part))
 			return false;
 		addr += part;
 		len -= part;
@@ -253,6 +278,8 @@ walk_pages(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64
 		uint64_t i = off >> ind->log_entity, in = off & (page - 1), entry;
 		uint64_t part = RTE_MIN(len, page - in);
 
+		if (!step(w))
+			return false;
 		if (i / 2 >= ind->list_cap)
 			return refuse(w, SOFT_KEY_RANGE,
 				      "the range ends after the last page of the key");
@@ -350,15 +377,46 @@ soft_xlt_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, ui
 {
 	struct walk w = {
 		.e = e, .dev = dev, .pdn = pdn, .qpn = qpn, .to = to, .first = to->n, .why = why};
+	const uint32_t packets = to->steps / SOFT_PACKET_STEPS;
+	const bool found = walk_key(&w, key, addr, len, right, 0);
 
-	return walk_key(&w, key, addr, len, right, 0);
+	e->packets_left -= to->steps / SOFT_PACKET_STEPS - packets;
+	if (unlikely(to->cap > LONG_LIST || e->cap_held > LONG_LIST)) {
+		e->failures |= SOFT_LISTS_LARGE;
+		e->chores = true;
+	}
+	return found;
+}
+
+static void
+shrink(struct soft_frags *list, struct soft_frag *own, uint32_t cap)
+{
+	if (list->cap <= LONG_LIST)
+		return;
+	free(list->p);
+	*list = (struct soft_frags){.p = own, .cap = cap};
+}
+
+void
+soft_xlt_shrink(struct soft_engine *e)
+{
+	shrink(&e->local, e->local_own, RTE_DIM(e->local_own));
+	shrink(&e->remote, e->remote_own, RTE_DIM(e->remote_own));
+	if (e->cap_held > LONG_LIST && e->n_held == 0) {
+		free(e->held);
+		e->held = NULL;
+		e->cap_held = 0;
+	}
+	/* Fragments of the current turn are stale. */
+	e->decoded = NULL;
+	e->turn++;
 }
 
 bool
 soft_xlt_remote(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
 		uint64_t len, enum soft_right right, uint8_t **at, const char **why)
 {
-	e->remote.n = 0;
+	soft_frags_clear(&e->remote);
 	if (!soft_xlt_map(e, p->dev, p->pdn, p->qpn, r->rkey, r->raddr, len, right, &e->remote,
 			  why))
 		return false;

@@ -124,7 +124,7 @@ find_list(struct soft_engine *e, struct load *l)
 	uint32_t ds = l->r->wqe[7], lkey = bb_get32(data + 4);
 	const struct soft_mkey *from;
 
-	e->local.n = 0;
+	soft_frags_clear(&e->local);
 	if (l->n == 0)
 		return 0;
 	if ((l->flags & BB_UMR_INLINE) != 0) {

@@ -206,7 +206,7 @@ soft_wire_map(struct soft_wire *w, uint32_t rkey, uint64_t va, uint64_t len, enu
 	struct soft_engine *e = qp->engine;
 
 	e->detour = SOFT_DETOUR_NONE;
-	e->remote.n = 0;
+	soft_frags_clear(&e->remote);
 	return soft_mem_map(e, qp->dev, qp->pdn, qp->qpn, rkey, va, len, right, &e->remote, why) ||
 	       e->detour != SOFT_DETOUR_NONE;
 }

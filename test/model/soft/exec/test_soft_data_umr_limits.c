@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The owner of an indirect key chooses how many parts its memory has, down to single bytes. Limits
+ * of the work and of the memory that the device spends on a message through such a key.
+ */
+#include <malloc.h>
+
+#include "soft_umr_env.h"
+
+#define MAX_STEPS (1u << 22) /* SOFT_MAX_STEPS */
+#define PROT      MLX5_CQE_SYNDROME_LOCAL_PROT_ERR
+#define ACCESS    MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR
+
+/* The indirect key's memory, and memory of the same size to copy from or to. */
+struct bytes {
+	struct keys *k;
+	struct rig_mem part, whole;
+};
+
+static void
+bytes_open(struct bytes *b, const char *args, uint32_t len)
+{
+	b->k = keys_open_args(args, false);
+	rig_mem_open(&b->part, &b->k->p.d, NULL, len, ALL_MW);
+	rig_mem_open(&b->whole, &b->k->p.d, NULL, len, ALL_MW);
+	memset(b->part.p, 0x5a, len);
+	memset(b->whole.p, 0, len);
+}
+
+static void
+bytes_close(struct bytes *b)
+{
+	rig_mem_close(&b->part);
+	rig_mem_close(&b->whole);
+	keys_close(b->k);
+}
+
+/* Gives the indirect key the pattern of one byte of each of @n keys, @repeat times. */
+static void
+pattern_set(struct bytes *b, const uint32_t *key, const uint64_t *va, uint16_t n, uint16_t stride,
+	    uint32_t repeat)
+{
+	struct umr w = pattern_make(b->k);
+	struct mlx5_wqe_umr_repeat_block_seg *rb = (void *)w.x;
+	struct mlx5_wqe_umr_repeat_ent_seg *e = (void *)(w.x + 16);
+	uint16_t i;
+
+	rb->byte_count = htobe32(n);
+	rb->repeat_count = htobe32(repeat);
+	rb->num_ent = htobe16(n);
+	for (i = 0; i < n; i++) {
+		e[i].stride = htobe16(stride);
+		e[i].byte_count = htobe16(1);
+		e[i].memkey = htobe32(key[i]);
+		e[i].va = htobe64(va[i]);
+	}
+	w.m.len = htobe64((uint64_t)n * repeat);
+	umr_ok(&b->k->p.b, &w);
+}
+
+/* Sets the pattern of one byte of each @stride bytes of the memory. */
+static void
+bytes_set(struct bytes *b, uint16_t stride)
+{
+	const uint64_t va = (uintptr_t)b->part.p;
+
+	pattern_set(b, &b->part.mr->lkey, &va, 1, stride, (uint32_t)(b->part.len / stride));
+}
+
+/* Posts a WRITE of @len bytes of the indirect key to the whole memory. */
+static void
+post_from(struct bytes *b, uint32_t len)
+{
+	struct rig_qp *q = &b->k->p.b;
+
+	rig_raddr(q, (uintptr_t)b->whole.p, b->whole.mr->rkey);
+	mlx5dv_set_data_seg(rig_seg(q, q->pi, 2), len, b->k->key, 0);
+	rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+}
+
+/* Posts a WRITE of @len bytes of the whole memory to the indirect key, by the peer. */
+static void
+post_to(struct bytes *b, uint32_t len)
+{
+	struct rig_qp *q = &b->k->p.a;
+
+	rig_raddr(q, 0, b->k->key);
+	rig_data(q, 2, &b->whole, 0, len);
+	rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+}
+
+TEST(test_message_of_too_many_steps_is_refused)
+{
+	struct bytes b;
+
+	bytes_open(&b, NULL, MAX_STEPS + 4096);
+	bytes_set(&b, 1);
+	post_from(&b, MAX_STEPS);
+	rig_done(&b.k->p.b, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(b.k->p.b.pi - 1));
+	assert_memory_equal(b.whole.p, b.part.p, MAX_STEPS);
+	assert_int_equal(b.whole.p[MAX_STEPS], 0);
+	post_from(&b, MAX_STEPS + 1);
+	rig_ring(&b.k->p.b);
+	rig_expect_error(&b.k->p.b, (uint16_t)(b.k->p.b.pi - 1), PROT);
+	assert_int_equal(b.whole.p[MAX_STEPS], 0);
+	bytes_close(&b);
+
+	bytes_open(&b, NULL, MAX_STEPS + 4096);
+	bytes_set(&b, 1);
+	post_to(&b, MAX_STEPS);
+	rig_done(&b.k->p.a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(b.k->p.a.pi - 1));
+	assert_memory_equal(b.part.p, b.whole.p, MAX_STEPS);
+	assert_int_equal(b.part.p[MAX_STEPS], 0x5a);
+	post_to(&b, MAX_STEPS + 1);
+	rig_ring(&b.k->p.a);
+	rig_expect_error(&b.k->p.a, (uint16_t)(b.k->p.a.pi - 1), ACCESS);
+	bytes_close(&b);
+}
+
+/* Consumes the CQEs, which must report success. Returns their number. */
+static uint32_t
+completed(struct rig_cq *c)
+{
+	struct rig_cqe e;
+	uint32_t n;
+
+	for (n = 0; rig_cqe(c, &e); n++)
+		assert_int_equal(e.syndrome, 0);
+	return n;
+}
+
+/* 16 messages of 64 packets each are less than the packets of a turn, but have 2^20 parts. */
+TEST(test_turn_counts_the_steps_of_indirect_keys)
+{
+	const uint32_t requests = 16, len = 65536;
+	struct bytes b;
+	uint32_t side;
+
+	bytes_open(&b, NULL, 2 * len);
+	bytes_set(&b, 2);
+	for (side = 0; side < 2; side++) {
+		struct rig_qp *q = side == 0 ? &b.k->p.b : &b.k->p.a;
+		struct rig_cq *c = side == 0 ? &b.k->p.cb : &b.k->p.ca;
+		uint32_t i, n, done;
+
+		for (i = 0; i < requests; i++) {
+			if (side == 0)
+				post_from(&b, len);
+			else
+				post_to(&b, len);
+		}
+		rig_ring(q);
+		for (done = 0; done < requests; done += n) {
+			rig_poll(&b.k->p.ua);
+			n = completed(c);
+			assert_in_range(n, 1, 3);
+		}
+		assert_int_equal(done, requests);
+	}
+	bytes_close(&b);
+}
+
+/* Returns the bytes of the heap that are in use. ASan's heap reports 0. */
+static size_t
+heap_used(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+TEST(test_engine_frees_the_lists_of_a_message_of_many_parts)
+{
+	const uint32_t len = 1u << 18;
+	struct mlx5_obj *obj[2];
+	uint32_t key[2], i;
+	const uint64_t va[2] = {0, 0};
+	struct bytes b;
+	size_t before;
+
+	/* Lists of fragments, of the payload and of the target. */
+	bytes_open(&b, NULL, 2 * len);
+	bytes_set(&b, 2);
+	post_from(&b, 8);
+	rig_done(&b.k->p.b, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(b.k->p.b.pi - 1));
+	before = heap_used();
+	post_from(&b, len);
+	rig_done(&b.k->p.b, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(b.k->p.b.pi - 1));
+	post_to(&b, len);
+	rig_done(&b.k->p.a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(b.k->p.a.pi - 1));
+	assert_in_range(heap_used(), 0, before + 65536);
+	/* The short lists work. */
+	memset(b.whole.p, 0, len);
+	post_from(&b, 64);
+	rig_done(&b.k->p.b, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(b.k->p.b.pi - 1));
+	assert_memory_equal(b.whole.p, b.part.p, 64);
+	assert_int_equal(b.whole.p[64], 0);
+
+	/* References to keys: two keys that take turns. */
+	for (i = 0; i < 2; i++)
+		obj[i] = used_key(b.k, b.k->p.d.pd, true, false, &key[i]);
+	pattern_set(&b, key, va, 2, 1, 4096);
+	before = heap_used();
+	post_from(&b, 8192);
+	rig_done(&b.k->p.b, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(b.k->p.b.pi - 1));
+	assert_in_range(heap_used(), 0, before + 65536);
+	for (i = 0; i < 2; i++)
+		OK(soft_cmd_if.obj_destroy(obj[i]));
+	bytes_close(&b);
+}
+
+TEST_MAIN(0)
