@@ -31,13 +31,18 @@ soft_frags_part(const struct soft_frag *p, uint32_t n, uint64_t off, uint64_t le
 void
 soft_frags_copy_out(uint8_t *dst, const struct soft_frag *p, uint32_t n, uint64_t off, uint64_t len)
 {
-	struct soft_frag part;
+	for (; n != 0 && len != 0; p++, n--) {
+		uint64_t bytes;
 
-	while (len != 0 && soft_frags_part(p, n, off, len, &part, 1) != 0) {
-		memcpy(dst, part.p, part.len);
-		dst += part.len;
-		off += part.len;
-		len -= part.len;
+		if (off >= p->len) {
+			off -= p->len;
+			continue;
+		}
+		bytes = RTE_MIN(p->len - off, len);
+		memcpy(dst, p->p + off, bytes);
+		dst += bytes;
+		len -= bytes;
+		off = 0;
 	}
 }
 
@@ -45,12 +50,17 @@ void
 soft_frags_copy_in(struct soft_engine *e, const struct soft_frag *p, uint32_t n, uint64_t off,
 		   const uint8_t *src, uint64_t len)
 {
-	struct soft_frag part;
+	for (; n != 0 && len != 0; p++, n--) {
+		uint64_t bytes;
 
-	while (len != 0 && soft_frags_part(p, n, off, len, &part, 1) != 0) {
-		soft_mem_copy(e, part.p, src, part.len);
-		src += part.len;
-		off += part.len;
-		len -= part.len;
+		if (off >= p->len) {
+			off -= p->len;
+			continue;
+		}
+		bytes = RTE_MIN(p->len - off, len);
+		soft_mem_copy(e, p->p + off, src, bytes);
+		src += bytes;
+		len -= bytes;
+		off = 0;
 	}
 }
