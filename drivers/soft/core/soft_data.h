@@ -188,6 +188,7 @@ typedef void soft_msg_handler(struct soft_engine *e, struct soft_msg *m);
 struct soft_msg {
 	struct soft_msg *next;
 	uint32_t state;
+	uint32_t delayed; /* 1 if the target's last turn left the request for the next; __atomic */
 	uint32_t qpn, gen;
 	uint32_t peer_qpn, peer_gen;
 	struct soft_dev *dev, *peer_dev;

@@ -93,6 +93,7 @@ soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 	struct soft_qp *qp;
 
 	if (unlikely(e->packets_left <= 0) && soft_msg_executable(m)) {
+		__atomic_store_n(&m->delayed, 1, __ATOMIC_RELAXED);
 		soft_msg_push(e, m);
 		return;
 	}

@@ -497,15 +497,19 @@ soft_req_response(struct soft_engine *e, struct soft_qp *qp, const struct soft_d
 }
 
 /*
- * Called while a request waits at an engine that does not poll. Returns true if the ack timeout and
- * the retries of its QP are used up. Each expired ack timeout counts as a retry, but the request is
- * not sent again.
+ * Called while a request waits at another engine. Returns true if the ack timeout and the retries
+ * of its QP are used up. Each expired ack timeout counts as a retry, but the request is not sent
+ * again. If the target polls, but executes other requests first, the ack timer starts again.
  */
 static bool
 soft_peer_gave_up(struct soft_engine *e, struct soft_qp *qp)
 {
 	if (qp->state == BB_PRM_QP_ERR || soft_ticks(e->dev) < qp->peer_until)
 		return false;
+	if (__atomic_exchange_n(&qp->msg->delayed, 0, __ATOMIC_RELAXED) != 0) {
+		soft_peer_timer(e, qp);
+		return false;
+	}
 	if (qp->st != BB_PRM_QP_ST_RC)
 		return true;
 	SOFT_COUNT(qp, ack_timeout);

@@ -59,6 +59,7 @@ soft_msg_send(struct soft_qp *qp, const struct soft_qp *p, const struct soft_don
 	m->peer_qpn = p->qpn;
 	m->peer_gen = __atomic_load_n(&p->gen, __ATOMIC_RELAXED);
 	m->d = *d;
+	__atomic_store_n(&m->delayed, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&m->state, SOFT_MSG_PENDING, __ATOMIC_RELAXED);
 	soft_msg_push(p->engine, m);
 	return 0;

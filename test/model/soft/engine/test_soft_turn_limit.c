@@ -5,16 +5,19 @@
  * A turn of an engine executes a limited number of bytes, of all its QPs together, so that a
  * program with other work is not held up. Later turns execute the rest, and no QP starves.
  */
+#include <unistd.h>
+
 #include "../soft_rig.h"
 
 #define MTU     1024u
 #define PACKETS 2048u /* SOFT_TURN_PACKETS */
 #define LONG    (1u << 20)
 /* Messages that a turn executes at most, the last one beyond the limit. */
-#define PER_TURN (PACKETS * MTU / LONG + 1)
-#define REQUESTS 16u
-#define PAIRS    6u
-#define TURNS    100u
+#define PER_TURN       (PACKETS * MTU / LONG + 1)
+#define REQUESTS       16u
+#define PAIRS          30u
+#define TURNS          100u
+#define ACK_TIMEOUT_US 110000u /* more than SOFT_PEER_CHECK_NS */
 
 static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 9};
 
@@ -128,6 +131,7 @@ pairs_open(struct rig_pair *p, struct pairs *s)
 	struct rig_link l = rig_link_default();
 	uint32_t i;
 
+	l.retry = 7;
 	memory(p, &s->from, &s->to);
 	for (i = 0; i < PAIRS; i++) {
 		rig_qp_open(&s->x[i], p->u[0], &p->ca, &p->ca, &attr);
@@ -196,6 +200,27 @@ RIG_TEST_TWO(test_turn_executes_a_limited_number_of_bytes_for_other_engines, NUL
 	assert_memory_equal(s.to.p, s.from.p, LONG);
 	rig_polls(p->u[0], TURNS);
 	assert_int_equal(completed(&p->ca), PAIRS);
+	pairs_close(&s);
+}
+
+/*
+ * Each poll of the requesters comes after their ack timeout. The last SENDs wait for more polls
+ * than the QPs have retries.
+ */
+RIG_TEST_TWO(test_sends_that_wait_for_turns_of_the_target_use_no_retries, NULL)
+{
+	struct pairs s;
+	uint32_t done = 0;
+
+	pairs_open(p, &s);
+	send_to_b(p, &s);
+	while (done < PAIRS) {
+		rig_poll(p->u[1]);
+		assert_in_range(completed(&p->cb), 1, PER_TURN);
+		usleep(ACK_TIMEOUT_US);
+		rig_poll(p->u[0]);
+		done += completed(&p->ca);
+	}
 	pairs_close(&s);
 }
 
