@@ -220,6 +220,8 @@ void rig_recv(struct rig_qp *q, const struct rig_mem *m, size_t off, uint32_t le
 /* ---- CQEs */
 
 bool rig_cqe(struct rig_cq *c, struct rig_cqe *e);
+/* Consumes all CQEs, which must report success. Returns their number. */
+uint32_t rig_completed(struct rig_cq *c);
 /* Returns the last 64 bytes of the CQE that rig_cqe() consumed last. */
 static inline const uint8_t *
 rig_cqe_bytes(const struct rig_cq *c)

@@ -236,6 +236,17 @@ rig_cqe(struct rig_cq *c, struct rig_cqe *e)
 	return true;
 }
 
+uint32_t
+rig_completed(struct rig_cq *c)
+{
+	struct rig_cqe e;
+	uint32_t n;
+
+	for (n = 0; rig_cqe(c, &e); n++)
+		assert_int_equal(e.syndrome, 0);
+	return n;
+}
+
 uint64_t
 rig_now_us(void)
 {

@@ -29,18 +29,6 @@ memory(struct rig_pair *p, struct rig_mem *from, struct rig_mem *to)
 	memset(from->p, 0x5a, LONG);
 }
 
-/* Consumes all CQEs, which must report success. Returns their number. */
-static uint32_t
-completed(struct rig_cq *c)
-{
-	struct rig_cqe e;
-	uint32_t n;
-
-	for (n = 0; rig_cqe(c, &e); n++)
-		assert_int_equal(e.syndrome, 0);
-	return n;
-}
-
 enum kind {
 	WRITE,
 	WRITE_TWO, /* two SGEs: not for the fast path */
@@ -87,12 +75,12 @@ RIG_TEST(test_turn_executes_a_limited_number_of_bytes_of_one_qp, NULL)
 		rig_ring(&p->a);
 		for (done = 0, turns = 0; done < REQUESTS; done += n, turns++) {
 			rig_poll(&p->ua);
-			n = completed(&p->ca);
+			n = rig_completed(&p->ca);
 			assert_in_range(n, 1, PER_TURN);
 		}
 		assert_int_equal(done, REQUESTS);
 		assert_true(turns >= REQUESTS / PER_TURN);
-		assert_int_equal(completed(&p->cb), kind == SEND ? REQUESTS : 0);
+		assert_int_equal(rig_completed(&p->cb), kind == SEND ? REQUESTS : 0);
 		assert_memory_equal(to.p, from.p, LONG);
 	}
 	rig_mem_close(&from);
@@ -112,8 +100,8 @@ RIG_TEST(test_short_request_of_another_qp_waits_for_few_turns, NULL)
 	rig_write(&p->b, &p->mb, 0, 8, &p->ma, 0, RIG_CQE);
 	rig_ring(&p->b);
 	rig_polls(&p->ua, 3);
-	assert_int_equal(completed(&p->cb), 1);
-	assert_in_range(completed(&p->ca), 1, 4 * PER_TURN);
+	assert_int_equal(rig_completed(&p->cb), 1);
+	assert_in_range(rig_completed(&p->ca), 1, 4 * PER_TURN);
 	rig_polls(&p->ua, TURNS);
 	rig_mem_close(&from);
 	rig_mem_close(&to);
@@ -165,7 +153,7 @@ RIG_TEST(test_turn_executes_a_limited_number_of_bytes_of_all_qps, NULL)
 	}
 	for (; done < PAIRS; done += n) {
 		rig_poll(&p->ua);
-		n = completed(&p->ca);
+		n = rig_completed(&p->ca);
 		assert_in_range(n, 1, PER_TURN);
 	}
 	pairs_close(&s);
@@ -194,12 +182,12 @@ RIG_TEST_TWO(test_turn_executes_a_limited_number_of_bytes_for_other_engines, NUL
 	send_to_b(p, &s);
 	for (; done < PAIRS; done += n) {
 		rig_poll(p->u[1]);
-		n = completed(&p->cb);
+		n = rig_completed(&p->cb);
 		assert_in_range(n, 1, PER_TURN);
 	}
 	assert_memory_equal(s.to.p, s.from.p, LONG);
 	rig_polls(p->u[0], TURNS);
-	assert_int_equal(completed(&p->ca), PAIRS);
+	assert_int_equal(rig_completed(&p->ca), PAIRS);
 	pairs_close(&s);
 }
 
@@ -216,10 +204,10 @@ RIG_TEST_TWO(test_sends_that_wait_for_turns_of_the_target_use_no_retries, NULL)
 	send_to_b(p, &s);
 	while (done < PAIRS) {
 		rig_poll(p->u[1]);
-		assert_in_range(completed(&p->cb), 1, PER_TURN);
+		assert_in_range(rig_completed(&p->cb), 1, PER_TURN);
 		usleep(ACK_TIMEOUT_US);
 		rig_poll(p->u[0]);
-		done += completed(&p->ca);
+		done += rig_completed(&p->ca);
 	}
 	pairs_close(&s);
 }
@@ -238,7 +226,7 @@ RIG_TEST_TWO(test_requests_of_other_engines_do_not_starve_an_engine, NULL)
 		assert_true(rig_cqe(&p->cb, &e));
 		assert_int_equal(e.syndrome, 0);
 	} while (e.opcode != MLX5_CQE_REQ);
-	assert_in_range(completed(&p->cb), 0, 2 * PER_TURN);
+	assert_in_range(rig_completed(&p->cb), 0, 2 * PER_TURN);
 	rig_polls(p->u[1], TURNS);
 	pairs_close(&s);
 }

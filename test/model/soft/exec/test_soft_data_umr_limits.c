@@ -119,18 +119,6 @@ TEST(test_message_of_too_many_steps_is_refused)
 	bytes_close(&b);
 }
 
-/* Consumes the CQEs, which must report success. Returns their number. */
-static uint32_t
-completed(struct rig_cq *c)
-{
-	struct rig_cqe e;
-	uint32_t n;
-
-	for (n = 0; rig_cqe(c, &e); n++)
-		assert_int_equal(e.syndrome, 0);
-	return n;
-}
-
 /* 16 messages of 64 packets each are less than the packets of a turn, but have 2^20 parts. */
 TEST(test_turn_counts_the_steps_of_indirect_keys)
 {
@@ -154,7 +142,7 @@ TEST(test_turn_counts_the_steps_of_indirect_keys)
 		rig_ring(q);
 		for (done = 0; done < requests; done += n) {
 			rig_poll(&b.k->p.ua);
-			n = completed(c);
+			n = rig_completed(c);
 			assert_in_range(n, 1, 3);
 		}
 		assert_int_equal(done, requests);
