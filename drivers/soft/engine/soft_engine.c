@@ -302,6 +302,7 @@ soft_engine_turn_link(struct soft_engine *e, const struct soft_link_ops *link, u
 static __rte_noinline void
 soft_engine_turn_linkless(struct soft_engine *e, uint64_t rung)
 {
+	e->packets_left = SOFT_TURN_PACKETS;
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
 	(void)soft_engine_early(e, rung);
@@ -342,6 +343,11 @@ soft_engine_turn_by(struct soft_engine *e, const struct soft_link_ops *link, uin
 	if (unlikely(e->next_deadline != SOFT_NO_DEADLINE))
 		soft_timers_run(e);
 	if (unlikely((e->n_run | e->chores) != 0)) {
+		/*
+		 * A QP that finds no packets left is in the list. So only the list needs new ones,
+		 * and a poll without work costs no store.
+		 */
+		e->packets_left = SOFT_TURN_PACKETS;
 		if (e->n_run != 0)
 			soft_run_list(e);
 		if (e->chores)
