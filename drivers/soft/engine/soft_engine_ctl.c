@@ -58,6 +58,7 @@ soft_engine_create(struct soft_dev *dev)
 	e->tick_ns = soft_tick_ns();
 	e->real_time = !dev->opts.no_clock && !dev->opts.virtual_time;
 	e->local = (struct soft_frags){.p = e->local_own, .cap = RTE_DIM(e->local_own)};
+	e->req.to = UINT64_MAX;
 	e->remote = (struct soft_frags){.p = e->remote_own, .cap = RTE_DIM(e->remote_own)};
 	e->shuffle = dev->opts.seed;
 	e->net.loses = dev->opts.tx_fault.drop != 0;

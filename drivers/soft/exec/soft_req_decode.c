@@ -80,28 +80,35 @@ soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t p
 }
 
 /*
- * Resolves the SGEs again if one has an indirect key, because such an SGE may map to several ranges
- * of memory. @pointers: bit mask of the SGEs that are not resolved yet. Returns 0 or a syndrome.
+ * Resolves the bytes [from, to) again if an SGE has an indirect key, because such an SGE may map to
+ * several ranges of memory. @pointers: bit mask of the SGEs that are not resolved yet. Returns 0 or
+ * a syndrome.
  */
 static uint8_t
 soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
 		  enum soft_right right, uint64_t pointers)
 {
+	uint64_t from = r->from, left = r->to - from;
 	uint32_t i;
 
 	soft_frags_clear(&e->local);
 	for (i = 0; i < r->n; i++) {
 		const struct soft_frag *p = &r->own[i];
+		const uint64_t off = RTE_MIN(from, p->len), len = RTE_MIN(left, p->len - off);
 
+		from -= off;
+		left -= len;
+		if (len == 0)
+			continue;
 		if ((pointers >> i & 1) == 0) {
-			if (soft_frags_add(&e->local, p->p, p->len))
+			if (soft_frags_add(&e->local, p->p + off, len))
 				continue;
 			e->key_fault = SOFT_KEY_RANGE; /* not a missing page */
 			return soft_req_refuse(r, BB_SYN_LOCAL_PROT,
 					       "out of memory for the request's SGEs");
 		}
 		if (!soft_mem_map(e, qp->dev, qp->pdn, qp->qpn, bb_get32(p->p + 4),
-				  bb_get64(p->p + 8), p->len, right, &e->local, &r->why))
+				  bb_get64(p->p + 8) + off, len, right, &e->local, &r->why))
 			return BB_SYN_LOCAL_PROT;
 	}
 	r->frag = e->local.p;

@@ -341,8 +341,8 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w)
 		w->timer = soft_engine_ns(e) + SOFT_PF_NS;
 		soft_qp_timer(e, w->qp, SOFT_PF_NS);
 	} else if (bb_roce_busy(&w->roce) ||
-		   (w->qp->state == BB_PRM_QP_RTS && w->sq_next == w->qp->sq_ci &&
-		    w->sq_next != w->qp->sq_pi)) {
+		   (w->qp->state == BB_PRM_QP_RTS && w->sq_next != w->qp->sq_pi &&
+		    (w->sq_next == w->qp->sq_ci || unlikely(e->packets_left <= 0)))) {
 		soft_qp_queue(e, w->qp);
 	} else {
 		soft_wire_sleep(e, w);

@@ -142,10 +142,12 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 	struct soft_req *r = &e->req;
 
 	while (qp->state == BB_PRM_QP_RTS && w->sq_next != qp->sq_pi &&
-	       w->roce.req.head - w->roce.req.tail < SOFT_WIRE_SLOTS) {
+	       w->roce.req.head - w->roce.req.tail < SOFT_WIRE_SLOTS &&
+	       likely(e->packets_left > 0)) {
 		uint16_t left = (uint16_t)(qp->sq_pi - w->sq_next);
 		uint8_t kind = 0, synd;
 
+		e->packets_left--;
 		e->decoded = NULL;
 		synd = soft_req_decode(e, r, qp, w->sq_next, left);
 		if (unlikely(synd != 0) && soft_req_faulted(e, qp, &r->d, synd)) {
@@ -200,11 +202,14 @@ soft_wire_text(const struct soft_engine *e, uint8_t status)
 }
 
 /*
- * Decodes the WQE of a message to e->req. Returns 0, a syndrome, or BB_ROCE_TRY_AGAIN if a page of
- * an RC or UD message is missing.
+ * Decodes the WQE of a message to e->req, for its bytes [*off, *off + @len). If a key is indirect,
+ * the fragments in e->req are only those of these bytes: the whole message may have very many.
+ * Changes *off to the offset in the fragments. Returns 0, a syndrome, or BB_ROCE_TRY_AGAIN if a
+ * page of an RC or UD message is missing.
  */
 static uint8_t
-soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_msg *msg)
+soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_msg *msg,
+		 uint32_t *off, uint32_t len)
 {
 	const struct soft_done *d = &w->done[msg->cookie];
 	uint8_t synd;
@@ -212,7 +217,11 @@ soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roc
 	if (e->decoded == w->qp && e->req.d.idx == d->idx)
 		return 0;
 	e->decoded = NULL;
+	e->req.from = *off;
+	e->req.to = (uint64_t)*off + len;
 	synd = soft_req_decode(e, &e->req, w->qp, d->idx, d->blocks);
+	e->req.from = 0;
+	e->req.to = UINT64_MAX;
 	if (unlikely(synd != 0) && w->qp->st != BB_PRM_QP_ST_UC &&
 	    soft_req_faulted(e, w->qp, d, synd)) {
 		w->parked = w->qp->st == BB_PRM_QP_ST_UD;
@@ -222,8 +231,10 @@ soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roc
 		e->req.why = "the application changed the WQE before its completion";
 		synd = BB_SYN_LOCAL_QP_OP;
 	}
-	if (synd == 0)
+	if (synd == 0 && e->req.frag == e->req.own)
 		e->decoded = w->qp;
+	else
+		*off = 0;
 	return synd;
 }
 
@@ -243,7 +254,7 @@ soft_wire_gather(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *m
 		iov[0] = (struct bb_roce_iov){.p = known->frag.p + off, .len = len};
 		return 1;
 	}
-	synd = soft_wire_decode(e, w, msg);
+	synd = soft_wire_decode(e, w, msg, &off, len);
 	if (unlikely(synd != 0))
 		return -synd;
 	n = soft_frags_part(e->req.frag, e->req.n, off, len, part, RTE_DIM(part));
@@ -263,7 +274,7 @@ soft_wire_place(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *ms
 {
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_engine *e = w->qp->engine;
-	uint8_t synd = soft_wire_decode(e, w, msg);
+	uint8_t synd = soft_wire_decode(e, w, msg, &off, len);
 
 	(void)ctx;
 	if (unlikely(synd != 0))

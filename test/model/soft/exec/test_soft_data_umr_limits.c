@@ -7,7 +7,9 @@
  */
 #include <malloc.h>
 
+#include "soft_ctl.h"
 #include "soft_umr_env.h"
+#include "soft_wire.h"
 
 #define MAX_STEPS (1u << 22) /* SOFT_MAX_STEPS */
 #define PROT      MLX5_CQE_SYNDROME_LOCAL_PROT_ERR
@@ -149,6 +151,106 @@ TEST(test_turn_counts_the_steps_of_indirect_keys)
 	}
 	bytes_close(&b);
 }
+
+/* ---- Over packets */
+
+static struct soft_qp *
+qp_of(const struct rig_qp *q)
+{
+	return soft_qp_find(soft_ctx(q->d->ctx)->dev, q->qpn);
+}
+
+/* Returns the packets that the last turn of the engine has used up. */
+static int64_t
+turn_packets(const struct rig_qp *q)
+{
+	return SOFT_TURN_PACKETS - qp_of(q)->engine->packets_left;
+}
+
+TEST(test_turn_over_packets_counts_the_steps_of_indirect_keys)
+{
+	const uint32_t requests = 16, len = 65536;
+	uint32_t i, head, done, polls;
+	struct bytes b;
+
+	bytes_open(&b, "wire=1", 2 * len);
+	bytes_set(&b, 2);
+	for (i = 0; i < requests; i++)
+		post_from(&b, len);
+	rig_ring(&b.k->p.b);
+	for (done = 0, polls = 0; done < requests; polls++) {
+		const struct bb_roce_req *r = &qp_of(&b.k->p.b)->wire->roce.req;
+
+		assert_true(polls < 100000);
+		head = r->head;
+		rig_poll(&b.k->p.ua);
+		assert_in_range(r->head - head, 0, 3);
+		done += rig_completed(&b.k->p.cb);
+	}
+	assert_memory_equal(b.whole.p, b.part.p, len);
+	bytes_close(&b);
+}
+
+/* A turn sends some packets of a long message. Only their bytes are translated again. */
+TEST(test_packet_translates_its_own_bytes_only)
+{
+	const uint32_t len = 1u << 20;
+	uint32_t done, polls;
+	struct bytes b;
+
+	bytes_open(&b, "wire=1", len);
+	bytes_set(&b, 1);
+	post_from(&b, len);
+	rig_ring(&b.k->p.b);
+	rig_poll(&b.k->p.ua);
+	assert_in_range(turn_packets(&b.k->p.b), len / SOFT_PACKET_STEPS,
+			2 * len / SOFT_PACKET_STEPS);
+	for (done = 0, polls = 0; done == 0; polls++) {
+		assert_true(polls < 100000);
+		rig_poll(&b.k->p.ua);
+		assert_in_range(turn_packets(&b.k->p.b), 0, len / SOFT_PACKET_STEPS / 4);
+		done = rig_completed(&b.k->p.cb);
+	}
+	assert_memory_equal(b.whole.p, b.part.p, len);
+	bytes_close(&b);
+}
+
+TEST(test_turn_over_packets_counts_requests_without_packets)
+{
+	const struct rig_qp_attr attr = {.log_sq = 13, .log_rq = 4, .log_stride = 4};
+	struct rig_link l = rig_link_default();
+	struct rig_cq c[2];
+	struct rig_qp q[2];
+	struct rig_dev d;
+	struct rig_uar u;
+	uint32_t i, done;
+	struct rig_cqe e;
+
+	rig_dev_open(&d, "soft0", "wire=1");
+	rig_uar_open(&u, &d, MLX5_UAR_BF);
+	for (i = 0; i < 2; i++) {
+		rig_cq_open(&c[i], &u, 4);
+		rig_qp_open(&q[i], &u, &c[i], &c[i], &attr);
+	}
+	rig_connect(&q[0], &q[1], &l);
+	for (i = 1; i < 1u << attr.log_sq; i++)
+		rig_nop(&q[0], 0);
+	rig_nop(&q[0], RIG_CQE);
+	rig_ring(&q[0]);
+	for (done = 0; !rig_cqe(&c[0], &e); done = qp_of(&q[0])->sq_ci) {
+		rig_poll(&u);
+		assert_in_range((uint16_t)(qp_of(&q[0])->sq_ci - done), 1, SOFT_TURN_PACKETS);
+	}
+	assert_int_equal(e.opcode, 0);
+	for (i = 0; i < 2; i++) {
+		rig_qp_close(&q[i]);
+		rig_cq_close(&c[i]);
+	}
+	rig_uar_close(&u);
+	rig_dev_close(&d);
+}
+
+/* ---- Memory of the lists */
 
 /* Returns the bytes of the heap that are in use. ASan's heap reports 0. */
 static size_t
