@@ -156,10 +156,10 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 				"entry %u has an invalid byte count 0x%x (KLM: 1 to 0x80000000, "
 				"KSM: 0)",
 				i, len);
-		ind->x[i].len = len;
 		ind->x[i].key = bb_prm_dword(x, 4);
 		ind->x[i].addr = (uint64_t)bb_prm_dword(x, 8) << 32 | bb_prm_dword(x, 12);
 		sum += ind->kind == SOFT_XLT_FIXED ? UINT64_C(1) << ind->log_entity : len;
+		ind->x[i].end = sum;
 	}
 	if (!ind->free && (ind->len == 0 || ind->len > sum))
 		return SOFT_REFUSE(cmd, BAD_PARAM,

@@ -133,8 +133,9 @@ put_entries(struct soft_cmd *cmd, const struct soft_indirect *ind)
 		 * Linux finds the entry of an address by the byte counts, for KSM, too. So a card
 		 * must return a byte count for KSM (assumption [A]).
 		 */
-		bb_put32(to, ind->kind == SOFT_XLT_FIXED ? 1u << ind->log_entity
-							 : (uint32_t)ind->x[i].len);
+		bb_put32(to, ind->kind == SOFT_XLT_FIXED
+				     ? 1u << ind->log_entity
+				     : (uint32_t)(ind->x[i].end - soft_xlt_begin(ind, i)));
 		bb_put32(to + 4, ind->x[i].key);
 		bb_put64(to + 8, ind->x[i].addr);
 	}

@@ -95,9 +95,9 @@ struct soft_frags {
 /* Maximum number of fragments of one message through indirect keys (assumption [A]). */
 #define SOFT_MAX_PARTS (1u << 20)
 /*
- * Maximum number of steps of the translation of one message through indirect keys. A step visits or
- * skips one entry or page of a key. A message of 2 GiB in pages of 4 KiB takes 2^20 steps. A card
- * has no such limit.
+ * Maximum number of steps of the translation of one message through indirect keys. A step visits
+ * one entry or page of a key. A message of 2 GiB in pages of 4 KiB takes 2^20 steps. A card has no
+ * such limit.
  */
 #define SOFT_MAX_STEPS (4 * SOFT_MAX_PARTS)
 /* Steps that count as one packet of SOFT_TURN_PACKETS. */

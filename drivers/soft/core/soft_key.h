@@ -27,7 +27,7 @@ enum soft_xlt_kind {
 /* One entry of an indirect key. */
 struct soft_xlt {
 	uint64_t addr;
-	uint64_t len; /* bytes of this entry; LIST and STRIDED only */
+	uint64_t end; /* sum of the bytes of the entries up to this one; LIST and STRIDED only */
 	uint32_t key;
 	uint32_t stride;
 };
@@ -68,6 +68,13 @@ struct soft_indirect {
 #define SOFT_LIST_UNIT   16u /* bytes of a unit of soft_indirect.list_cap */
 /* Key that stands for missing memory in a list; no key has its index. */
 #define SOFT_NULL_KEY 0xffu
+
+/* Returns the byte of a list or pattern at which entry @i begins. */
+static inline uint64_t
+soft_xlt_begin(const struct soft_indirect *ind, uint32_t i)
+{
+	return i != 0 ? ind->x[i - 1].end : 0;
+}
 
 /*
  * Detour: the way to access the memory of a direct key (the key of an MR) whose memory needs

@@ -140,28 +140,56 @@ soft_xlt_release(struct soft_engine *e)
 		__atomic_sub_fetch(&e->held[--e->n_held]->gate, 1, __ATOMIC_RELEASE);
 }
 
+/* Returns the first entry that ends after byte @off, or the number of entries if there is none. */
+static uint32_t
+entry_at(const struct soft_indirect *ind, uint64_t off)
+{
+	uint32_t low = 0, high = ind->n;
+
+	while (low != high) {
+		const uint32_t i = (low + high) / 2;
+
+		if (ind->x[i].end > off)
+			high = i;
+		else
+			low = i + 1;
+	}
+	return low;
+}
+
+/*
+ * Translates the bytes of a list, or of repetition @turn of a pattern, from byte @off of it on.
+ * Subtracts their number from *len. Ends with *len bytes or with the last entry.
+ */
+static bool
+walk_entries(struct walk *w, const struct soft_indirect *ind, uint64_t turn, uint64_t off,
+	     uint64_t *len, enum soft_right right, uint32_t depth)
+{
+	uint32_t i;
+
+	for (i = entry_at(ind, off); i < ind->n && *len != 0; i++) {
+		const struct soft_xlt *x = &ind->x[i];
+		const uint64_t in = off - soft_xlt_begin(ind, i);
+		const uint64_t part = RTE_MIN(*len, x->end - off);
+
+		if (!step(w))
+			return false;
+		/* An entry of a UMR may have no bytes. */
+		if (part != 0 &&
+		    !walk_key(w, x->key, x->addr + turn * x->stride + in, part, right, depth))
+			return false;
+		off += part;
+		*len -= part;
+	}
+	return true;
+}
+
 static bool
 walk_list(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64_t len,
 	  enum soft_right right, uint32_t depth)
 {
-	uint32_t i;
-
-	for (i = 0; i < ind->n && len != 0; i++) {
-		const struct soft_xlt *x = &ind->x[i];
-		uint64_t part;
-
-		if (!step(w))
-			return false;
-		if (off >= x->len) {
-			off -= x->len;
-			continue;
-		}
-		part = RTE_MIN(len, x->len - off);
-		if (!walk_key(w, x->key, x->addr + off, part, right, depth))
-			return false;
-		off = 0;
-		len -= part;
-	}
+	if (!walk_entries(w, ind, 0, off, &len, right, depth))
+		return false;
 	return len == 0 ||
 	       refuse(w, SOFT_KEY_RANGE, "the range ends after the last entry of the key");
 }
@@ -223,29 +251,13 @@ walk_strided(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint
 	     enum soft_right right, uint32_t depth)
 {
 	uint64_t turn = off / ind->round;
-	uint32_t i;
 
-	for (off %= ind->round; len != 0; turn++) {
+	for (off %= ind->round; len != 0; off = 0, turn++) {
 		if (turn >= ind->repeat)
 			return refuse(w, SOFT_KEY_RANGE,
 				      "the range ends after the pattern of the key");
-		for (i = 0; i < ind->n && len != 0; i++) {
-			const struct soft_xlt *x = &ind->x[i];
-			uint64_t part;
-
-			if (!step(w))
-				return false;
-			if (off >= x->len) {
-				off -= x->len;
-				continue;
-			}
-			part = RTE_MIN(len, x->len - off);
-			if (!walk_key(w, x->key, x->addr + turn * x->stride + off, part, right,
-				      depth))
-				return false;
-			off = 0;
-			len -= part;
-		}
+		if (!walk_entries(w, ind, turn, off, &len, right, depth))
+			return false;
 	}
 	return true;
 }

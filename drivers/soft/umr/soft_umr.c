@@ -314,19 +314,23 @@ static void
 take_list(struct umr *u)
 {
 	const uint8_t *x = u->r->wqe + XLT;
+	uint64_t end = 0;
 	uint32_t i;
 
 	u->ind->kind = SOFT_XLT_LIST;
 	u->ind->n = u->octowords;
-	for (i = 0; i < u->octowords; i++, x += BB_WQE_SEG)
+	for (i = 0; i < u->octowords; i++, x += BB_WQE_SEG) {
+		end += bb_get32(x);
 		u->ind->x[i] = (struct soft_xlt){
-			.len = bb_get32(x), .key = bb_get32(x + 4), .addr = bb_get64(x + 8)};
+			.end = end, .key = bb_get32(x + 4), .addr = bb_get64(x + 8)};
+	}
 }
 
 static void
 take_pattern(struct umr *u)
 {
 	const uint8_t *x = u->r->wqe + XLT;
+	uint64_t end = 0;
 	uint32_t i;
 
 	u->ind->kind = SOFT_XLT_STRIDED;
@@ -335,8 +339,9 @@ take_pattern(struct umr *u)
 	u->ind->n = bb_get32(x + 12) & 0xffff;
 	for (i = 0; i < u->ind->n; i++) {
 		x += BB_WQE_SEG;
+		end += bb_get32(x) & 0xffff;
 		u->ind->x[i] = (struct soft_xlt){.stride = bb_get32(x) >> 16,
-						 .len = bb_get32(x) & 0xffff,
+						 .end = end,
 						 .key = bb_get32(x + 4),
 						 .addr = bb_get64(x + 8)};
 	}
