@@ -260,6 +260,9 @@ front_poll(struct front *f)
 	if (f->stopped)
 		return f->eth != NULL ? f->eth_poll(f->eth) : -1;
 	left = run_pages(f);
+	/* A link that is full now may have room at the next poll. */
+	if (left)
+		f->busy_until = front_now() + FRONT_BUSY_NS;
 	if (f->eth != NULL)
 		ms = f->eth_poll(f->eth);
 	waits = front_events(f);

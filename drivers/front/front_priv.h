@@ -25,7 +25,10 @@
  * only in front_poll(), or a port that may receive frames.
  */
 #define FRONT_POLL_MS 1
-/* After a doorbell or a frame the program polls without a pause for this long, ns. */
+/*
+ * After a doorbell, a frame, or a poll that left work, the program polls without a pause for this
+ * long, ns.
+ */
 #define FRONT_BUSY_NS 2000000
 /* After this time front_poll() runs no further UAR page, ns. */
 #define FRONT_TURN_NS 1000000u

@@ -209,6 +209,6 @@ soft_progress_left(const struct mlx5_uar *uar)
 {
 	const struct soft_engine *e = ((const struct soft_uar *)uar)->page->engine;
 
-	return e->n_run != 0 || __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL ||
+	return e->n_run > e->n_full || __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL ||
 	       soft_engine_scans(e);
 }

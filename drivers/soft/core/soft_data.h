@@ -216,6 +216,9 @@ struct soft_engine {
 	uint32_t n_watch;
 	struct soft_watch **watch;
 	uint32_t n_run;
+	/* RoCEv2 only: QPs that found the link full in the last pass over "run"; one of them */
+	uint32_t n_full;
+	const struct soft_wire *last_full;
 	struct soft_qp_list run, timers, late, errs;
 	struct soft_qp_list failed;      /* QPs that must move to ERR, linked by "err" */
 	struct soft_qp_list qps;         /* all QPs, linked by "all" */

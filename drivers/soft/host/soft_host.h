@@ -76,7 +76,8 @@ uint8_t *soft_dm_at(struct mlx5_ctx *ctx, uint64_t addr, uint64_t len);
 
 /*
  * Returns true if the device has work that the next call of the progress function of a UAR page
- * executes. Call it on the thread that polls the page.
+ * executes. Does not count QPs that wait for room in a link. Call it on the thread that polls the
+ * page.
  */
 bool soft_progress_left(const struct mlx5_uar *uar);
 

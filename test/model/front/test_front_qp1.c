@@ -12,11 +12,14 @@
 #include "../../fakes/bare_eal.h"
 #include "bb_wqe.h"
 #include "front_guest.h"
+#include "front_priv.h"
 #include "soft_mcg.h"
 #include "soft_netif.h"
 #include "soft_shm.h"
+#include "soft_wire.h"
 
 #define SEND  0x0a
+#define READ  0x10
 #define QKEY  0x80010000u
 #define BYTES 256u
 #define GRH   40u
@@ -45,6 +48,7 @@ ram_key(struct g_guest *g, uint32_t pd)
 	bb_prm_set(mkc, BB_PRM_MKC_LENGTH64, 1);
 	bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
 	bb_prm_set(mkc, BB_PRM_MKC_LW, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_RR, 1);
 	bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
 	bb_prm_set(mkc, BB_PRM_MKC_PD, pd);
 	assert_status(g, OK);
@@ -329,6 +333,59 @@ TEST(test_without_qp1_nothing_receives_and_commands_know_no_qpn_1)
 		check_received(t, k, 1, 0x55);
 		two_close(t);
 	}
+}
+
+/* ---- A link without room */
+
+static struct soft_engine *
+engine_of(const struct kernel *k)
+{
+	return front_obj_find(k->g->f, FRONT_UAR, k->uar)->progress_arg;
+}
+
+static void
+connect_rc(struct kernel *k, struct g_qp *qp, const struct kernel *to, const struct g_qp *remote)
+{
+	struct g_path path = {0};
+
+	memcpy(path.gid, to->dev->gids[0].raw, sizeof(path.gid));
+	memcpy(path.mac, to->dev->mac, sizeof(path.mac));
+	k->g->path = &path;
+	g_qp_up(k->g, qp, 0, k->pd, k->cq.cqn, remote->qpn);
+	k->g->path = NULL;
+}
+
+TEST(test_front_with_a_response_for_a_full_link_asks_for_a_pause)
+{
+	struct two *t = two_open(PACKETS);
+	struct g_qp rc[2];
+	const uint64_t end = g_now() + G_WAIT_S;
+	uint8_t w[64];
+	unsigned int i;
+
+	memset(rc, 0, sizeof(rc));
+	for (i = 0; i < 2; i++)
+		g_qp(t->k[i].g, &rc[i], 0, BB_PRM_QP_ST_RC, t->k[i].pd, t->k[i].uar,
+		     t->k[i].cq.cqn);
+	for (i = 0; i < 2; i++)
+		connect_rc(&t->k[i], &rc[i], &t->k[1 - i], &rc[1 - i]);
+	wqe_head(&rc[1], w, READ, 3, G_CQE_UPDATE);
+	bb_put64(w + 16, t->k[0].mem.pa[0]);
+	bb_put32(w + 24, t->k[0].key);
+	bb_put32(w + 32, BYTES);
+	bb_put32(w + 36, t->k[1].key);
+	bb_put64(w + 40, t->k[1].mem.pa[1]);
+	g_post(t->k[1].g, &rc[1], w, sizeof(w));
+	g_ring(t->k[1].g, &rc[1], w, 8);
+	/* The peer stops, and its inbox is full. */
+	engine_of(&t->k[1])->packets += SOFT_WIRE_QUEUE;
+	while (front_poll(t->guest[0].f) == 0)
+		assert_true(g_now() < end);
+	assert_int_equal(engine_of(&t->k[0])->n_run, 1);
+	engine_of(&t->k[1])->packets -= SOFT_WIRE_QUEUE;
+	assert_true(cqe_comes(t, &t->k[1], 3000000));
+	assert_int_equal(g_cqe(t->k[1].g, &t->k[1].cq)[63] >> 4, BB_CQE_REQ);
+	two_close(t);
 }
 
 TEST_MAIN(make_ports())
