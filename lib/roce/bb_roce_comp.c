@@ -451,7 +451,6 @@ bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 	struct bb_roce_req *req = &qp->req;
 	uint32_t n;
 
-	qp->stats.rx_packets++;
 	if (!acks_all(qp, end)) {
 		short_acked_some(qp, psn, now);
 		return;

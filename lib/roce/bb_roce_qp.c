@@ -292,7 +292,6 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 	struct bb_roce_stats *stats = &qp->stats;
 	uint64_t *refused = refusal(qp, pkt, net);
 
-	stats->rx_packets++;
 	if (refused != NULL) {
 		(*refused)++;
 		return;

@@ -321,7 +321,7 @@ struct bb_roce_stats {
 	uint64_t drop_length, drop_no_recv, drop_access, drop_replay, drop_dest;
 	/* Congestion: packets marked by a switch, CNPs received, CNPs sent. */
 	uint64_t ecn_ce, cnp, tx_cnp;
-	uint64_t tx_packets, rx_packets, tx_acks, retransmitted, stored;
+	uint64_t tx_packets, retransmitted, stored;
 	uint64_t drop_differs; /* stored packets dropped because a different packet with the same
 				* PSN arrived */
 };

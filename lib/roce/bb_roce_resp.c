@@ -573,7 +573,6 @@ bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget)
 		if (!bb_roce_send(qp, &pkt, NULL, 0, NULL))
 			return sent;
 		sent++;
-		qp->stats.tx_acks++;
 		r->ack_due = false;
 		if (r->fatal != 0) {
 			bb_roce_resp_failed(qp, r->fatal);
@@ -595,6 +594,5 @@ bb_roce_short_message_slow(struct bb_roce_qp *qp, uint32_t len, uint8_t flags)
 void
 bb_roce_short_out_of_order(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
-	qp->stats.rx_packets++;
 	rx_out_of_order(qp, pkt, bb_roce_ops[pkt->opcode].flags);
 }

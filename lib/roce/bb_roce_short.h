@@ -257,7 +257,6 @@ bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t
 	const uint8_t ack = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF;
 	struct bb_roce_resp *r = &qp->resp;
 
-	qp->stats.rx_packets++;
 	r->nak_sent = false;
 	r->kind = kind;
 	/*
@@ -384,7 +383,6 @@ static inline void
 bb_roce_short_ack_sent(struct bb_roce_qp *qp)
 {
 	qp->stats.tx_packets++;
-	qp->stats.tx_acks++;
 	qp->resp.ack_due = false;
 }
 

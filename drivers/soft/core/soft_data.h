@@ -244,7 +244,6 @@ struct soft_engine {
 	uint8_t *detour_at;
 	/* doorbell records scanned per poll; a page with at most this many QPs needs one poll */
 	uint32_t scan, few;
-	uint32_t wrong_uar, bad_qpn; /* doorbells on a wrong UAR, and with a bad QPN or CQN */
 
 	struct soft_req req;
 	struct soft_recv recv;

@@ -187,12 +187,10 @@ soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	if (cqn < 1u << SOFT_LOG_MAX_CQ)
 		cq = __atomic_load_n(&e->dev->cqs[cqn], __ATOMIC_ACQUIRE);
 	if (cq == NULL) {
-		e->bad_qpn++;
 		SOFT_LOG(WARNING,
 			 "%s: ignored an arm request on UAR page %u: CQ 0x%x does not exist",
 			 e->dev->name, w->uar->id, cqn);
 	} else if (cq->uar != w->uar) {
-		e->wrong_uar++;
 		SOFT_LOG(WARNING,
 			 "%s CQ 0x%x: ignored an arm request on UAR page %u: the CQ was created "
 			 "with UAR page %u: arm the CQ there",

