@@ -285,6 +285,13 @@ struct soft_engine {
 	uint64_t wakes[SOFT_WAKES]; /* sleeps, by cause of their end (soft_wake); __atomic */
 };
 
+/* Returns the WQE in block @idx of the send queue. */
+static inline const uint8_t *
+soft_wqe_at(const struct soft_qp *qp, uint16_t idx)
+{
+	return qp->sq + ((size_t)(idx & ((1u << qp->log_sq) - 1)) << 6);
+}
+
 static inline bool
 soft_is_atomic(uint8_t wqe_opcode)
 {

@@ -99,7 +99,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	 * If the device polls on a core of its own, the WQE is still in the cache of another core.
 	 */
 	if (e->page == NULL)
-		rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
+		rte_prefetch0(soft_wqe_at(qp, qp->sq_ci));
 	rec = bb_dbrec_load(&qp->dbrec[1]);
 	qp->uar->watch->last[qp->scan_slot] = rec;
 	posted = (uint16_t)(bb_be32(rec) - qp->sq_ci);
@@ -391,7 +391,7 @@ soft_watch_warm(const struct soft_watch *w)
 	if (w->hot >= w->n || bb_dbrec_load(w->rec[w->hot]) == w->last[w->hot])
 		return;
 	qp = w->qp[w->hot];
-	rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
+	rte_prefetch0(soft_wqe_at(qp, qp->sq_ci));
 }
 
 void

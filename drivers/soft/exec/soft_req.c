@@ -386,7 +386,7 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 static inline bool
 soft_req_head_is_more(const struct soft_qp *qp)
 {
-	const uint8_t *b = qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6);
+	const uint8_t *b = soft_wqe_at(qp, qp->sq_ci);
 	const uint8_t opcode = __atomic_load_n(&b[3], __ATOMIC_RELAXED);
 
 	return opcode == BB_WQE_RDMA_READ || opcode == BB_WQE_SEND;

@@ -524,12 +524,6 @@ bool soft_shm_direct_allowed(const struct soft_dev *dev);
 
 /* ---- soft_shm_direct.c */
 
-static inline const uint8_t *
-soft_shm_wqe(const struct soft_qp *qp, uint16_t idx)
-{
-	return qp->sq + ((size_t)(idx & ((1u << qp->log_sq) - 1)) << 6);
-}
-
 /* Returns true if requests with this opcode can be executed in the peer's memory. */
 static inline bool
 soft_shm_direct_kind(uint8_t opcode)
@@ -550,7 +544,7 @@ static inline bool
 soft_shm_direct_next(const struct soft_qp *qp)
 {
 	return soft_shm_direct_kind(
-		__atomic_load_n(&soft_shm_wqe(qp, qp->sq_ci)[3], __ATOMIC_RELAXED));
+		__atomic_load_n(&soft_wqe_at(qp, qp->sq_ci)[3], __ATOMIC_RELAXED));
 }
 
 /*

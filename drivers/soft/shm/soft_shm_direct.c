@@ -384,10 +384,10 @@ static bool
 second_is_direct(const struct soft_wire *w)
 {
 	const struct soft_qp *qp = w->qp;
-	const uint8_t *b = soft_shm_wqe(qp, w->sq_next);
+	const uint8_t *b = soft_wqe_at(qp, w->sq_next);
 	uint32_t blocks = bb_wqe_blocks(__atomic_load_n(&b[7], __ATOMIC_RELAXED) & BB_WQE_MAX_DS);
 
-	b = soft_shm_wqe(qp, (uint16_t)(w->sq_next + blocks));
+	b = soft_wqe_at(qp, (uint16_t)(w->sq_next + blocks));
 	return blocks < (uint16_t)(qp->sq_pi - w->sq_next) &&
 	       soft_shm_direct_kind(__atomic_load_n(&b[3], __ATOMIC_RELAXED));
 }
@@ -396,7 +396,7 @@ bool
 soft_shm_holds(struct soft_engine *e, struct soft_wire *w)
 {
 	const struct soft_qp *qp = w->qp;
-	const uint8_t *b = soft_shm_wqe(qp, w->sq_next);
+	const uint8_t *b = soft_wqe_at(qp, w->sq_next);
 	uint64_t addr = bb_be64(soft_ring64(b + 16));
 	uint32_t key = bb_be32(soft_ring32(b + 24));
 	bool can;

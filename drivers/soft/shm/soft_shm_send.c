@@ -62,7 +62,7 @@ static inline uint32_t
 send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, bool ack)
 {
 	struct soft_qp *qp = w->qp;
-	const uint8_t *b = qp->sq + ((size_t)(w->sq_next & ((1u << qp->log_sq) - 1)) << 6);
+	const uint8_t *b = soft_wqe_at(qp, w->sq_next);
 	const uint8_t fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
 	struct soft_ring_rec *rec;
 	struct bb_roce_short s;

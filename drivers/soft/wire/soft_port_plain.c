@@ -159,13 +159,6 @@ static const struct plain_kind {
 /* Bits of fm_ce_se that say which completions the WQE wants. The packet does not depend on them. */
 #define CE_BITS 0x0cu
 
-/* Returns the WQE in block @idx of the send queue. */
-static inline const uint8_t *
-wqe_at(const struct soft_qp *qp, uint16_t idx)
-{
-	return qp->sq + ((size_t)(idx & ((1u << qp->log_sq) - 1)) << 6);
-}
-
 /*
  * Returns true if a WQE of @blocks blocks, 1 or 2, is posted completely and adjacent in memory.
  * @left blocks are posted, at least 1.
@@ -196,7 +189,7 @@ static __rte_noinline bool
 read_shape(const struct soft_qp *qp, uint16_t idx, uint32_t left, uint8_t fm_ce_se,
 	   struct soft_wire_shape *s)
 {
-	const uint8_t *wqe = wqe_at(qp, idx);
+	const uint8_t *wqe = soft_wqe_at(qp, idx);
 	const uint64_t head = soft_ring64(wqe) ^ bb_be32((uint32_t)idx << 8);
 	const uint32_t op = bb_be32((uint32_t)head);
 	const uint32_t ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
@@ -380,7 +373,7 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 		w->shape.blocks = 0;
 	for (; room != 0; room--) {
 		const struct soft_wire_shape *s = &w->shape;
-		const uint8_t *payload, *wqe = wqe_at(qp, w->sq_next);
+		const uint8_t *payload, *wqe = soft_wqe_at(qp, w->sq_next);
 		uint8_t fm_ce_se;
 
 		more = false;
