@@ -78,10 +78,10 @@ cqe_next(const struct verbs_cq *c)
 
 /* Writes the last byte of the CQE, which makes the CQE valid for the application. */
 static inline void
-cqe_publish(struct verbs_cq *c, struct bb_cqe *cqe, uint8_t opcode, uint8_t flags)
+cqe_publish(struct verbs_cq *c, struct bb_cqe *cqe, uint8_t opcode)
 {
-	bb_cqe_own_store(&cqe->op_own, (uint8_t)(opcode << 4 | flags |
-						 ((c->pi & bb_cqring_size(&c->bb->ring)) != 0)));
+	bb_cqe_own_store(&cqe->op_own,
+			 (uint8_t)(opcode << 4 | ((c->pi & bb_cqring_size(&c->bb->ring)) != 0)));
 	c->pi++;
 }
 
@@ -94,7 +94,7 @@ cqe_send(struct verbs_cq *c, uint32_t uidx, uint16_t idx, uint32_t byte_len, uin
 	cqe->byte_cnt = bb_be32(byte_len);
 	cqe->timestamp = bb_be64(time);
 	cqe->wqe_counter = bb_be16(idx);
-	cqe_publish(c, cqe, BB_CQE_REQ, 0);
+	cqe_publish(c, cqe, BB_CQE_REQ);
 }
 
 static void
@@ -108,7 +108,7 @@ cqe_error(struct verbs_cq *c, uint32_t uidx, uint16_t idx, uint8_t opcode, uint8
 	cqe->wqe_counter = bb_be16(idx);
 	((uint8_t *)cqe)[BB_CQE_VENDOR_SYNDROME_BYTE] = vendor;
 	((uint8_t *)cqe)[BB_CQE_SYNDROME_BYTE] = syndrome;
-	cqe_publish(c, cqe, opcode, 0);
+	cqe_publish(c, cqe, opcode);
 }
 
 void
@@ -117,7 +117,7 @@ verbs_ring_end(struct verbs_cq *c)
 	struct bb_cqe *cqe = cqe_next(c);
 
 	memset(cqe, 0, offsetof(struct bb_cqe, op_own));
-	cqe_publish(c, cqe, BB_CQE_RESIZE, 0);
+	cqe_publish(c, cqe, BB_CQE_RESIZE);
 }
 
 /*
@@ -319,7 +319,7 @@ recv_done(struct verbs_cq *c, const struct ibv_wc *wc, uint64_t time)
 	cqe->flags_rqpn = bb_be32((wc->src_qp & BB_CQE_RQPN_QPN) |
 				  (uint32_t)(wc->sl & 0xf) << BB_CQE_RQPN_SL_SHIFT |
 				  ((wc->wc_flags & IBV_WC_GRH) != 0 ? 1u << 28 : 0));
-	cqe_publish(c, cqe, recv_opcode(wc), 0);
+	cqe_publish(c, cqe, recv_opcode(wc));
 }
 
 void

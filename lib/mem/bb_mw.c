@@ -112,10 +112,10 @@ release_all(struct bb_mw_priv *w)
 }
 
 static void
-remove_ops(struct bb_mw_priv *w, uint32_t from, uint32_t n)
+remove_op(struct bb_mw_priv *w, uint32_t i)
 {
-	w->n_ops -= n;
-	memmove(&w->ops[from], &w->ops[from + n], (w->n_ops - from) * sizeof(w->ops[0]));
+	w->n_ops--;
+	memmove(&w->ops[i], &w->ops[i + 1], (w->n_ops - i) * sizeof(w->ops[0]));
 }
 
 enum fate {
@@ -160,7 +160,7 @@ drop_lost(struct bb_mw_priv *w, uint32_t n)
 			continue;
 		}
 		release(w->ops[i].mr);
-		remove_ops(w, i, 1);
+		remove_op(w, i);
 		dropped++;
 	}
 	return dropped;
@@ -176,7 +176,7 @@ undo(struct bb_mw_priv *w, uint32_t at)
 	const struct bb_mw_op op = w->ops[at];
 	uint32_t i = at;
 
-	remove_ops(w, at, 1);
+	remove_op(w, at);
 	release(op.mr);
 	while (i < w->n_ops && (w->ops[i].qp == NULL || w->ops[i].old_rkey != op.new_rkey))
 		i++;
@@ -215,7 +215,7 @@ settle(struct bb_mw_priv *w)
 			i++;
 			continue;
 		}
-		remove_ops(w, i, 1);
+		remove_op(w, i);
 		release(w->mr);
 		w->mr = mr;
 		i -= drop_lost(w, i);
@@ -301,7 +301,7 @@ handle_qp_reset(struct bb_mw_priv *w, const struct bb_qp *qp)
 			i++;
 			continue;
 		}
-		remove_ops(w, i, 1);
+		remove_op(w, i);
 		op.qp = NULL;
 		if (op.mr != NULL)
 			w->ops[w->n_ops++] = op;
