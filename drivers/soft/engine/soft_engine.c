@@ -345,10 +345,7 @@ soft_engine_turn_by(struct soft_engine *e, const struct soft_link_ops *link, uin
 	if (unlikely(e->next_deadline != SOFT_NO_DEADLINE))
 		soft_timers_run(e);
 	if (unlikely((e->n_run | e->chores) != 0)) {
-		/*
-		 * A QP that finds no packets left is in the list. So only the list needs new ones,
-		 * and a poll without work costs no store.
-		 */
+		/* A QP that found no packets left is in the list, so only the list needs some. */
 		e->packets_left = SOFT_TURN_PACKETS;
 		if (e->n_run != 0)
 			soft_run_list(e);
