@@ -260,7 +260,12 @@ struct soft_engine {
 			       * never does */
 	uint32_t shm_changes; /* value of soft_shm.changes already handled; __atomic */
 	struct soft_net_state net;
-	const struct soft_qp *decoded; /* RoCEv2 only: QP whose WQE is in req, NULL if none */
+	/*
+	 * RoCEv2 only: QP whose WQE is in req, NULL if none. The fragments are those of the bytes
+	 * [decoded_from, decoded_to) of the message.
+	 */
+	const struct soft_qp *decoded;
+	uint64_t decoded_from, decoded_to;
 	/* Port only: QP of the last frame that was as predicted (soft_wire_expect.c), or NULL */
 	struct soft_wire *predicted;
 	uint32_t predicted_kind; /* enum soft_wire_kind of that frame */

@@ -180,6 +180,9 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 
 /* ---- Payload of requests */
 
+/* Number of packets whose fragments soft_wire_decode() finds at a time. */
+#define DECODE_PACKETS 4u
+
 static const char *
 soft_wire_text(const struct soft_engine *e, uint8_t status)
 {
@@ -202,8 +205,8 @@ soft_wire_text(const struct soft_engine *e, uint8_t status)
 }
 
 /*
- * Decodes the WQE of a message to e->req, for its bytes [*off, *off + @len). If a key is indirect,
- * the fragments in e->req are only those of these bytes: the whole message may have very many.
+ * Decodes the WQE of a message to e->req, at least for its bytes [*off, *off + @len). If a key is
+ * indirect, finds the fragments of a few packets only, because a message may have very many.
  * Changes *off to the offset in the fragments. Returns 0, a syndrome, or BB_ROCE_TRY_AGAIN if a
  * page of an RC or UD message is missing.
  */
@@ -212,30 +215,39 @@ soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roc
 		 uint32_t *off, uint32_t len)
 {
 	const struct soft_done *d = &w->done[msg->cookie];
+	const uint64_t from = *off, to = from + RTE_MAX(len, DECODE_PACKETS * w->qp->mtu);
+	struct soft_req *r = &e->req;
+	bool whole;
 	uint8_t synd;
 
-	if (e->decoded == w->qp && e->req.d.idx == d->idx)
+	if (e->decoded == w->qp && r->d.idx == d->idx && from >= e->decoded_from &&
+	    from + len <= e->decoded_to) {
+		*off -= (uint32_t)e->decoded_from;
 		return 0;
+	}
 	e->decoded = NULL;
-	e->req.from = *off;
-	e->req.to = (uint64_t)*off + len;
-	synd = soft_req_decode(e, &e->req, w->qp, d->idx, d->blocks);
-	e->req.from = 0;
-	e->req.to = UINT64_MAX;
+	r->from = from;
+	r->to = to;
+	synd = soft_req_decode(e, r, w->qp, d->idx, d->blocks);
+	r->from = 0;
+	r->to = UINT64_MAX;
 	if (unlikely(synd != 0) && w->qp->st != BB_PRM_QP_ST_UC &&
 	    soft_req_faulted(e, w->qp, d, synd)) {
 		w->parked = w->qp->st == BB_PRM_QP_ST_UD;
 		return BB_ROCE_TRY_AGAIN;
 	}
-	if (synd == 0 && (e->req.d.opcode != d->opcode || e->req.d.len != d->len)) {
-		e->req.why = "the application changed the WQE before its completion";
+	if (synd == 0 && (r->d.opcode != d->opcode || r->d.len != d->len)) {
+		r->why = "the application changed the WQE before its completion";
 		synd = BB_SYN_LOCAL_QP_OP;
 	}
-	if (synd == 0 && e->req.frag == e->req.own)
-		e->decoded = w->qp;
-	else
-		*off = 0;
-	return synd;
+	if (synd != 0)
+		return synd;
+	whole = r->frag == r->own;
+	e->decoded = w->qp;
+	e->decoded_from = whole ? 0 : from;
+	e->decoded_to = whole ? UINT64_MAX : to;
+	*off -= (uint32_t)e->decoded_from;
+	return 0;
 }
 
 int
