@@ -216,9 +216,12 @@ struct soft_engine {
 	uint32_t n_watch;
 	struct soft_watch **watch;
 	uint32_t n_run;
-	/* RoCEv2 only: QPs that found the link full in the last pass over "run"; one of them */
+	/*
+	 * RoCEv2 only: the QP that found the link full last, and the number of QPs in "run" that
+	 * did so since the last pass over "run" began.
+	 */
+	const struct soft_wire *full;
 	uint32_t n_full;
-	const struct soft_wire *last_full;
 	struct soft_qp_list run, timers, late, errs;
 	struct soft_qp_list failed;      /* QPs that must move to ERR, linked by "err" */
 	struct soft_qp_list qps;         /* all QPs, linked by "all" */

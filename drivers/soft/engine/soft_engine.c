@@ -60,7 +60,7 @@ soft_run_list(struct soft_engine *e)
 	e->work++;
 	soft_now(e);
 	e->n_full = 0;
-	e->last_full = NULL;
+	e->full = NULL;
 	e->packets_left = RTE_MAX(e->packets_left, 1);
 	for (turns = e->n_run; turns != 0 && e->n_run != 0 && e->packets_left > 0; turns--) {
 		struct soft_qp *qp = TAILQ_FIRST(&e->run);

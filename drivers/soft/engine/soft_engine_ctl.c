@@ -310,6 +310,17 @@ soft_qp_drop_work(struct soft_engine *e, struct soft_qp *qp)
 	soft_pf_forget(qp);
 }
 
+/*
+ * Handles the messages in the inbox outside a turn, because it is possible that no thread polls
+ * this engine again. The next poll runs the QPs that the messages have queued.
+ */
+static void
+soft_engine_take_inbox(struct soft_engine *e)
+{
+	soft_inbox_drain(e);
+	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
+}
+
 void
 soft_qp_detach(struct soft_qp *qp)
 {
@@ -345,13 +356,9 @@ soft_qp_detach(struct soft_qp *qp)
 		 */
 		w->pos = 0;
 		w->left = w->left != 0 ? w->n : 0;
-		__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 	}
-	/*
-	 * Executes or rejects the requests of other engines for this QP now, because it is possible
-	 * that no thread polls this engine again.
-	 */
-	soft_inbox_drain(e);
+	/* Executes or rejects the requests of other engines for this QP. */
+	soft_engine_take_inbox(e);
 	soft_failures_run(e);
 	soft_zip_run(e);
 	rte_ticketlock_unlock(&e->lock);
@@ -422,13 +429,9 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 	if (qp->state == old_state)
 		return;
 	soft_qp_enter_state(qp);
-	/*
-	 * Handles the requests that other engines have queued for this engine, because it is
-	 * possible that no thread polls this engine again. Requests for this QP are rejected. The
-	 * QPs that sent these requests get no ACK.
-	 */
+	/* Rejects requests for this QP. The QPs that sent these requests get no ACK. */
 	if (qp->state == BB_PRM_QP_RST || qp->state == BB_PRM_QP_ERR)
-		soft_inbox_drain(qp->engine);
+		soft_engine_take_inbox(qp->engine);
 	soft_failures_run(qp->engine);
 	soft_zip_run(qp->engine);
 }

@@ -80,9 +80,9 @@ soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t p
 }
 
 /*
- * Resolves the bytes [from, to) again if an SGE has an indirect key, because such an SGE may map to
- * several ranges of memory. @pointers: bit mask of the SGEs that are not resolved yet. Returns 0 or
- * a syndrome.
+ * Resolves the bytes [from, to) again if an SGE has no plain key, because such an SGE may map to
+ * several ranges of memory, or to memory whose pages must be made present. @pointers: bit mask of
+ * the SGEs that are not resolved yet. Returns 0 or a syndrome.
  */
 static uint8_t
 soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
@@ -330,14 +330,12 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	}
 	while (pointers != 0) {
 		struct soft_frag *p = &r->own[__builtin_ctzll(pointers)];
-		uint8_t *s = p->p;
+		const struct soft_mkey *m = soft_mkey_find(qp->dev, bb_get32(p->p + 4));
+		const uint64_t addr = bb_get64(p->p + 8);
 
-		p->p = soft_mem_find(e, qp->dev, bb_get32(s + 4), qp->pdn, bb_get64(s + 8), p->len,
-				     right, &r->why);
-		if (unlikely(p->p == NULL)) {
-			p->p = s;
+		if (unlikely(!soft_mkey_plain(m, qp->pdn, addr, p->len, right)))
 			return soft_req_indirect(e, r, qp, right, pointers);
-		}
+		p->p = m->base + (addr - m->start);
 		pointers &= pointers - 1;
 	}
 	return 0;

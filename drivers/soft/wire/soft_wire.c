@@ -113,6 +113,7 @@ soft_wire_reset(struct soft_wire *w)
 	w->sq_next = 0;
 	w->recv_failed = false;
 	w->parked = false;
+	w->waits = false;
 	w->full.since = 0;
 	soft_wire_expect_clear(w);
 }
@@ -344,6 +345,7 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w)
 		   (w->qp->state == BB_PRM_QP_RTS && w->sq_next != w->qp->sq_pi &&
 		    (w->sq_next == w->qp->sq_ci || unlikely(e->packets_left <= 0)))) {
 		soft_qp_queue(e, w->qp);
+		e->n_full += e->full == w;
 	} else {
 		soft_wire_sleep(e, w);
 	}

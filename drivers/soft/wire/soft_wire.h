@@ -94,6 +94,7 @@ struct soft_wire {
 	bool recv_failed; /* True if a receive failed by a local error and has its error CQE. */
 	uint8_t in_cqe[SOFT_CS_MAX]; /* Data of the current receive, if its CQE has the data. */
 	bool parked; /* True if a page is missing: the QP's next turn is after SOFT_PF_NS. */
+	bool waits;  /* True if the next WQE has no message: it waits until sq_next is sq_ci. */
 	/*
 	 * The WRITE whose access was checked in the turn with number @turn; e->remote has its
 	 * memory.

@@ -166,17 +166,16 @@ soft_wire_expired(struct soft_wire *w, const struct soft_wire_dest *to)
 {
 	struct soft_engine *e = w->qp->engine;
 
-	if (e->last_full != w) {
-		e->last_full = w;
-		e->n_full++;
+	if (w->qp->st != BB_PRM_QP_ST_RC) {
+		if (!bb_roce_same_gid(w->full_to, to->net.dst)) {
+			w->full.since = 0;
+			memcpy(w->full_to, to->net.dst, sizeof(w->full_to));
+		}
+		if (soft_full_expired(&w->full, soft_engine_ns(e), SOFT_WIRE_LIFETIME_NS))
+			return true;
 	}
-	if (w->qp->st == BB_PRM_QP_ST_RC)
-		return false;
-	if (!bb_roce_same_gid(w->full_to, to->net.dst)) {
-		w->full.since = 0;
-		memcpy(w->full_to, to->net.dst, sizeof(w->full_to));
-	}
-	return soft_full_expired(&w->full, soft_engine_ns(e), SOFT_WIRE_LIFETIME_NS);
+	e->full = w;
+	return false;
 }
 
 bool

@@ -141,6 +141,9 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 	struct soft_qp *qp = w->qp;
 	struct soft_req *r = &e->req;
 
+	if (unlikely(w->waits) && w->sq_next != qp->sq_ci)
+		return;
+	w->waits = false;
 	while (qp->state == BB_PRM_QP_RTS && w->sq_next != qp->sq_pi &&
 	       w->roce.req.head - w->roce.req.tail < SOFT_WIRE_SLOTS &&
 	       likely(e->packets_left > 0)) {
@@ -163,11 +166,12 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 			synd = BB_SYN_LOCAL_QP_OP;
 			r->why = "RoCE has no packets for this operation";
 		}
+		w->waits = w->sq_next != qp->sq_ci;
 		/*
-		 * A false result means that another engine uses the key. The QP's next turn tries
-		 * again.
+		 * If soft_wire_local() returns false, another engine uses the key. The QP's next
+		 * turn tries again.
 		 */
-		if (w->sq_next != qp->sq_ci || !soft_wire_local(e, w, r, synd))
+		if (w->waits || !soft_wire_local(e, w, r, synd))
 			return;
 	}
 	/*
@@ -180,7 +184,7 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 
 /* ---- Payload of requests */
 
-/* Number of packets whose fragments soft_wire_decode() finds at a time. */
+/* Number of packets to send whose fragments soft_wire_decode() finds at a time. */
 #define DECODE_PACKETS 4u
 
 static const char *
@@ -206,16 +210,16 @@ soft_wire_text(const struct soft_engine *e, uint8_t status)
 
 /*
  * Decodes the WQE of a message to e->req, at least for its bytes [*off, *off + @len). If a key is
- * indirect, finds the fragments of a few packets only, because a message may have very many.
+ * indirect, finds the fragments of @most bytes at most, because a message may have very many.
  * Changes *off to the offset in the fragments. Returns 0, a syndrome, or BB_ROCE_TRY_AGAIN if a
  * page of an RC or UD message is missing.
  */
 static uint8_t
 soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_msg *msg,
-		 uint32_t *off, uint32_t len)
+		 uint32_t *off, uint32_t len, uint32_t most)
 {
 	const struct soft_done *d = &w->done[msg->cookie];
-	const uint64_t from = *off, to = from + RTE_MAX(len, DECODE_PACKETS * w->qp->mtu);
+	const uint64_t from = *off, to = from + most;
 	struct soft_req *r = &e->req;
 	bool whole;
 	uint8_t synd;
@@ -266,7 +270,7 @@ soft_wire_gather(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *m
 		iov[0] = (struct bb_roce_iov){.p = known->frag.p + off, .len = len};
 		return 1;
 	}
-	synd = soft_wire_decode(e, w, msg, &off, len);
+	synd = soft_wire_decode(e, w, msg, &off, len, DECODE_PACKETS * w->qp->mtu);
 	if (unlikely(synd != 0))
 		return -synd;
 	n = soft_frags_part(e->req.frag, e->req.n, off, len, part, RTE_DIM(part));
@@ -286,7 +290,7 @@ soft_wire_place(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *ms
 {
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_engine *e = w->qp->engine;
-	uint8_t synd = soft_wire_decode(e, w, msg, &off, len);
+	uint8_t synd = soft_wire_decode(e, w, msg, &off, len, len);
 
 	(void)ctx;
 	if (unlikely(synd != 0))

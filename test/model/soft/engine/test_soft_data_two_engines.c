@@ -390,4 +390,32 @@ RIG_TEST_TWO(test_uc_message_waits_while_nobody_runs, NULL)
 	rig_qp_close(&y);
 }
 
+/* The reset handles the inbox of the engine, with a packet that another QP must acknowledge. */
+TEST(test_reset_leaves_no_work_of_another_qp)
+{
+	struct rig_link l = rig_link_default();
+	struct rig_pair p;
+	struct rig_qp x;
+	struct rig_cqe e;
+	uint32_t i;
+
+	l.timeout = 0; /* no time limit, so no repeat either */
+	rig_pair_open(&p, "wire=1", true, &l);
+	rig_qp_open(&x, p.u[1], &p.cb, &p.cb, &attr);
+	rig_qp_up(&x, &p.d, x.qpn, &l);
+	rig_polls(p.u[1], 100);
+	rig_write(&p.a, &p.ma, 0, 64, &p.mb, 0, RIG_CQE);
+	rig_ring(&p.a);
+	rig_polls(p.u[0], 4);
+	rig_qp_reset(&x);
+	for (i = 0; !rig_cqe(&p.ca, &e); i++) {
+		assert_true(i < 100);
+		rig_poll(p.u[1]);
+		rig_poll(p.u[0]);
+	}
+	assert_int_equal(e.opcode, 0);
+	rig_qp_close(&x);
+	rig_pair_close(&p);
+}
+
 TEST_MAIN(0)

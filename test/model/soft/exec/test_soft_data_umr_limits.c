@@ -6,6 +6,7 @@
  * of the work and of the memory that the device spends on a message through such a key.
  */
 #include <malloc.h>
+#include <sys/mman.h>
 
 #include "soft_ctl.h"
 #include "soft_umr_env.h"
@@ -71,15 +72,22 @@ bytes_set(struct bytes *b, uint16_t stride)
 	pattern_set(b, &b->part.mr->lkey, &va, 1, stride, (uint32_t)(b->part.len / stride));
 }
 
-/* Posts a WRITE of @len bytes of the indirect key to the whole memory. */
+/* Posts a request of @len bytes of the indirect key and of the whole memory. */
 static void
-post_from(struct bytes *b, uint32_t len)
+post(struct bytes *b, uint8_t opcode, uint32_t len)
 {
 	struct rig_qp *q = &b->k->p.b;
 
 	rig_raddr(q, (uintptr_t)b->whole.p, b->whole.mr->rkey);
 	mlx5dv_set_data_seg(rig_seg(q, q->pi, 2), len, b->k->key, 0);
-	rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+	rig_wqe(q, opcode, RIG_CQE, 3, 0);
+}
+
+/* Posts a WRITE of @len bytes of the indirect key to the whole memory. */
+static void
+post_from(struct bytes *b, uint32_t len)
+{
+	post(b, MLX5_OPCODE_RDMA_WRITE, len);
 }
 
 /* Posts a WRITE of @len bytes of the whole memory to the indirect key, by the peer. */
@@ -195,24 +203,91 @@ TEST(test_turn_over_packets_counts_the_steps_of_indirect_keys)
 TEST(test_packet_translates_its_own_bytes_only)
 {
 	const uint32_t len = 1u << 20;
-	uint32_t done, polls;
+	uint32_t i, done, polls;
 	struct bytes b;
 
 	bytes_open(&b, "wire=1", len);
 	bytes_set(&b, 1);
-	post_from(&b, len);
-	rig_ring(&b.k->p.b);
-	rig_poll(&b.k->p.ua);
-	assert_in_range(turn_packets(&b.k->p.b), len / SOFT_PACKET_STEPS,
-			2 * len / SOFT_PACKET_STEPS);
-	for (done = 0, polls = 0; done == 0; polls++) {
-		assert_true(polls < 100000);
+	for (i = 0; i < 2; i++) {
+		memset(b.part.p, 1, len);
+		memset(b.whole.p, 2, len);
+		post(&b, i == 0 ? MLX5_OPCODE_RDMA_WRITE : MLX5_OPCODE_RDMA_READ, len);
+		rig_ring(&b.k->p.b);
 		rig_poll(&b.k->p.ua);
-		assert_in_range(turn_packets(&b.k->p.b), 0, len / SOFT_PACKET_STEPS / 4);
-		done = rig_completed(&b.k->p.cb);
+		assert_in_range(turn_packets(&b.k->p.b), len / SOFT_PACKET_STEPS,
+				2 * len / SOFT_PACKET_STEPS);
+		for (done = 0, polls = 0; done == 0; polls++) {
+			assert_true(polls < 100000);
+			rig_poll(&b.k->p.ua);
+			/* The packets of a turn have a byte per step. */
+			assert_in_range(turn_packets(&b.k->p.b), 0,
+					SOFT_RUN_WQES * qp_of(&b.k->p.b)->mtu / SOFT_PACKET_STEPS *
+						3 / 2);
+			done = rig_completed(&b.k->p.cb);
+		}
+		assert_memory_equal(b.whole.p, b.part.p, len);
 	}
-	assert_memory_equal(b.whole.p, b.part.p, len);
 	bytes_close(&b);
+}
+
+/* A rejected request waits for those before it, and is not translated at each turn meanwhile. */
+TEST(test_rejected_request_waits_without_work)
+{
+	struct rig_link l = rig_link_default();
+	uint32_t i, idle = 0;
+	struct bytes b;
+
+	bytes_open(&b, "wire=1", MAX_STEPS + 4096);
+	bytes_set(&b, 1);
+	rig_qp_reset(&b.k->p.a);
+	rig_qp_reset(&b.k->p.b);
+	l.min_rnr = 0; /* 655 ms, the longest */
+	l.timeout = 0;
+	rig_connect(&b.k->p.b, &b.k->p.a, &l);
+	rig_send(&b.k->p.b, &b.whole, 0, 8, 0);
+	post_from(&b, MAX_STEPS + 1);
+	rig_ring(&b.k->p.b);
+	for (i = 0; i < 20; i++) {
+		rig_poll(&b.k->p.ua);
+		idle += qp_of(&b.k->p.b)->queued != SOFT_Q_RUN;
+	}
+	assert_in_range(idle, 1, 20);
+	rig_recv(&b.k->p.a, &b.whole, 64, 64);
+	rig_expect_error(&b.k->p.b, 1, PROT);
+	rig_completed(&b.k->p.ca);
+	assert_int_equal(b.whole.p[4096], 0);
+	bytes_close(&b);
+}
+
+/* Pages of ON_DEMAND memory are made present for the packets that arrive, not for the message. */
+TEST(test_response_makes_its_own_pages_present)
+{
+	const uint32_t len = 1u << 20, page = 4096;
+	struct rig_mem to, from;
+	uint8_t *last, present;
+	struct rig_pair p;
+	uint32_t polls;
+
+	rig_pair_open(&p, "wire=1,mmap", false, NULL);
+	rig_mem_open(&to, &p.d, NULL, len, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ON_DEMAND);
+	rig_mem_open(&from, &p.d, NULL, len, RIG_ALL);
+	memset(from.p, 7, len);
+	rig_read(&p.a, &to, 0, len, &from, 0, RIG_CQE);
+	rig_ring(&p.a);
+	rig_poll(&p.ua);
+	last = (uint8_t *)((uintptr_t)(to.p + len - page) & ~(uintptr_t)(page - 1));
+	assert_int_equal(madvise(last, page, MADV_DONTNEED), 0);
+	for (polls = 0; __atomic_load_n(to.p, __ATOMIC_RELAXED) == 0; polls++) {
+		assert_true(polls < 1000);
+		rig_poll(&p.ua);
+	}
+	assert_int_equal(mincore(last, page, &present), 0);
+	assert_int_equal(present & 1, 0);
+	rig_expect_ok(&p.a, MLX5_OPCODE_RDMA_READ, 0);
+	assert_memory_equal(to.p, from.p, len);
+	rig_mem_close(&to);
+	rig_mem_close(&from);
+	rig_pair_close(&p);
 }
 
 TEST(test_turn_over_packets_counts_requests_without_packets)
