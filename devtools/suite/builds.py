@@ -92,8 +92,7 @@ BUILDS = {
     'release': (('gcc',), ['--buildtype=release', '-Dwerror=true',
                            '-Dc_args=-Wdate-time -Wformat -Werror=format-security'],
                 without('app/', 'doc/', 'examples/', 'lib/python/', 'test/',
-                        but=('app/bench/', 'app/testrdma/', 'test/golden/', 'test/conform/',
-                             'test/hw/hw_report'))),
+                        but=('app/bench/', 'app/testrdma/', 'test/golden/', 'test/conform/'))),
     # clang gives the same warnings with -O1 and needs two thirds of the time.
     'fuzz': (('clang-14', 'clang'), ['-Dfuzz=true', '-Doptimization=1', '-Dc_args=-g1', '-Dwerror=true',
                                            '-Ddefects=true'], ['fuzzers']),

@@ -56,6 +56,7 @@ class Run:
         self.form = form
         self.only = only
         self.tally = Tally()
+        self.ran = set()  # names of tests
         self.clock = Clock({name: shares[form] for name, (_, shares) in STAGES.items() if form in shares})
         self.builds = builds or Builds(self.clock, form)
 
@@ -95,6 +96,7 @@ class Beside(threading.Thread):
         if self.error is not None:
             raise self.error
         self.host.tally.merge(self.run_of.tally)
+        self.host.ran |= self.run_of.ran
         self.host.clock.merge(self.run_of.clock)
 
 
@@ -177,6 +179,8 @@ def main():
         other = Beside(r, beside)
         r.stages(hosts)
         other.end()
+    if args.form == 'all' and names == of_form('all'):
+        stages.check_all_ran(r)
     say('finished')
     print('\n'.join(r.clock.report()))
     tally = r.tally
