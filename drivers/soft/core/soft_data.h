@@ -263,10 +263,7 @@ struct soft_engine {
 			       * never does */
 	uint32_t shm_changes; /* value of soft_shm.changes already handled; __atomic */
 	struct soft_net_state net;
-	/*
-	 * RoCEv2 only: QP whose WQE is in req, NULL if none. The fragments are those of the bytes
-	 * [decoded_from, decoded_to) of the message.
-	 */
+	/* RoCEv2 only: QP whose WQE is in req, NULL if none; bytes that the fragments cover */
 	const struct soft_qp *decoded;
 	uint64_t decoded_from, decoded_to;
 	/* Port only: QP of the last frame that was as predicted (soft_wire_expect.c), or NULL */

@@ -80,9 +80,9 @@ soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t p
 }
 
 /*
- * Resolves the bytes [from, to) again if an SGE has no plain key, because such an SGE may map to
- * several ranges of memory, or to memory whose pages must be made present. @pointers: bit mask of
- * the SGEs that are not resolved yet. Returns 0 or a syndrome.
+ * Resolves the bytes [from, to) again if an SGE has no plain key. Such an SGE may map to several
+ * ranges of memory, or to memory whose pages must be made present. @pointers: bit mask of the SGEs
+ * that are not resolved yet. Returns 0 or a syndrome.
  */
 static uint8_t
 soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
