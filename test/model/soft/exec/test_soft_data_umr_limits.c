@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <sys/mman.h>
 
+#include "../../../fakes/process.h"
 #include "soft_ctl.h"
 #include "soft_umr_env.h"
 #include "soft_wire.h"
@@ -260,7 +261,7 @@ TEST(test_rejected_request_waits_without_work)
 }
 
 /* Pages of ON_DEMAND memory are made present for the packets that arrive, not for the message. */
-TEST(test_response_makes_its_own_pages_present)
+TEST(test_response_makes_its_own_on_demand_pages_present)
 {
 	const uint32_t len = 1u << 20, page = 4096;
 	struct rig_mem to, from;
@@ -268,6 +269,7 @@ TEST(test_response_makes_its_own_pages_present)
 	struct rig_pair p;
 	uint32_t polls;
 
+	NEED_KERNEL_COPIES();
 	rig_pair_open(&p, "wire=1,mmap", false, NULL);
 	rig_mem_open(&to, &p.d, NULL, len, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ON_DEMAND);
 	rig_mem_open(&from, &p.d, NULL, len, RIG_ALL);
