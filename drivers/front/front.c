@@ -219,17 +219,29 @@ front_close(struct front *f)
 	free(f);
 }
 
+bool
+front_left(const struct front *f)
+{
+	const struct front_obj *o;
+
+	if (f->stopped)
+		return false;
+	LIST_FOREACH(o, &f->used_uars, used)
+		if (o->progress != NULL && soft_progress_left(o->uar))
+			return true;
+	return false;
+}
+
 /*
  * Runs the QPs of the register pages, for at most FRONT_TURN_NS plus one turn of a page. Each page
  * runs once in a round. If the time ends before the round, the next call continues the round.
- * Returns true if QPs have work left.
+ * Returns true if QPs have work left: a page may give work to a page that has run before.
  */
 static bool
 run_pages(struct front *f)
 {
 	uint64_t now = front_now(), end = now + FRONT_TURN_NS;
 	struct front_obj *o;
-	bool left;
 
 	LIST_FOREACH(o, &f->used_uars, used) {
 		if (o->round == f->round)
@@ -239,16 +251,12 @@ run_pages(struct front *f)
 		o->round = f->round;
 		if (front_shared_rung(f, o))
 			f->busy_until = now + FRONT_BUSY_NS;
-		if (o->progress != NULL) {
+		if (o->progress != NULL)
 			o->progress(o->progress_arg);
-			f->work_left |= soft_progress_left(o->uar);
-		}
 		now = front_now();
 	}
-	left = f->work_left;
-	f->work_left = false;
 	f->round++;
-	return left;
+	return front_left(f);
 }
 
 int

@@ -182,6 +182,8 @@ int front_set_address(struct front *f, uint32_t index, const struct bb_gid *gid,
  * again: 0 if there is work, -1 if nothing is pending until the next command or doorbell.
  */
 int front_poll(struct front *f);
+/* Returns true if QPs have work for the next front_poll(). Devices may give work to each other. */
+bool front_left(const struct front *f);
 
 /*
  * Returns the number of 4 KiB pages of context memory that a ConnectX takes from its driver for the

@@ -143,7 +143,6 @@ struct front {
 	bool dead;              /* the device failed; the next reset opens it again */
 	uint64_t busy_until; /* time until which front_poll() asks for polls without a pause, ns */
 	uint64_t round;      /* number of the round of run_pages() */
-	bool work_left;      /* a page that this round has run has work left */
 	struct front_eth *eth; /* frames of an Ethernet port, NULL without front_ethernet() */
 	/* Valid with eth. Executes a command of eth; returns false if the opcode is none of them.
 	 */

@@ -228,7 +228,7 @@ struct soft_engine {
 	TAILQ_HEAD(, soft_cq) zips;      /* CQs with an unwritten block of compressed CQEs */
 	uint64_t now;                    /* TSC when the current work began: time stamp of CQEs */
 	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be delayed */
-	uint64_t work; /* number of doorbells and turns; unchanged while the thread is idle */
+	uint64_t work; /* grows with doorbells, messages and turns, not while the thread is idle */
 	uint64_t counted, tried; /* "work" after a poll; after soft_engine_try() (__atomic) */
 	uint32_t idle;           /* polls in a row without work, up to SOFT_IDLE_POLLS; __atomic */
 	uint32_t assisted; /* turns run by soft_assist(), which makes the thread nap; __atomic */

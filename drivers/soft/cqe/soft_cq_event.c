@@ -225,6 +225,17 @@ soft_arm_scan(struct soft_engine *e, struct soft_watch *w)
 
 /* ---- Functions of the control path */
 
+/*
+ * Starts a scan again that has not ended when the list of CQs changes. It wraps at the end of the
+ * list, so it would skip a CQ that was not scanned yet.
+ */
+static void
+restart_scan(struct soft_watch *w)
+{
+	w->cq_pos = 0;
+	w->cq_left = w->cq_left != 0 ? w->n_cq : 0;
+}
+
 int
 soft_cq_attach(struct soft_cq *cq)
 {
@@ -249,6 +260,7 @@ soft_cq_attach(struct soft_cq *cq)
 		cq->uar->shared || e->dev->opts.mmap ? NEVER_ARMED : bb_dbrec_load(&cq->dbrec[1]);
 	cq->scan_slot = w->n_cq;
 	w->cq[w->n_cq++] = cq;
+	restart_scan(w);
 out:
 	soft_engine_unlock(e);
 	return ret;
@@ -264,12 +276,7 @@ soft_cq_detach(struct soft_cq *cq)
 	soft_engine_lock(e);
 	w->cq[slot] = w->cq[--w->n_cq];
 	w->cq[slot]->scan_slot = slot;
-	/*
-	 * The CQ that moved into the freed slot may not have been scanned, so the scan starts
-	 * again.
-	 */
-	w->cq_pos = 0;
-	w->cq_left = w->cq_left != 0 ? w->n_cq : 0;
+	restart_scan(w);
 	if (cq->moderated)
 		TAILQ_REMOVE(&e->moderated, cq, mod);
 	soft_engine_unlock(e);

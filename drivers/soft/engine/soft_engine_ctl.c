@@ -241,6 +241,17 @@ soft_cq_join(struct soft_cq *cq, struct soft_engine *e)
 	return true;
 }
 
+/*
+ * Starts a scan again that has not ended when the list of QPs changes. It wraps at the end of the
+ * list, so it would skip a QP that was not scanned yet.
+ */
+static void
+soft_scan_restart(struct soft_watch *w)
+{
+	w->pos = 0;
+	w->left = w->left != 0 ? w->n : 0;
+}
+
 int
 soft_qp_attach(struct soft_qp *qp)
 {
@@ -264,6 +275,7 @@ soft_qp_attach(struct soft_qp *qp)
 		w->rec[w->n] = &qp->dbrec[1];
 		w->last[w->n] = 0;
 		w->qp[w->n++] = qp;
+		soft_scan_restart(w);
 		shared |= soft_cq_join(qp->scq, e);
 	}
 	if (qp->has_rq || qp->rmp != NULL)
@@ -350,12 +362,7 @@ soft_qp_detach(struct soft_qp *qp)
 			w->hidden[w->qp[slot]->hidden - 1].slot = slot;
 		if (w->n == 1)
 			soft_bf_reset(w);
-		/*
-		 * The QP that moved into the freed slot may not have been scanned, so the scan
-		 * starts again.
-		 */
-		w->pos = 0;
-		w->left = w->left != 0 ? w->n : 0;
+		soft_scan_restart(w);
 	}
 	/* Executes or rejects the requests of other engines for this QP. */
 	soft_engine_take_inbox(e);

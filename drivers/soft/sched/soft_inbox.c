@@ -102,6 +102,7 @@ soft_inbox_drain(struct soft_engine *e)
 	struct soft_msg *m = __atomic_exchange_n(&e->inbox, NULL, __ATOMIC_ACQUIRE);
 	struct soft_msg *in_order = NULL, *next;
 
+	e->work += m != NULL;
 	soft_now(e);
 	/*
 	 * The control path also drains the inbox, long after the last poll, so the clock is read

@@ -388,4 +388,48 @@ TEST(test_front_with_a_response_for_a_full_link_asks_for_a_pause)
 	two_close(t);
 }
 
+/* Two QPs on two register pages of a guest. Each page gives work to the other one. */
+TEST(test_front_asks_for_no_pause_while_a_page_has_given_work_to_another)
+{
+	const struct timespec busy = {.tv_nsec = 20000000};
+	const uint64_t end = g_now() + G_WAIT_S;
+	struct two *t = two_open(PACKETS);
+	struct kernel *k = &t->k[0];
+	const uint32_t uar[2] = {k->uar, g_alloc(k->g, BB_PRM_OP_ALLOC_UAR, 0)};
+	const uint8_t *last;
+	struct g_qp rc[2];
+	uint8_t w[64], none;
+	unsigned int i;
+
+	memset(rc, 0, sizeof(rc));
+	for (i = 0; i < 2; i++)
+		g_qp(k->g, &rc[i], 0, BB_PRM_QP_ST_RC, k->pd, uar[i], k->cq.cqn);
+	for (i = 0; i < 2; i++)
+		connect_rc(k, &rc[i], k, &rc[1 - i]);
+	last = g_at(k->g, &k->cq.ring, k->cq.offset + 63);
+	none = __atomic_load_n(last, __ATOMIC_ACQUIRE);
+	for (i = 0; i < 64; i++) {
+		wqe_head(&rc[1], w, READ, 3, i == 63 ? G_CQE_UPDATE : 0);
+		bb_put64(w + 16, k->mem.pa[0]);
+		bb_put32(w + 24, k->key);
+		bb_put32(w + 32, BYTES);
+		bb_put32(w + 36, k->key);
+		bb_put64(w + 40, k->mem.pa[1]);
+		g_post(k->g, &rc[1], w, sizeof(w));
+	}
+	g_ring(k->g, &rc[1], w, 8);
+	/* The time after a doorbell in which the program polls without a pause. */
+	nanosleep(&busy, NULL);
+	for (;;) {
+		const int ms = front_poll(t->guest[0].f);
+
+		if (__atomic_load_n(last, __ATOMIC_ACQUIRE) != none)
+			break;
+		assert_int_equal(ms, 0);
+		assert_true(g_now() < end);
+	}
+	assert_int_equal(*last >> 4, BB_CQE_REQ);
+	two_close(t);
+}
+
 TEST_MAIN(make_ports())

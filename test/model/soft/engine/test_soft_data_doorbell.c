@@ -221,6 +221,51 @@ RIG_TEST(test_merged_stores_run_every_qp, "scan=16")
 }
 
 /*
+ * A store hides the one before it. A QP that is created during the scan hides it no more, wherever
+ * the scan began.
+ */
+RIG_TEST(test_qp_created_during_a_scan_hides_no_doorbell, "scan=2")
+{
+	enum {
+		N = 8
+	};
+	const struct rig_qp_attr attr = {.log_sq = 4, .no_rq = true, .log_stride = 4, .uidx = 3};
+	struct rig_link l = rig_link_default();
+	struct rig_qp q[N], more;
+	uint32_t i, start;
+	struct rig_cq c;
+
+	rig_cq_open(&c, p->u[0], 6);
+	for (start = 1; start < N + 2; start++) {
+		for (i = 0; i < N; i++) {
+			rig_qp_open(&q[i], p->u[0], &c, &c, &attr);
+			rig_connect(&q[i], &q[i], &l);
+		}
+		/* A doorbell during a scan makes the next scan begin one QP later. */
+		for (i = 0; i < start; i++) {
+			rig_nop(&q[0], RIG_CQE);
+			rig_ring(&q[0]);
+			rig_poll(p->u[0]);
+		}
+		rig_polls(p->u[0], 2 * N);
+		assert_int_equal(rig_completed(&c), start);
+		for (i = 0; i < 2; i++) {
+			rig_nop(&q[2 + i], RIG_CQE);
+			q[2 + i].bf_offset = 0;
+			rig_ring(&q[2 + i]);
+		}
+		rig_poll(p->u[0]);
+		rig_qp_open(&more, p->u[0], &c, &c, &attr);
+		rig_polls(p->u[0], 2 * N);
+		assert_int_equal(rig_completed(&c), 2);
+		rig_qp_close(&more);
+		for (i = 0; i < N; i++)
+			rig_qp_close(&q[i]);
+	}
+	rig_cq_close(&c);
+}
+
+/*
  * 10 of 300 QPs ring together in each round, in any order. When the scan has found them once, one
  * poll runs all of them. A QP that is destroyed meanwhile leaves no entry behind.
  */
