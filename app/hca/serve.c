@@ -179,6 +179,7 @@ poll_all(struct hca *h, const struct function *f, unsigned int n)
 		if (ms >= 0 && (least < 0 || ms < least))
 			least = ms;
 	}
+	/* A function may have given work to one that ran before it. */
 	for (i = 0; i < n && n > 1 && least != 0; i++)
 		if (front_left(h[i].front))
 			least = 0;

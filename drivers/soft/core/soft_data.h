@@ -115,8 +115,7 @@ struct soft_req {
 	uint32_t n;             /* number of fragments */
 	struct soft_frag *frag; /* SGEs, or the fragments found through indirect keys */
 	struct soft_frag own[SOFT_MAX_FRAGS];
-	/* Bytes [from, to) of the message: soft_req_decode() resolves indirect keys only for these.
-	 */
+	/* soft_req_decode() resolves keys that are not plain for these bytes of the message only */
 	uint64_t from, to;
 	const char *why; /* reason of a rejection, for the log */
 	uint8_t wqe[BB_WQE_BB * 16] __rte_cache_aligned;

@@ -15,8 +15,8 @@
 #define PART (UINT64_C(1) << 20)
 
 /*
- * Returns a side's buffer, which stays for other rows: making the page table takes longer than a
- * copy, and a page fault for each page longer still. The file has three parts: first, middle, last.
+ * Returns a side's buffer, which stays for other rows. Page faults can take longer than a copy, so
+ * the mappings fill the page table at once. The file has three parts: first, middle, last.
  */
 static uint8_t *
 buffer(struct fx *fx, unsigned int side)

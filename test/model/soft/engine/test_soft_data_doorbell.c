@@ -221,8 +221,8 @@ RIG_TEST(test_merged_stores_run_every_qp, "scan=16")
 }
 
 /*
- * A store hides the one before it. A QP that is created during the scan hides it no more, wherever
- * the scan began.
+ * A store hides the one before it, so a scan must find the first QP. It finds it also if another QP
+ * is created meanwhile, wherever the scan began.
  */
 RIG_TEST(test_qp_created_during_a_scan_hides_no_doorbell, "scan=2")
 {
