@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 
+import which
 from clock import ninja_seconds, output, say, show
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -64,20 +65,21 @@ def without(*folders, but=()):
     return targets
 
 
-def programs_of(suite):
-    """Returns a function from a build to the programs of a suite's tests, and the files that they load."""
+def programs_of(want):
+    """Returns a function from a build to the programs of the tests that @want accepts, and the files that they load."""
     def targets(path):
         files = {t['id']: t['filename'] for t in introspect('targets', path)}
-        tests = [t for t in introspect('tests', path) if suite in [s.split(':')[-1] for s in t['suite']]]
-        return sorted({os.path.relpath(name, path) for t in tests
-                       for name in [t['cmd'][0], *(f for d in t['depends'] for f in files.get(d, []))]})
+        names = set()
+        for test in introspect('tests', path):
+            if want(test['name'], {suite.split(':')[-1] for suite in test['suite']}):
+                names.update([test['cmd'][0], *(f for d in test['depends'] for f in files.get(d, []))])
+        return sorted(os.path.relpath(name, path) for name in names if name.startswith(path + os.sep))
     return targets
 
 
-# Unit and model tests run under AddressSanitizer in --all. The plain build needs the tests that it
-# excludes.
-UNIT_AND_MODEL = ('test/unit/', 'test/model/', 'test/fuzz/')
-PLAIN_ONLY = ('test/unit/verbs/verbs_count', 'test/model/core/model_nosyscall',
+# Tests that other builds run in --all. The plain build needs those that they exclude.
+ELSEWHERE = ('test/unit/', 'test/model/', 'test/fuzz/', 'test/golden/')
+PLAIN_ONLY = ('test/golden/golden_live_', 'test/unit/verbs/verbs_count', 'test/model/core/model_nosyscall',
               'test/model/roce/model_roce_sim_rto', 'test/model/roce/model_roce_sim_types',
               'test/model/soft/cmd/model_soft_ctl_mem', 'test/model/soft/engine/turn_path',
               'test/unit/mem/unit_memevents',
@@ -100,11 +102,11 @@ BUILDS = {
     # nearly three times as long.
     'asan': (('gcc',), ['-Db_sanitize=address,undefined', '-Dwerror=false', '-Ddebug_checks=true',
                         '-Ddefects=true', '-Doptimization=1', '-Dc_args=-g1'],
-             without('app/bench/', 'test/interop/', but=('test/interop/bb_peer',))),
+             programs_of(which.asan)),
     # RTE_FORCE_INTRINSICS: DPDK's locks are in assembler otherwise, which the sanitizer does not see.
     'tsan': (('clang-14', 'clang'), ['-Db_sanitize=thread', '-Db_lundef=false', '-Doptimization=1',
                                      '-Dc_args=-g1 -DRTE_FORCE_INTRINSICS', '-Dwerror=true', '-Ddefects=true'],
-             programs_of('threads')),
+             programs_of(which.in_suites('threads'))),
 }
 
 # Builds by devtools/cross. arm64: what each form runs. A newer Debian: what includes its headers.
@@ -129,7 +131,7 @@ class Builds:
     def targets(self, stage, path):
         targets = BUILDS[stage][2]
         if stage == 'gcc' and self.form == 'all':
-            targets = without(*UNIT_AND_MODEL, but=PLAIN_ONLY)
+            targets = without(*ELSEWHERE, but=PLAIN_ONLY)
         elif stage == 'gcc' and self.form == 'quick':
             targets = without('test/interop/', but=('test/interop/bb_peer',))
         return targets(path) if callable(targets) else targets

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 
+import which
 from builds import BUILDS, CROSS, TOP, WORK, first_of, introspect, make_guest, read_text, run
 from clock import output, say, show
 
@@ -77,15 +78,6 @@ def check_all_ran(r):
             r.tally.fail('no stage of --all runs the test ' + test['name'])
 
 
-def in_suites(*names):
-    """Returns the filter of meson_tests() for tests of these suites."""
-    return lambda name, suites: bool(suites & set(names))
-
-
-def named(*names):
-    return lambda name, suites: name in names
-
-
 def stage_format(r):
     """Checks that clang-format 14 changes no C file."""
     tool = first_of('clang-format-14')
@@ -99,26 +91,6 @@ def stage_format(r):
     r.tally.ok() if ok else r.tally.fail('format: run clang-format-14 -i on the files above')
 
 
-# Suites that a build with sanitizers leaves out, or where it finds no more.
-PLAIN = {'plain', 'bench', 'check', 'table', 'defects', 'bulk'}
-
-
-def quick_tests(_, suites):
-    return not suites & {'long', 'interop', 'kernel', 'verbs'}
-
-
-def plain_tests(_, suites):
-    """In --all: PLAIN, which runs each program as the documents do, and tests of programs in one form; the asan stage
-    runs the other tests."""
-    if suites & {'interop', 'kernel', 'devices', 'slow', 'short', 'sanitizer'}:
-        return False  # asan and suite "table" run all devices; only --long runs "slow"
-    return bool(suites & PLAIN) or 'app' in suites and 'long' not in suites
-
-
-def asan_tests(_, suites):
-    return not suites & (PLAIN | {'interop', 'kernel', 'short', 'slow'})
-
-
 def stage_gcc(r):
     """Builds with gcc, runs the short form of all tests; with --all, those of no other stage."""
     r.builds.download_ahead(r.only)
@@ -127,7 +99,7 @@ def stage_gcc(r):
     ahead = [stage for stage in [*BUILDS, *CROSS] if stage != 'gcc' and stage in r.only]
     r.builds.build_ahead(ahead, {'warnings': lambda: warnings_ahead(r)} if 'tsan' in ahead else {})
     if path:
-        meson_tests(r, 'gcc', path, quick_tests if r.form == 'quick' else plain_tests)
+        meson_tests(r, 'gcc', path, which.quick if r.form == 'quick' else which.plain)
 
 
 NR_HUGEPAGES = '/proc/sys/vm/nr_hugepages'
@@ -185,7 +157,7 @@ def stage_hugepages(r):
             say('hugepages: skipped, the kernel gives %d of %d' % (got, want))
             r.tally.skip('hugepages/system/reserve')
             return
-        meson_tests(r, 'hugepages', path, named(*HUGEPAGE_TESTS))
+        meson_tests(r, 'hugepages', path, which.named(*HUGEPAGE_TESTS))
         program(r, 'hugepages', [os.path.join(path, 'app/testrdma/testrdma')], ['--in-memory'],
                 ['--device', 'soft0', '--op', 'write,read,fetch_add,cmp_swap,send', '--size', '8..64K', '--verify',
                  '--duration', '0.1'])
@@ -205,7 +177,7 @@ def stage_release(r):
     path = r.builds.get(r.tally, 'release')
     if path:
         # Each link of the software device except a port, whose packets are those of the wire.
-        devices = named('soft0+soft1', 'soft0,progress=thread', 'soft0,wire=1', 'soft0,shm=%p,ip=192.0.2.1/24')
+        devices = which.named('soft0+soft1', 'soft0,progress=thread', 'soft0,wire=1', 'soft0,shm=%p,ip=192.0.2.1/24')
         # hw_golden compares the same recordings in each build, and takes a processor of its own.
         meson_tests(r, 'release', path, lambda name, suites: 'golden' in suites and name != 'hw_golden' or
                     devices(name, suites))
@@ -263,7 +235,7 @@ def stage_asan(r):
     env = {'ASAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1',
            'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'}
     if path:
-        meson_tests(r, 'asan', path, asan_tests, env=env, multiplier=5)
+        meson_tests(r, 'asan', path, which.asan, env=env, multiplier=5)
 
 
 def clang_command(entry):
@@ -320,7 +292,7 @@ def stage_tsan(r):
     texts = r.builds.ahead['warnings'].result() if 'warnings' in r.builds.ahead else clang_warnings(path)
     show(''.join(texts), end='')
     r.tally.fail('tsan: clang warns', text=''.join(texts)) if texts else r.tally.ok()
-    meson_tests(r, 'tsan', path, in_suites('threads'), env=env, wrapper=fixed, multiplier=10)
+    meson_tests(r, 'tsan', path, which.in_suites('threads'), env=env, wrapper=fixed, multiplier=10)
 
 
 def guest_made(r, stage, ahead, *options):
@@ -338,11 +310,6 @@ def guest_made(r, stage, ahead, *options):
     return status == 0
 
 
-def in_guests(suite, form):
-    """Returns the filter of meson_tests() for tests with a guest: those of a minute in --all, the others in --long."""
-    return lambda name, suites: suite in suites and ('short' in suites) == (form == 'all')
-
-
 def stage_interop(r):
     """Interop with Linux's rdma_rxe in a QEMU guest: one boot with --all, every test with --long."""
     if r.form == 'long':
@@ -350,12 +317,12 @@ def stage_interop(r):
     path = r.builds.get(r.tally, 'gcc')
     if not path or not guest_made(r, 'interop', 'guest'):
         return
-    meson_tests(r, 'interop', path, in_guests('interop', r.form))
+    meson_tests(r, 'interop', path, which.in_guests('interop', r.form))
     if r.form == 'long':
         newer = '--suite=bookworm-backports'
         if guest_made(r, 'interop', None, newer):
             # The tables of the other tests are of Linux 6.1.
-            meson_tests(r, 'interop', path, named('verbs_rxe', 'verbs_siw'), more=('--test-args=' + newer,))
+            meson_tests(r, 'interop', path, which.named('verbs_rxe', 'verbs_siw'), more=('--test-args=' + newer,))
 
 
 def stage_kernel(r):
@@ -363,11 +330,11 @@ def stage_kernel(r):
     path = r.builds.get(r.tally, 'gcc')
     if not path or not guest_made(r, 'kernel', 'qemu', '--qemu'):
         return
-    meson_tests(r, 'kernel', path, in_guests('kernel', r.form))
+    meson_tests(r, 'kernel', path, which.in_guests('kernel', r.form))
     if r.form == 'long':
         for newer in '--suite=bookworm-backports', '--suite=forky':
             if guest_made(r, 'kernel', None, newer):
-                meson_tests(r, 'kernel', path, in_guests('kernel', r.form), more=('--test-args=' + newer,))
+                meson_tests(r, 'kernel', path, which.in_guests('kernel', r.form), more=('--test-args=' + newer,))
 
 
 def stage_fio(r):
@@ -387,7 +354,7 @@ def stage_fio(r):
             not run(['ninja', '-C', path, 'examples/nvmf/client/nvmf_fio.so'], log):
         r.tally.fail('fio: build', text=read_text(log))
         return
-    meson_tests(r, 'fio', path, named('nvmf_fio'))
+    meson_tests(r, 'fio', path, which.named('nvmf_fio'))
 
 
 def stage_consumer(r):
