@@ -72,7 +72,7 @@ fire(struct soft_engine *e, struct soft_cq *cq)
  * If the arm request is for solicited completions only, CQEs of solicited receives and of errors
  * raise the event. With moderation (cq_max_count, cq_period) the event is raised at the given
  * number of CQEs, or when the period after the first CQE has passed, whichever is first. A limit of
- * 0 is not checked (assumption [A]).
+ * 0 is not checked (assumption [A]). A new request has no period before it has a CQE.
  */
 void
 soft_cq_notify(struct soft_engine *e, struct soft_cq *cq)
@@ -80,8 +80,10 @@ soft_cq_notify(struct soft_engine *e, struct soft_cq *cq)
 	uint32_t there = cq->pi - cq->arm_ci;
 
 	/* The last solicited CQE may be arbitrarily old, so its distance from pi is compared. */
-	if (there == 0 || (cq->arm_solicited && cq->pi - cq->sol_pi >= there))
+	if (there == 0 || (cq->arm_solicited && cq->pi - cq->sol_pi >= there)) {
+		cq->due = 0;
 		return;
+	}
 	if ((cq->mod_count == 0 && cq->mod_period == 0) ||
 	    (cq->mod_count != 0 && there >= cq->mod_count)) {
 		fire(e, cq);
