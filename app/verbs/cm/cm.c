@@ -424,13 +424,25 @@ cm_get(struct cm_file *file)
 	__atomic_fetch_add(&file->refs, 1, __ATOMIC_RELAXED);
 }
 
+/* Ends the thread's sleep if a timeout was added that is earlier than its end. */
+static void
+wake_thread(uint64_t now)
+{
+	if (deadline(now) < sleeps_until)
+		raise_fd(wake);
+}
+
 /* Destroys the rdma_cm IDs that were created through an open file of the node. */
 static void
 end_file(struct cm_file *file)
 {
-	if (file->f != NULL)
-		ucma_close(file->f, now_ns());
+	const uint64_t now = now_ns();
+
+	if (file->f == NULL)
+		return;
+	ucma_close(file->f, now);
 	file->f = NULL;
+	wake_thread(now);
 }
 
 void
@@ -461,11 +473,7 @@ command(struct cm_file *file, const void *buf, size_t len)
 	const uint64_t now = now_ns();
 	int ret = ucma_write(file->f, buf, len, now);
 
-	/*
-	 * Wake the thread if the command has added a timeout that ends before the thread's sleep.
-	 */
-	if (deadline(now) < sleeps_until)
-		raise_fd(wake);
+	wake_thread(now);
 	return -ret;
 }
 
