@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "soft_ctl.h"
+
 #define QPC 0x18
 #define ADS (QPC + 0x18)
 #define CQC 0x10
@@ -157,6 +159,18 @@ rig_cq_close(struct rig_cq *c)
 	OK(soft_cmd_if.obj_destroy(c->obj));
 	OK(soft_cmd_if.umem_dereg(c->d->ctx, c->umem));
 	free(c->mem);
+}
+
+struct soft_cq *
+rig_soft_cq(const struct rig_cq *c)
+{
+	return soft_ctx(c->d->ctx)->dev->cqs[c->cqn];
+}
+
+struct soft_qp *
+rig_soft_qp(const struct rig_qp *q)
+{
+	return soft_qp_find(soft_ctx(q->d->ctx)->dev, q->qpn);
 }
 
 void

@@ -127,6 +127,9 @@ void rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log);
 /* Creates a CQ whose CQEs have @cqe bytes, 64 or 128. */
 void rig_cq_open_size(struct rig_cq *c, struct rig_uar *u, uint32_t log, uint32_t cqe);
 void rig_cq_close(struct rig_cq *c);
+/* Return the device's object. */
+struct soft_cq *rig_soft_cq(const struct rig_cq *c);
+struct soft_qp *rig_soft_qp(const struct rig_qp *q);
 void rig_qp_open(struct rig_qp *q, struct rig_uar *u, struct rig_cq *scq, struct rig_cq *rcq,
 		 const struct rig_qp_attr *attr);
 void rig_qp_close(struct rig_qp *q);

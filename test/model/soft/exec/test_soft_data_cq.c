@@ -3,6 +3,8 @@
  */
 /* CQs: wraps and the owner bit, overruns and what fails with the CQ, CQs of several QPs. */
 #include "../soft_rig.h"
+#include "bb_cqring.h"
+#include "soft_data.h"
 
 #define EVENT_CQ_ERROR 0x04
 #define EVENT_CATAS    0x05
@@ -323,6 +325,53 @@ RIG_TEST(test_counter_set_counts_requests_and_errors, NULL)
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_CQ_OVERFLOW), 0);
 	rig_qp_close(&q);
 	OK(soft_cmd_if.obj_destroy(set));
+}
+
+static bool
+armed(const struct rig_cq *c)
+{
+	return (rig_soft_cq(c)->flags & SOFT_CQ_ARMED) != 0;
+}
+
+/*
+ * A store to the arm register hides the one before it, so a scan must find the first CQ. It finds
+ * it also if another CQ is created meanwhile, wherever the scan began.
+ */
+RIG_TEST(test_cq_created_during_a_scan_hides_no_arm_request, "scan=3")
+{
+	enum {
+		N = 8
+	};
+	struct rig_cq c[N], more;
+	uint32_t i, start;
+
+	for (start = 1; start <= N + 2; start++) {
+		struct bb_cqring ring[N] = {{0}};
+		uint64_t *reg = (void *)(p->u[0]->uar->base_addr + BB_UAR_ARM_OFFSET);
+
+		for (i = 0; i < N; i++) {
+			rig_cq_open(&c[i], p->u[0], 4);
+			ring[i].dbrec = c[i].dbrec;
+		}
+		/* A request during a scan makes the next scan begin further on. */
+		for (i = 0; i < start; i++) {
+			bb_cqring_arm(&ring[0], c[0].cqn, 1, i % 2 != 0, reg);
+			rig_poll(p->u[0]);
+		}
+		rig_polls(p->u[0], 2 * N);
+		assert_true(armed(&c[0]));
+		for (i = 2; i < 4; i++)
+			bb_cqring_arm(&ring[i], c[i].cqn, 1, false, reg);
+		rig_poll(p->u[0]);
+		rig_cq_open(&more, p->u[0], 4);
+		rig_polls(p->u[0], 2 * N);
+		assert_true(armed(&c[2]));
+		assert_true(armed(&c[3]));
+		assert_false(armed(&c[4]));
+		rig_cq_close(&more);
+		for (i = 0; i < N; i++)
+			rig_cq_close(&c[i]);
+	}
 }
 
 TEST_MAIN(0)

@@ -163,17 +163,11 @@ TEST(test_turn_counts_the_steps_of_indirect_keys)
 
 /* ---- Over packets */
 
-static struct soft_qp *
-qp_of(const struct rig_qp *q)
-{
-	return soft_qp_find(soft_ctx(q->d->ctx)->dev, q->qpn);
-}
-
 /* Returns the packets that the last turn of the engine has used up. */
 static int64_t
 turn_packets(const struct rig_qp *q)
 {
-	return SOFT_TURN_PACKETS - qp_of(q)->engine->packets_left;
+	return SOFT_TURN_PACKETS - rig_soft_qp(q)->engine->packets_left;
 }
 
 TEST(test_turn_over_packets_counts_the_steps_of_indirect_keys)
@@ -188,7 +182,7 @@ TEST(test_turn_over_packets_counts_the_steps_of_indirect_keys)
 		post_from(&b, len);
 	rig_ring(&b.k->p.b);
 	for (done = 0, polls = 0; done < requests; polls++) {
-		const struct bb_roce_req *r = &qp_of(&b.k->p.b)->wire->roce.req;
+		const struct bb_roce_req *r = &rig_soft_qp(&b.k->p.b)->wire->roce.req;
 
 		assert_true(polls < 100000);
 		head = r->head;
@@ -222,8 +216,8 @@ TEST(test_packet_translates_its_own_bytes_only)
 			rig_poll(&b.k->p.ua);
 			/* The packets of a turn have a byte per step. */
 			assert_in_range(turn_packets(&b.k->p.b), 0,
-					SOFT_RUN_WQES * qp_of(&b.k->p.b)->mtu / SOFT_PACKET_STEPS *
-						3 / 2);
+					SOFT_RUN_WQES * rig_soft_qp(&b.k->p.b)->mtu /
+						SOFT_PACKET_STEPS * 3 / 2);
 			done = rig_completed(&b.k->p.cb);
 		}
 		assert_memory_equal(b.whole.p, b.part.p, len);
@@ -250,7 +244,7 @@ TEST(test_rejected_request_waits_without_work)
 	rig_ring(&b.k->p.b);
 	for (i = 0; i < 20; i++) {
 		rig_poll(&b.k->p.ua);
-		idle += qp_of(&b.k->p.b)->queued != SOFT_Q_RUN;
+		idle += rig_soft_qp(&b.k->p.b)->queued != SOFT_Q_RUN;
 	}
 	assert_in_range(idle, 1, 20);
 	rig_recv(&b.k->p.a, &b.whole, 64, 64);
@@ -314,9 +308,9 @@ TEST(test_turn_over_packets_counts_requests_without_packets)
 		rig_nop(&q[0], 0);
 	rig_nop(&q[0], RIG_CQE);
 	rig_ring(&q[0]);
-	for (done = 0; !rig_cqe(&c[0], &e); done = qp_of(&q[0])->sq_ci) {
+	for (done = 0; !rig_cqe(&c[0], &e); done = rig_soft_qp(&q[0])->sq_ci) {
 		rig_poll(&u);
-		assert_in_range((uint16_t)(qp_of(&q[0])->sq_ci - done), 1, SOFT_TURN_PACKETS);
+		assert_in_range((uint16_t)(rig_soft_qp(&q[0])->sq_ci - done), 1, SOFT_TURN_PACKETS);
 	}
 	assert_int_equal(e.opcode, 0);
 	for (i = 0; i < 2; i++) {

@@ -13,12 +13,6 @@
 #define LEN   32768u
 #define SEEDS 10u
 
-static struct soft_qp *
-qp_of(const struct rig_qp *q)
-{
-	return soft_qp_find(soft_ctx(q->d->ctx)->dev, q->qpn);
-}
-
 static uint32_t
 kept(const struct soft_engine *e)
 {
@@ -43,9 +37,9 @@ begin(struct rig_pair *p, const char *more, uint32_t seed)
 	 * The peer has shown that it repeats selectively: all packets it sends belong to one
 	 * message.
 	 */
-	qp_of(&p->b)->wire->roce.resp.store_until = UINT64_MAX;
+	rig_soft_qp(&p->b)->wire->roce.resp.store_until = UINT64_MAX;
 	rig_write(&p->a, &p->ma, 0, LEN, &p->mb, 0, RIG_CQE);
-	return qp_of(&p->b)->engine;
+	return rig_soft_qp(&p->b)->engine;
 }
 
 /* Runs until some packets are held. */
@@ -59,7 +53,7 @@ until_kept(struct rig_pair *p, const struct soft_engine *e)
 		assert_true(i < 100000);
 		rig_poll(p->u[0]);
 	}
-	assert_int_equal(qp_of(&p->b)->wire->roce.resp.n_out_of_order, kept(e));
+	assert_int_equal(rig_soft_qp(&p->b)->wire->roce.resp.n_out_of_order, kept(e));
 }
 
 /*
@@ -82,7 +76,7 @@ finish(struct rig_pair *p, const struct soft_engine *e, uint32_t *most)
 	}
 	assert_int_equal(c.opcode, 0);
 	assert_memory_equal(p->mb.p, p->ma.p, LEN);
-	return qp_of(&p->a)->wire->roce.stats.retransmitted;
+	return rig_soft_qp(&p->a)->wire->roce.stats.retransmitted;
 }
 
 TEST(test_reset_drops_packets_held_ahead)
@@ -183,14 +177,14 @@ TEST(test_packets_of_a_dead_sender_lose_their_room)
 	rig_polls(p.u[0], 1000);
 	n = kept(e);
 	assert_int_not_equal(n, 0);
-	dead = qp_of(&p.b)->wire;
+	dead = rig_soft_qp(&p.b)->wire;
 	l.mtu = 1;
 	l.retry = 7;
 	l.timeout = 10;
 	rig_qp_open(&c, p.u[0], &p.ca, &p.ca, &attr);
 	rig_qp_open(&d, p.u[0], &p.cb, &p.cb, &attr);
 	rig_connect(&c, &d, &l);
-	alive = qp_of(&d)->wire;
+	alive = rig_soft_qp(&d)->wire;
 	alive->roce.resp.store_until = UINT64_MAX;
 	fill = SOFT_WIRE_QUEUE - n;
 	e->n_stored_packets += fill;
@@ -231,11 +225,12 @@ TEST(test_device_that_holds_nothing_resends_more)
 			e = begin(&p, i == 0 ? "" : ",no_keep", seed);
 			again[i] += finish(&p, e, &most);
 			assert_int_equal(kept(e), 0);
-			assert_int_equal(qp_of(&p.a)->wire->roce.attr.selective, i == 0);
+			assert_int_equal(rig_soft_qp(&p.a)->wire->roce.attr.selective, i == 0);
 			if (i == 0)
 				assert_in_range(most, 1, SOFT_WIRE_MAX_OOO - 1);
 			else
-				assert_int_equal(most + qp_of(&p.b)->wire->roce.stats.stored, 0);
+				assert_int_equal(most + rig_soft_qp(&p.b)->wire->roce.stats.stored,
+						 0);
 			rig_pair_close(&p);
 		}
 	printf("%ju sent again, without keeping %ju\n", (uintmax_t)again[0], (uintmax_t)again[1]);
@@ -247,7 +242,7 @@ static void
 deliver(struct rig_pair *p, uint8_t opcode, uint32_t ahead, uint32_t len, uint32_t rkey)
 {
 	static const uint8_t payload[1024];
-	struct soft_wire *w = qp_of(&p->b)->wire;
+	struct soft_wire *w = rig_soft_qp(&p->b)->wire;
 	const struct bb_roce_attr *attr = &w->roce.attr;
 	const struct bb_roce_pkt pkt = {
 		.opcode = opcode,
@@ -266,7 +261,7 @@ deliver(struct rig_pair *p, uint8_t opcode, uint32_t ahead, uint32_t len, uint32
 
 	memcpy(net.src, attr->path.dst, 16);
 	memcpy(net.dst, attr->path.src, 16);
-	soft_wire_rx(qp_of(&p->b)->engine, w, &pkt, &net);
+	soft_wire_rx(rig_soft_qp(&p->b)->engine, w, &pkt, &net);
 }
 
 /*
@@ -295,9 +290,9 @@ TEST(test_held_packet_that_fails_leaves_no_data_for_a_later_cqe)
 		deliver(&p, BB_ROCE_WRITE_ONLY, 1, 8, p.mb.mr->rkey);
 		deliver(&p, BB_ROCE_WRITE_ONLY, 0, 8, p.mb.mr->rkey);
 		deliver(&p, BB_ROCE_SEND_ONLY_INV, 2, 20, 0xdead00);
-		assert_int_equal(qp_of(&p.b)->wire->roce.stats.stored, 1);
+		assert_int_equal(rig_soft_qp(&p.b)->wire->roce.stats.stored, 1);
 		deliver(&p, BB_ROCE_WRITE_ONLY, 1, 8, p.mb.mr->rkey);
-		assert_int_equal(qp_of(&p.b)->wire->roce.resp.n_out_of_order, 0);
+		assert_int_equal(rig_soft_qp(&p.b)->wire->roce.resp.n_out_of_order, 0);
 		assert_false(rig_cqe(&p.cb, &c));
 		deliver(&p, ops[i], 2, lens[i], p.mb.mr->rkey);
 		assert_true(rig_cqe(&p.cb, &c));
