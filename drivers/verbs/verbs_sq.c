@@ -205,7 +205,8 @@ verbs_rung(struct bb_sq *sq, uint32_t from, int err)
 	if (bb_unlikely(err != 0 && !q->refused)) {
 		q->refused = true;
 		q->marked = given_upto(q, sq->seq);
-		verbs_sq_close(q);
+		/* If a batch is open it is empty, and mark() must not post in it. */
+		(void)verbs_post_abort(q);
 		verbs_qp_stop(qp, err == VERBS_LOGGED ? NULL : "a request", err);
 		if (q->done != q->marked)
 			mark(qp, q);

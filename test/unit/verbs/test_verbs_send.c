@@ -329,6 +329,29 @@ T_F(test_impossible_request_fails_alone)
 	}
 }
 
+/* The driver marks the end of the queue by ibv_post_send(), which must not be in an open batch. */
+T_F(test_impossible_request_after_one_that_is_not_polled)
+{
+	struct bb_wc wc[2];
+	struct bb_sge sge;
+
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		make(f, BB_QPT_RC, false, k);
+		sge = piece(f, FROM, 8);
+		assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 9, SIG), 0);
+		bb_qp_ring(f->qp);
+		log_begin();
+		assert_int_equal(bb_post_masked_fetch_add(f->qp, 2, &sge, TO, 9, 1, 0, SIG), 0);
+		bb_qp_ring(f->qp);
+		log_expect("libibverbs does not support the operation");
+		take(f, wc, 2);
+		assert_fields(wc[0], wr_id, 1, status, BB_WC_SUCCESS);
+		assert_fields(wc[1], wr_id, 2, status, BB_WC_LOC_QP_OP_ERR);
+		fixture_free(f);
+		null_reset();
+	}
+}
+
 /* A request before it is refused by the provider: this is the reported error. */
 T_F(test_earlier_refusal_is_the_reported_error)
 {
