@@ -386,6 +386,12 @@ int verbs_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
  * failed.
  */
 void verbs_qp_stop(struct bb_qp *qp, const char *what, int err);
+/*
+ * Moves the QP to ERR if it takes receives from an SRQ. Call it before the QP is destroyed or
+ * reset: the provider removes the completions of the QP, and the SRQ would lose the receives of
+ * those that came after the driver's last look.
+ */
+void verbs_srq_stop(struct bb_qp *qp);
 static inline enum ibv_qp_type
 verbs_qp_type(enum bb_qp_type type)
 {

@@ -146,6 +146,7 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 		return bb_iwarp_refusal(dev);
 	if (to == BB_QP_RESET) {
 		open = verbs_post_abort(q);
+		verbs_srq_stop(qp);
 		verbs_drain_qp(qp);
 	}
 	/* Makes the next post check the new state. */
@@ -210,4 +211,11 @@ verbs_qp_stop(struct bb_qp *qp, const char *what, int err)
 			       : "");
 	q->failed = true;
 	(void)ibv_modify_qp(q->ib, &a, IBV_QP_STATE);
+}
+
+void
+verbs_srq_stop(struct bb_qp *qp)
+{
+	if (qp->ctrl->init.srq != NULL && (qp->state == BB_QP_RTR || qp->state == BB_QP_RTS))
+		verbs_qp_stop(qp, NULL, 0);
 }

@@ -308,6 +308,7 @@ verbs_qp_destroy(struct bb_qp *qp)
 	const bool open = verbs_post_abort(q);
 	int err;
 
+	verbs_srq_stop(qp);
 	verbs_drain_qp(qp);
 	err = verbs_gone(d, ibv_destroy_qp(q->ib));
 	if (err != 0) {

@@ -384,8 +384,10 @@ ibv_destroy_qp(struct ibv_qp *qp)
 	struct null_qp *q = outer_of(qp, struct null_qp, qp);
 	struct ibv_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
 	const uint32_t qpn = qp->qp_num;
-	int err = null_destroy(__func__, q);
+	int err;
 
+	null_late(q);
+	err = null_destroy(__func__, q);
 	if (err == 0 && null_dev.cleans) {
 		null_clean(send_cq, qpn);
 		null_clean(recv_cq, qpn);
@@ -410,6 +412,8 @@ ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		return err;
 	null_dev.qp_attr = *attr;
 	null_dev.qp_mask = mask;
+	if (attr->qp_state == IBV_QPS_RESET)
+		null_late(q);
 	qp->state = attr->qp_state;
 	if (qp->state == IBV_QPS_ERR)
 		null_flush(q);

@@ -44,6 +44,8 @@ struct null_dev {
 	bool infiniband; /* link layer of the port; else Ethernet */
 	/* removes the completions of a QP that is reset or destroyed from its CQs */
 	bool cleans;
+	/* a message comes just before a QP that can receive is reset or destroyed */
+	bool late;
 	bool no_reset_to_err; /* a QP cannot go from RESET to ERR, as with rxe */
 	/* Defects of rdma-core 44's provider of rxe (drivers/verbs/verbs_caps.c). */
 	bool rxe;
@@ -71,6 +73,7 @@ struct null_dev {
 	uint32_t mcasts;       /* multicast groups that QPs are attached to */
 	uint8_t mcast_gid[16]; /* of the last attach */
 	uint16_t mcast_lid;
+	uint32_t cleaned;  /* completions that were removed, see above */
 	uint32_t overruns; /* completions beyond the depth of their CQ, which are lost */
 	uint32_t resized;  /* depth of the last resize */
 	uint32_t misuse;   /* ibv_wr_*() calls out of order */

@@ -234,6 +234,7 @@ null_clean(struct ibv_cq *cq, uint32_t qpn)
 		c->time[to % NULL_RING] = c->time[i % NULL_RING];
 		c->wc[to++ % NULL_RING] = c->wc[i % NULL_RING];
 	}
+	null_dev.cleaned += c->tail - to;
 	c->tail = c->shown = to;
 }
 

@@ -118,6 +118,15 @@ receive(struct null_qp *q, const struct ibv_send_wr *wr, const uint8_t *data, ui
 	return wc.status == IBV_WC_SUCCESS ? IBV_WC_SUCCESS : IBV_WC_REM_OP_ERR;
 }
 
+void
+null_late(struct null_qp *q)
+{
+	const struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+
+	if (null_dev.late && (q->qp.state == IBV_QPS_RTR || q->qp.state == IBV_QPS_RTS))
+		(void)receive(q, &wr, NULL, 0);
+}
+
 static void
 atomic(const struct ibv_send_wr *wr)
 {

@@ -96,6 +96,8 @@ void null_mem_ops(struct verbs_context *v);
 void null_qp_ops(struct null_qp *q, uint64_t ops);
 /* Flushes the receives of a QP that goes to ERR. */
 void null_flush(struct null_qp *q);
+/* If null_dev.late is set, delivers an empty message to a QP that can receive. */
+void null_late(struct null_qp *q);
 /* Removes a QP's completions from a CQ. */
 void null_clean(struct ibv_cq *cq, uint32_t qpn);
 void null_notify(struct null_cq *c);

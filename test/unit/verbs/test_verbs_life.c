@@ -138,10 +138,10 @@ T(test_error_of_a_present_device_is_ordinary)
 		more_make(&f, &m);
 		null_dev.fail_errno = errs[i];
 		fds = open_fds();
-/* The call fails the first time, succeeds the second, and finds no object the third. */
-#define FAILS(call_, name_, text_)                                                                 \
+/* Call number @at_ to the provider fails. The second attempt succeeds. */
+#define FAILS_AT(at_, call_, name_, text_)                                                         \
 	do {                                                                                       \
-		null_dev.fail_at = 1;                                                              \
+		null_dev.fail_at = (at_);                                                          \
 		log_begin();                                                                       \
 		assert_int_equal(call_, -errs[i]);                                                 \
 		log_expect(text_);                                                                 \
@@ -149,10 +149,12 @@ T(test_error_of_a_present_device_is_ordinary)
 		assert_int_equal(open_fds(), fds);                                                 \
 		assert_int_equal(call_, 0);                                                        \
 	} while (0)
+#define FAILS(call_, name_, text_) FAILS_AT(1, call_, name_, text_)
 		FAILS(bb_dm_free(m.dm), "free_dm", "cannot free 64 bytes of device memory");
 		FAILS(bb_mw_free(m.mw), "ibv_dealloc_mw", "cannot release key");
 		assert_int_equal(bb_ah_destroy(m.ah), 0);
-		FAILS(bb_qp_destroy(f.qp), "ibv_destroy_qp", "cannot destroy QP");
+		/* It leaves the SRQ first. */
+		FAILS_AT(2, bb_qp_destroy(f.qp), "ibv_destroy_qp", "cannot destroy QP");
 		FAILS(bb_srq_destroy(f.srq), "ibv_destroy_srq", "cannot destroy SRQ");
 		FAILS(bb_cq_destroy(f.cq), "ibv_destroy_cq", "cannot destroy CQ");
 		FAILS(bb_channel_destroy(f.ch), "ibv_destroy_comp_channel",
