@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -146,6 +147,19 @@ owed(struct verbs_channel *h, struct verbs_cq *c)
 	return armed;
 }
 
+/*
+ * Returns true if the kernel has detached the device. The channel is then always readable, and a
+ * non-blocking read returned EAGAIN before Linux 6.4 (uverbs_main.c: ib_uverbs_event_poll(),
+ * ib_uverbs_event_read()).
+ */
+static bool
+is_gone(const struct verbs_channel *h)
+{
+	struct pollfd pfd = {.fd = h->ib->fd};
+
+	return poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLERR) != 0;
+}
+
 int
 verbs_channel_get(struct bb_channel *ch, struct bb_cq **cq)
 {
@@ -164,7 +178,7 @@ verbs_channel_get(struct bb_channel *ch, struct bb_cq **cq)
 		errno = 0;
 		if (ibv_get_cq_event(h->ib, &ib, &context) != 0) {
 			if (errno == EAGAIN || errno == EINTR)
-				return -EAGAIN;
+				return is_gone(h) ? -EIO : -EAGAIN;
 			BB_LOG(ERR, "%s: cannot read completion events: %s", ch->dev->name,
 			       strerror(errno));
 			return bb_ibv_errno();

@@ -296,6 +296,26 @@ T_ON(BB_QPT_RC, false, test_only_eintr_of_an_event_read_is_hidden)
 	assert_logged(bb_cq_arm(f->cq, false), -EIO, "cannot arm CQ");
 }
 
+/* Linux before 6.4 says so by POLLERR only, and the descriptor stays readable. */
+T_ON(BB_QPT_RC, false, test_wait_on_a_channel_of_a_removed_device_ends)
+{
+	const int fd = ((const struct verbs_channel *)f->ch->priv)->ib->fd, copy = dup(fd);
+	struct bb_cq *cq;
+	int pipes[2];
+
+	/* A pipe that nobody reads has POLLERR at its other end. */
+	assert_int_equal(pipe(pipes), 0);
+	close(pipes[0]);
+	assert_int_equal(dup2(pipes[1], fd), fd);
+	close(pipes[1]);
+	null_dev.event_errno = EAGAIN;
+	assert_int_equal(bb_channel_get(f->ch, &cq), -EIO);
+	null_dev.event_errno = 0;
+	assert_int_equal(dup2(copy, fd), fd);
+	close(copy);
+	assert_int_equal(bb_channel_get(f->ch, &cq), -EAGAIN);
+}
+
 static unsigned int alarms; /* __atomic: threads of EAL take signals, too */
 
 /* A device that does not flush: requests that were rung may have executed, the others did not. */
