@@ -19,10 +19,10 @@
 int bb_ibv_errno(void);
 
 /*
- * Returns the negative errno of a failed call that registers the memory [@addr, @addr + @len). If
- * DPDK's own mlx5 driver is loaded, it has called ibv_fork_init(). After that call libibverbs
- * itself detects unmapped pages in the range, and sets ENOMEM. In this case the function returns
- * -EFAULT, as the kernel would.
+ * Returns the negative errno of a failed call that registers the memory [@addr, @addr + @len),
+ * which is not ON_DEMAND. If DPDK's own mlx5 driver is loaded, it has called ibv_fork_init(). After
+ * that call libibverbs itself detects unmapped pages in the range, and sets ENOMEM. In this case
+ * the function returns -EFAULT, as the kernel would.
  */
 int bb_ibv_reg_errno(const void *addr, uint64_t len);
 

@@ -96,8 +96,9 @@ object_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, struct verbs_
 	}
 	m->mr = region_make(p, attr);
 	if (m->mr == NULL)
-		return attr->kind == BB_DRV_MR_MEM ? bb_ibv_reg_errno(attr->addr, attr->len)
-						   : bb_ibv_errno();
+		return attr->kind == BB_DRV_MR_MEM && (attr->access & BB_ACCESS_ON_DEMAND) == 0
+			       ? bb_ibv_reg_errno(attr->addr, attr->len)
+			       : bb_ibv_errno();
 	m->base.lkey = m->mr->lkey;
 	m->base.rkey = m->mr->rkey;
 	return 0;

@@ -249,8 +249,9 @@ dv_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *a
 	errno = 0;
 	m->ibv = reg_mr(dv_pd_handle(pd), attr);
 	if (m->ibv == NULL) {
-		ret = attr->kind == MLX5_MR_MEM ? bb_ibv_reg_errno(attr->addr, attr->len)
-						: bb_ibv_errno();
+		ret = attr->kind == MLX5_MR_MEM && (attr->access & BB_ACCESS_ON_DEMAND) == 0
+			      ? bb_ibv_reg_errno(attr->addr, attr->len)
+			      : bb_ibv_errno();
 		free(m);
 		return ret;
 	}

@@ -212,6 +212,27 @@ T(test_on_demand_paging_needs_rc_write_or_read)
 	}
 }
 
+/* ON_DEMAND memory need not be mapped, so this is not why its registration failed. */
+T(test_on_demand_registration_without_a_free_key_is_no_fault)
+{
+	struct bb_dev *dev;
+	struct bb_pd *pd;
+	struct bb_mr *mr;
+
+	odp_told = (struct ibv_odp_caps){
+		.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+		.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_WRITE,
+	};
+	null_dev.attr = tell_odp;
+	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+	assert_int_equal(bb_pd_alloc(dev, &pd), 0);
+	null_dev.fail_errno = ENOMEM;
+	null_dev.fail_at = 1;
+	assert_int_equal(bb_mr_reg(pd, NULL, SIZE_MAX, BB_ACCESS_ON_DEMAND, &mr), -ENOMEM);
+	assert_int_equal(bb_pd_free(pd), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
 /*
  * Inline sizes are tried from large to small: the reported one works and may be less than the
  * maximum.
