@@ -303,7 +303,7 @@ T_ON(BB_QPT_RC, false, test_wait_on_a_channel_of_a_removed_device_ends)
 	struct bb_cq *cq;
 	int pipes[2];
 
-	/* A pipe that nobody reads has POLLERR at its other end. */
+	/* A pipe without a reader has POLLERR at its other end. */
 	assert_int_equal(pipe(pipes), 0);
 	close(pipes[0]);
 	assert_int_equal(dup2(pipes[1], fd), fd);
