@@ -311,16 +311,13 @@ is_pending(enum bb_conn_state state)
 	return state == BB_CONN_CONNECTING || state == BB_CONN_ACCEPTED;
 }
 
-/* Removes the connection, which cannot recover any more, from its replays. */
+/* Removes the connection, which cannot recover any more, from its replay. */
 static void
-leave_replays(struct bb_conn *c)
+leave_replay(struct bb_conn *c)
 {
-	struct bb_replay_link *r;
-
-	while ((r = LIST_FIRST(&c->replays)) != NULL) {
-		LIST_REMOVE(r, link);
-		r->conn = NULL;
-	}
+	if (c->replay != NULL)
+		c->replay->conn = NULL;
+	c->replay = NULL;
 }
 
 void
@@ -331,7 +328,7 @@ bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state)
 	if (state == BB_CONN_CLOSED)
 		bb_cm_release_qp(c);
 	if (state == BB_CONN_CLOSED || state == BB_CONN_DISCONNECTING)
-		leave_replays(c);
+		leave_replay(c);
 }
 
 void

@@ -100,9 +100,8 @@ struct bb_listener {
 	void *transport_ctx; /* rdma_cm_id, or struct ib_listener of BB_CM_IB */
 };
 
-/* Entry of a replay in the list of its connection. */
+/* What a connection knows of its replay. */
 struct bb_replay_link {
-	LIST_ENTRY(bb_replay_link) link;
 	/* NULL after the connection was disconnected or closed, so that it cannot recover */
 	struct bb_conn *conn;
 };
@@ -178,7 +177,8 @@ struct bb_conn {
 	struct bb_conn *predecessor;
 	struct bb_wr_end *ends;
 	uint32_t recoveries, tries, backoff_ms;
-	LIST_HEAD(, bb_replay_link) replays; /* until the connection is disconnected or closed */
+	struct bb_replay_link *replay; /* NULL after the connection was disconnected or closed */
+	uint32_t replay_next;          /* number of the first request of the next replay */
 	/* TCP. */
 	int fd;
 	bool connecting;

@@ -59,18 +59,22 @@ bb_replay_create(struct bb_conn *conn, uint32_t depth, enum bb_replay_policy pol
 	if (conn == NULL || replay == NULL || depth == 0 || depth > 1u << 20 ||
 	    policy > BB_REPLAY_UNKNOWN)
 		return -EINVAL;
+	if (conn->replay != NULL)
+		return -EBUSY;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return -ENOMEM;
 	r->link.conn = conn;
 	r->policy = policy;
+	/* Completions of an earlier replay may still come. */
+	r->head = r->next = r->tail = conn->replay_next;
 	r->size = rte_align32pow2(depth);
 	r->ring = calloc(r->size, sizeof(*r->ring));
 	if (r->ring == NULL) {
 		free(r);
 		return -ENOMEM;
 	}
-	LIST_INSERT_HEAD(&conn->replays, &r->link, link);
+	conn->replay = &r->link;
 	*replay = r;
 	return 0;
 }
@@ -80,8 +84,10 @@ bb_replay_destroy(struct bb_replay *r)
 {
 	if (r == NULL)
 		return;
-	if (r->link.conn != NULL)
-		LIST_REMOVE(&r->link, link);
+	if (r->link.conn != NULL) {
+		r->link.conn->replay = NULL;
+		r->link.conn->replay_next = r->tail;
+	}
 	free(r->ring);
 	free(r);
 }

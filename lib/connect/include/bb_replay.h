@@ -66,7 +66,7 @@ enum bb_replay_policy {
 /**
  * Creates a replay for a connection.
  * @param depth maximum outstanding requests; the depth of the send queue is enough.
- * @return 0; -EINVAL for an invalid argument; -ENOMEM.
+ * @return 0; -EINVAL for an invalid argument; -EBUSY if the connection has a replay; -ENOMEM.
  */
 int bb_replay_create(struct bb_conn *conn, uint32_t depth, enum bb_replay_policy policy,
 		     struct bb_replay **replay);

@@ -412,6 +412,8 @@ TEST(test_invalid_requests_are_refused)
 	 * A replay with memory for one request: more inline data or more pieces would overflow
 	 * it.
 	 */
+	assert_int_equal(bb_replay_create(l.a, 1, BB_REPLAY_NONE, &none), -EBUSY);
+	bb_replay_destroy(r);
 	OK(bb_replay_create(l.a, 1, BB_REPLAY_NONE, &none));
 	wr = (struct bb_send_wr){.opcode = BB_WR_SEND, .sge = sge, .nsge = RTE_DIM(sge)};
 	OK(bb_replay_post(none, &wr, 1, &err));
@@ -423,6 +425,7 @@ TEST(test_invalid_requests_are_refused)
 	assert_int_equal(err, -EINVAL);
 	assert_int_equal(bb_replay_pending(none), 0);
 	bb_replay_destroy(none);
+	OK(bb_replay_create(l.a, 16, BB_REPLAY_NONE, &r));
 	/* The replay is full before the queue is. */
 	for (i = 0; i < 16; i++)
 		if (put(r, i, i, i, BB_SEND_SIGNALED, false, &err) != 1)
@@ -435,6 +438,27 @@ TEST(test_invalid_requests_are_refused)
 	assert_int_equal(wc.wr_id, UINT64_C(1) << 32);
 	assert_int_equal(bb_replay_pending(r), i);
 	assert_int_equal(put(r, 16, 16, 16, 0, false, &err), 0);
+	stop(r);
+}
+
+/* Completions of requests of a replay that is destroyed come while the next one has requests. */
+TEST(test_next_replay_takes_no_completion_of_the_last)
+{
+	struct bb_replay *r = start(BB_REPLAY_NONE, "soft0", NULL);
+	struct bb_wc wc;
+	int err, i;
+
+	for (i = 0; i < 2; i++)
+		assert_int_equal(put(r, 1, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
+	bb_replay_destroy(r);
+	OK(bb_replay_create(l.a, 16, BB_REPLAY_NONE, &r));
+	assert_int_equal(put(r, 9, 9, 0, BB_SEND_SIGNALED, false, &err), 1);
+	for (i = 0; i < 3; i++) {
+		wc = completion();
+		assert_int_equal(bb_replay_completion(r, &wc), i == 2);
+		assert_int_equal(bb_replay_pending(r), i != 2);
+	}
+	assert_int_equal(wc.wr_id, 9);
 	stop(r);
 }
 
