@@ -399,6 +399,9 @@ received_rtu(struct bb_conn *c)
 		return;
 	}
 	c->was_established = true;
+	/* The application has disconnected meanwhile. */
+	if (c->state == BB_CONN_DISCONNECTING)
+		return;
 	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
 	c->deadline = 0;
 	c->cm->stats.established++;
@@ -408,8 +411,12 @@ received_rtu(struct bb_conn *c)
 static void
 received_rej(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
-	/* The address may return at either side before recover_ms ends. */
-	if (c->state == BB_CONN_LOST && msg->reason == BB_REJECT_GID) {
+	/*
+	 * The address may return at either side before recover_ms ends. TIMEOUT: the peer has not
+	 * resolved it in time.
+	 */
+	if (c->state == BB_CONN_LOST &&
+	    (msg->reason == BB_REJECT_GID || msg->reason == BB_REJECT_TIMEOUT)) {
 		bb_cm_try_failed(c, -EHOSTUNREACH, bb_reject_name(msg->reason));
 		return;
 	}
@@ -476,7 +483,8 @@ is_due(const struct bb_conn *c, uint8_t type)
 	case BB_CM_REJ:
 		return calling || c->state == BB_CONN_ACCEPTED;
 	case BB_CM_RTU:
-		return !c->active && (c->state == BB_CONN_ACCEPTED || c->awaiting_reply);
+		return !c->active && (c->state == BB_CONN_ACCEPTED || c->awaiting_reply ||
+				      (c->state == BB_CONN_DISCONNECTING && !c->was_established));
 	case BB_CM_DREQ:
 		return c->state == BB_CONN_ESTABLISHED || c->state == BB_CONN_ACCEPTED ||
 		       c->state == BB_CONN_DISCONNECTING || c->awaiting_reply;

@@ -114,8 +114,9 @@ enum bb_cm_event_type {
 	/**
 	 * The peer, or its CM, has rejected the connection. The field reason has the cause. The
 	 * accepting side can get this event instead of ESTABLISHED. While a connection is LOST, the
-	 * side that connects again can get it, too, except for the reason BB_REJECT_GID. Recovery
-	 * then ends before recover_ms has passed. Destroy the connection.
+	 * side that connects again can get it, too, except for the reasons BB_REJECT_GID and
+	 * BB_REJECT_TIMEOUT. Recovery then ends before recover_ms has passed. Destroy the
+	 * connection.
 	 */
 	BB_CM_REJECTED,
 	/**
@@ -186,9 +187,9 @@ struct bb_cm_event {
 	const char *why; /**< cause of the event as one sentence, never NULL */
 	uint32_t reason; /**< valid only for REJECTED: enum bb_reject_reason */
 	/**
-	 * With CONNECT_REQUEST, true if the peer resumes a connection that this process does not
-	 * know because this process has restarted. With RECOVERED, true if the peer has restarted,
-	 * so the peer's memory and keys are new.
+	 * With CONNECT_REQUEST, true if the peer resumes a connection that this CM does not have
+	 * any more: this process has restarted, or has ended the connection. With RECOVERED, true
+	 * if the peer has accepted such a request, so the peer's memory and keys may be new.
 	 */
 	bool restarted;
 	const void *private_data; /**< private_len bytes that the peer sent */
@@ -265,7 +266,8 @@ uint16_t bb_listener_port(const struct bb_listener *listener);
 
 /**
  * Destroys a listener and its half-open connections. Connections that were reported to the
- * application are not changed.
+ * application are not changed. But a lost connection that was accepted is recovered only while
+ * there is a listener at the same address.
  */
 int bb_listener_destroy(struct bb_listener *listener);
 

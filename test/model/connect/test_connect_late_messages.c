@@ -107,14 +107,15 @@ CALLED_TEST(WAIT_S * 1000, test_rtu_of_an_accepting_peer_closes_the_attempt)
 }
 
 /*
- * The address of either side may be gone for a while, so a peer that cannot reach this side rejects
- * only the attempt. A rejection for another reason ends the recovery.
+ * The address of either side may be gone for a while, so a peer that cannot reach this side, or has
+ * not resolved it in time, rejects only the attempt. A rejection for another reason ends the
+ * recovery.
  */
 CALLED_TEST(WAIT_S * 1000, test_unreachable_gid_rejects_only_the_attempt)
 {
 	for (int i = 0; i < 2; i++) {
 		k->fd = called_at(k->listener);
-		say_reason(k->fd, BB_CM_REJ, BB_REJECT_GID);
+		say_reason(k->fd, BB_CM_REJ, i == 0 ? BB_REJECT_GID : BB_REJECT_TIMEOUT);
 		assert_true(closed_by_us(k->fd));
 		close(k->fd);
 		assert_int_equal(conn_state(k->c), BB_CONN_LOST);

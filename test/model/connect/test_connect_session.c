@@ -405,4 +405,22 @@ TEST(test_disconnect_ends_without_an_answer_of_the_peer)
 	}
 }
 
+/* The peer answers the reply before it reads that the connection is closed. */
+TEST(test_rtu_after_disconnect_is_valid)
+{
+	struct bb_cm_msg msg;
+	struct known k;
+
+	open_pair(WAIT_S * 1000, 0);
+	accepted(&k);
+	OK(bb_conn_disconnect(k.conn, NULL, 0));
+	assert_true(hear(k.fd, &msg));
+	assert_int_equal(msg.type, BB_CM_DREQ);
+	say(k.fd, BB_CM_RTU);
+	say(k.fd, BB_CM_DREP);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+	assert_int_equal(stats().bad_messages, 0);
+	forget(&k);
+}
+
 CONNECT_MAIN(RTE_LOG_CRIT)
