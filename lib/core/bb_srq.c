@@ -32,9 +32,12 @@ attr_check(const struct bb_dev *dev, const struct bb_srq_attr *attr, uint32_t la
 	return ret;
 }
 
-/* Creates the device object and the ring of an SRQ; call with dev->lock held. */
+/*
+ * Creates the device object and the ring of an SRQ; call with dev->lock held. Sets *left after an
+ * error if the device object could not be destroyed: its events name @srq.
+ */
 static int
-srq_make(struct bb_srq *srq)
+srq_make(struct bb_srq *srq, bool *left)
 {
 	struct bb_srq_ctrl *ctrl = srq->ctrl;
 	struct bb_dev *dev = ctrl->pd->dev;
@@ -49,7 +52,7 @@ srq_make(struct bb_srq *srq)
 	 * allocated.
 	 */
 	if (ret != 0)
-		(void)dev->drv->srq_destroy(srq);
+		*left = dev->drv->srq_destroy(srq) != 0;
 	return ret;
 }
 
@@ -59,6 +62,7 @@ bb_srq_create_v(struct bb_pd *pd, const struct bb_srq_attr *attr, uint32_t layou
 {
 	struct bb_dev *dev;
 	struct bb_srq *srq;
+	bool left = false;
 	uint32_t owner;
 	int ret;
 
@@ -91,11 +95,13 @@ bb_srq_create_v(struct bb_pd *pd, const struct bb_srq_attr *attr, uint32_t layou
 	LIST_INIT(&srq->ctrl->cqs);
 	pthread_mutex_lock(&dev->lock);
 	(void)bb_mem_reap_locked(pd);
-	ret = srq_make(srq);
+	ret = srq_make(srq, &left);
 	if (ret == 0)
 		pd->srqs++;
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0) {
+		if (left)
+			return ret;
 		free(srq->ctrl);
 		rte_free(srq);
 		return ret;
