@@ -54,8 +54,8 @@ report_figures(const struct perf *p, struct figures *f)
 	double us = (double)p->tsc_hz / 1e6, mib = (double)p->size / (1 << 20);
 	enum verb verb = p->o.proto->verb;
 	/*
-	 * perftest and pingpong report half of a round trip if both processes send, otherwise the
-	 * whole.
+	 * perftest reports half of a round trip if both processes send, otherwise the whole, as
+	 * pingpong always does.
 	 */
 	double ways = verb == VERB_WRITE || verb == VERB_SEND ? 2 : 1;
 	double seconds = (double)(r->end - r->start) / (double)p->tsc_hz;

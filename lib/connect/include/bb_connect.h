@@ -233,7 +233,7 @@ typedef void (*bb_cm_fn)(struct bb_cm *cm, const struct bb_cm_event *event, void
 
 /**
  * Attaches the CM to a loop: the loop polls the CM and calls @p fn for each event. The lcore of the
- * loop must own the QPs.
+ * loop must own the QPs. Call bb_cm_detach() before you destroy the loop or the CM.
  * @return 0; -EALREADY if the CM is attached; errors of bb_loop_attach_poller().
  */
 int bb_cm_attach(struct bb_cm *cm, struct bb_loop *loop, bb_cm_fn fn, void *arg);

@@ -88,8 +88,9 @@ typedef unsigned int (*bb_loop_poll_fn)(void *arg);
 int bb_loop_create(const struct bb_loop_attr *attr, struct bb_loop **loop);
 
 /**
- * Frees the loop but not the attached objects, which belong to the caller. Returns 0, or -EBUSY
- * while the loop runs.
+ * Frees the loop but not the attached objects, which belong to the caller. Detach a CM first
+ * (bb_cm_detach()), because a CM uses its loop until then. Returns 0, or -EBUSY while the loop
+ * runs.
  */
 int bb_loop_destroy(struct bb_loop *loop);
 
