@@ -100,7 +100,7 @@ struct bb_listener {
 	void *transport_ctx; /* rdma_cm_id, or struct ib_listener of BB_CM_IB */
 };
 
-/* What a connection knows of its replay. */
+/* Part of a replay that its connection uses. */
 struct bb_replay_link {
 	/* NULL after the connection was disconnected or closed, so that it cannot recover */
 	struct bb_conn *conn;
