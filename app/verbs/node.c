@@ -436,6 +436,11 @@ remove_device(void)
 				"open: its open contexts no longer work; call closefrom() and the "
 				"like before a device is opened\n",
 				name);
+		/* Children do not get shared pages, and before_fork() needs the device. */
+		mask_ready(); /* for share_swap() */
+		share_lock();
+		share_end();
+		share_unlock();
 		cm_stop();
 		cm_forget();
 		(void)base->cmd->close(base);

@@ -62,24 +62,29 @@ file_remove(unsigned int i)
 	__atomic_store_n(&n_files, n_files - 1, __ATOMIC_RELAXED);
 }
 
-/* Forgets files whose descriptor the program has closed, and closes files without a mapping. */
-static void
-prune(bool scanned)
+/* Returns false if the program has closed the descriptor of the file, such as by closefrom(). */
+static bool
+is_open(const struct share_file *f)
 {
-	unsigned int i = 0;
 	struct stat st;
 
-	while (i < n_files) {
-		const struct share_file *f = &files[i];
+	return libc_fstat(f->fd, &st) == 0 && st.st_ino == f->ino && st.st_dev == f->dev;
+}
 
-		if (libc_fstat(f->fd, &st) != 0 || st.st_ino != f->ino || st.st_dev != f->dev) {
-			file_remove(i);
-		} else if (scanned && !f->mapped) {
-			libc_close(f->fd);
-			file_remove(i);
-		} else {
+/* Closes and forgets the files that the last share_scan() has found to be without a mapping. */
+static void
+prune(void)
+{
+	unsigned int i = 0;
+
+	while (i < n_files) {
+		if (files[i].mapped) {
 			i++;
+			continue;
 		}
+		if (is_open(&files[i]))
+			libc_close(files[i].fd);
+		file_remove(i);
 	}
 }
 
@@ -165,6 +170,7 @@ share_private(const uint8_t *addr, uint64_t len, enum share_guard guard, struct 
 		return false;
 	}
 	m->fd = f->fd;
+	m->file = f->ino;
 	m->skip = from > (uintptr_t)addr ? from - (uintptr_t)addr : 0;
 	m->off = from > (uintptr_t)addr ? 0 : (uintptr_t)addr - from;
 	m->len = (end < (uintptr_t)addr + len ? end - (uintptr_t)addr : len) - m->skip;
@@ -189,23 +195,25 @@ share_memory(const uint8_t *addr, uint64_t len, struct soft_memory *m)
 		return false;
 	}
 	pthread_mutex_lock(&lock);
-	prune(false);
 	found = share_scan(from, end, files, n_files);
 	if (found.kind == SHARE_OURS) {
 		*m = (struct soft_memory){
-			.fd = found.file->fd,
+			.fd = is_open(found.file) ? found.file->fd : -1,
+			.file = found.file->ino,
 			.off = found.off + ((uintptr_t)addr - from),
 			.len = len,
 		};
 		shared = true;
-		report(addr, len, "already shared");
+		report(addr, len, "%s",
+		       m->fd >= 0 ? "already shared"
+				  : "by packets: the program has closed its descriptor");
 	} else if (found.kind != SHARE_PRIVATE || stack) {
 		report(addr, len, "by packets: %s",
 		       share_why(found.kind != SHARE_PRIVATE ? found.kind : SHARE_STACK));
 	} else if (guard == SHARE_NO_GUARD) {
 		report(addr, len, "by packets: this system offers no userfaultfd");
 	} else {
-		prune(true);
+		prune();
 		shared = share_private(addr, len, guard, m);
 	}
 	pthread_mutex_unlock(&lock);
@@ -227,13 +235,12 @@ make_private(void *arg, const struct share_file *file, uintptr_t at, size_t len,
 void
 share_end(void)
 {
-	prune(false);
 	if (n_files == 0)
 		return;
 	if (!share_each(0, UINTPTR_MAX, files, n_files, make_private, NULL))
 		return; /* the memory stays shared, and a child does not get it */
 	if (share_scan(0, PAGE, files, n_files).kind != SHARE_UNKNOWN)
-		prune(true);
+		prune();
 }
 
 void
@@ -252,15 +259,23 @@ share_unlock(void)
 
 /* ---- madvise() */
 
-/* Discards pages: the program then reads zeros, as in private memory. */
+/*
+ * Discards pages: the program then reads zeros, as in private memory. MADV_REMOVE needs no
+ * descriptor, which the program may have closed, but a mapping with write rights. Sets the bool at
+ * @arg, and ends share_each(), if the kernel refuses locked pages.
+ */
 static bool
 discard(void *arg, const struct share_file *file, uintptr_t at, size_t len, uint64_t off)
 {
-	(void)arg;
-	(void)at;
-	(void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
-			(off_t)len);
-	return true;
+	bool *locked = arg;
+
+	if (syscall(SYS_madvise, at, len, MADV_REMOVE) == 0)
+		return true;
+	*locked = errno == EINVAL;
+	if (errno == EACCES && is_open(file))
+		(void)fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
+				(off_t)len);
+	return !*locked;
 }
 
 static bool
@@ -283,10 +298,12 @@ madvise(void *addr, size_t len, int advice)
 {
 	const uintptr_t end = ((uintptr_t)addr + len + PAGE - 1) & ~(PAGE - 1);
 	const int saved = errno;
-	int cancel, rc;
+	bool locked = false;
+	int cancel, rc, error;
 
 	REAL(int, madvise, void *, size_t, int);
 	rc = real(addr, len, advice);
+	error = errno;
 	if (__atomic_load_n(&n_files, __ATOMIC_RELAXED) == 0 ||
 	    (advice != MADV_DONTNEED && advice != MADV_FREE && advice != MADV_DOFORK) ||
 	    ((uintptr_t)addr & (PAGE - 1)) != 0 || end < (uintptr_t)addr)
@@ -305,13 +322,14 @@ madvise(void *addr, size_t len, int advice)
 		sched_yield();
 	}
 	(void)share_each((uintptr_t)addr, end, files, n_files,
-			 advice == MADV_DOFORK ? not_to_child : discard, NULL);
+			 advice == MADV_DOFORK ? not_to_child : discard, &locked);
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(cancel, NULL);
 	/* The kernel frees only private pages by MADV_FREE; shared pages are discarded above. */
-	if (rc != 0 && advice == MADV_FREE) {
-		errno = saved;
+	if (rc != 0 && advice == MADV_FREE && !locked) {
+		error = saved;
 		rc = 0;
 	}
+	errno = error;
 	return rc;
 }

@@ -119,8 +119,10 @@ void soft_catch_up(struct mlx5_ctx *ctx);
 /* The part of a region of memory that peers may map: @len bytes from byte @skip of the region on.
  */
 struct soft_memory {
-	int fd;       /* descriptor of the file that holds the part; the device duplicates it */
-	uint64_t off; /* offset of the part in the file */
+	int fd; /* descriptor of the file that holds the part; the device duplicates it. -1 if the
+		   program has closed it: the file can then not be mapped again */
+	uint64_t file; /* differs between the files of the process */
+	uint64_t off;  /* offset of the part in the file */
 	uint64_t skip, len;
 };
 

@@ -74,7 +74,7 @@ soft_mkey_pin(struct soft_dev *dev, struct soft_mkey *m)
 		return;
 	pin->asked = true;
 	pin->program = m->base;
-	pin->found = dev->memory(m->base, len, &pin->file);
+	pin->found = dev->memory(m->base, len, &pin->file) && pin->file.fd >= 0;
 	if (!pin->found || pin->file.len != len)
 		return;
 	map_again(dev, pin, len);
@@ -209,7 +209,7 @@ to_program(struct soft_dev *dev, struct soft_mkey *m)
 
 	if (pin->map.start == NULL)
 		return false;
-	if (!dev->memory(pin->program, soft_mkey_length(m), &now) || now.fd != pin->file.fd ||
+	if (!dev->memory(pin->program, soft_mkey_length(m), &now) || now.file != pin->file.file ||
 	    now.off != pin->file.off || now.len != pin->file.len) {
 		pin->found = false; /* the file may be closed from now on */
 		return false;

@@ -90,7 +90,7 @@ find_memory(const struct soft_dev *dev, const struct soft_mkey *m, struct part *
 	if (dev->memory == NULL)
 		return find_part(m->base, m->len, p);
 	found = m->pin.file;
-	if (m->pin.asked ? !m->pin.found : !dev->memory(m->base, m->len, &found))
+	if (m->pin.asked ? !m->pin.found : !dev->memory(m->base, m->len, &found) || found.fd < 0)
 		return false;
 	*p = (struct part){.fd = found.fd, .page = PAGE, .off = found.off};
 	*start += found.skip;

@@ -375,18 +375,38 @@ opened_again(struct ibv_context *old)
 	return ctx;
 }
 
+/* A child of fork() has the memory at @p. */
+static void
+check_child_has(const volatile uint8_t *p)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(*p != 7);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
 /*
  * The program closes all descriptors while it uses the device, those of the device's threads
- * included. It opens files at their numbers, to which the device must not write.
+ * included. It opens files at their numbers, to which the device must not write. The memory that it
+ * has registered stays.
  */
 static void
 all_closed(void)
 {
 	struct ibv_context *ctx = open_device();
+	struct ibv_pd *pd = ctx != NULL ? ibv_alloc_pd(ctx) : NULL;
+	uint8_t *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd, i;
 
-	CHECK(ctx != NULL);
+	CHECK(pd != NULL && p != MAP_FAILED);
+	*p = 7;
+	CHECK(ibv_reg_mr(pd, p, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) != NULL);
 	closefrom(3);
+	check_child_has(p);
 	for (i = 3; i < 40; i++)
 		CHECK(open("/dev/full", O_RDWR) == i);
 	closefrom(3);

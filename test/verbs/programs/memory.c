@@ -321,6 +321,66 @@ advised(void)
 		CHECK(order(OP_READ, true, mr, p, &v) == IBV_WC_SUCCESS && v == 0);
 	}
 	check_direct(mr, p, 7);
+	/* The kernel refuses locked pages, whose content stays. */
+	p[0] = 1;
+	CHECK(mlock(p, PAGE) == 0);
+	for (i = 0; i < 2; i++) {
+		CHECK(madvise(p, 2 * PAGE, advice[i]) == -1 && errno == EINVAL);
+		CHECK(p[0] == 1 && p[PAGE] == 1);
+	}
+	CHECK(munlock(p, PAGE) == 0);
+	CHECK(mprotect(p, PAGE, PROT_READ) == 0 && madvise(p, PAGE, MADV_DONTNEED) == 0);
+	CHECK(p[0] == 0 && mprotect(p, PAGE, PROT_READ | PROT_WRITE) == 0);
+	CHECK(ibv_dereg_mr(mr) == 0);
+}
+
+#define FILE_FD 512 /* descriptor of the only region's file */
+
+/* Replaces the descriptor by a file of the program. */
+static void
+replace_descriptor(void)
+{
+	static const char text[PAGE] = "of the program";
+	const int fd = memfd_create("own", 0);
+
+	CHECK(fd >= 0 && write(fd, text, PAGE) == PAGE && close_range(500, ~0u, 0) == 0);
+	CHECK(dup2(fd, FILE_FD) == FILE_FD && close(fd) == 0);
+}
+
+static void
+check_unchanged(void)
+{
+	char text[PAGE];
+
+	CHECK(pread(FILE_FD, text, PAGE, 0) == PAGE && strcmp(text, "of the program") == 0);
+}
+
+/*
+ * The program closes the descriptors of its regions: pages are discarded, no other file is changed,
+ * and a child gets the pages.
+ */
+static void
+descriptors_gone(void)
+{
+	uint8_t *p = pages(2, 1);
+	struct ibv_mr *mr = reg(p, 2 * PAGE);
+	pid_t pid;
+
+	check_direct(mr, p, 7);
+	p[0] = 1;
+	replace_descriptor();
+	CHECK(madvise(p, PAGE, MADV_DONTNEED) == 0 && p[0] == 0 && p[PAGE] == 1);
+	CHECK(mprotect(p, PAGE, PROT_READ) == 0 && madvise(p, PAGE, MADV_DONTNEED) == 0);
+	CHECK(mprotect(p, PAGE, PROT_READ | PROT_WRITE) == 0);
+	check_unchanged();
+	p[0] = 5;
+	pid = fork();
+	if (pid == 0)
+		_exit(p[0] != 5 || p[PAGE] != 1);
+	wait_for(pid, 0);
+	check_unchanged();
+	/* The pages have a new file. */
+	check_direct(mr, p, 9);
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
@@ -335,7 +395,7 @@ descriptors(void)
 	check_direct(mr, p, 7);
 	CHECK(close_range(500, ~0u, 0) == 0);
 	fd = open("/dev/null", O_RDWR);
-	CHECK(fd >= 0 && dup2(fd, 512) == 512);
+	CHECK(fd >= 0 && dup2(fd, FILE_FD) == FILE_FD);
 	again = reg(p, PAGE);
 	check_access(again, p, 9);
 	CHECK(ibv_dereg_mr(again) == 0);
@@ -574,6 +634,7 @@ main(int argc, char **argv)
 		     {"remapped", remapped},
 		     {"advised", advised},
 		     {"descriptors", descriptors},
+		     {"descriptors_gone", descriptors_gone},
 		     {"killed", killed},
 		     {"dies", dies},
 		     {"by_packets", by_packets},
