@@ -219,7 +219,7 @@ class Launcher(VerbsTest):
     def test_programs_that_misuse_descriptors(self):
         """Each ends with a refusal of its call, never by a signal."""
         for case in 'closed', 'lengths', 'replaced', 'forked', 'vforked', 'range', 'duplicated', 'rdma_cm', \
-                'all_closed':
+                'rdma_cm_last', 'all_closed':
             with self.subTest(case):
                 rc, out = self.run_one(self.command(self.hostile, case))
                 self.assertEqual(rc, 0, out)

@@ -45,7 +45,7 @@ struct cm_file {
 	unsigned int refs;    /* number of references; __atomic */
 	struct ucma_file *f;  /* NULL after end_file(); protected by the lock */
 	struct cm_file *next; /* next in the list "files"; protected by the lock */
-	int fd;               /* duplicate of the program's descriptor, an eventfd */
+	int fd;               /* eventfd, which the program has as a higher descriptor */
 	struct uverbs_wait wait;
 };
 
@@ -382,11 +382,15 @@ open_locked(struct mlx5_ctx *ctx, uint64_t node_guid, struct cm_file *file, int 
 
 	if (ret != 0)
 		return ret;
-	*fd = eventfd(0, EFD_CLOEXEC);
+	/*
+	 * A program may close all descriptors above its own. So this file has the lower number of
+	 * the two. cm_put() closes it.
+	 */
+	file->fd = eventfd(0, EFD_CLOEXEC);
+	*fd = file->fd < 0 ? -1 : libc_fcntl(file->fd, F_DUPFD_CLOEXEC, file->fd);
 	if (*fd < 0)
 		return -errno;
-	file->fd = libc_fcntl(*fd, F_DUPFD_CLOEXEC, 0);
-	ret = file->fd < 0 ? -errno : ucma_open(node, file, &file->f);
+	ret = ucma_open(node, file, &file->f);
 	if (ret != 0) {
 		libc_close(*fd);
 		return ret;

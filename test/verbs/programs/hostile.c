@@ -9,6 +9,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -500,6 +502,37 @@ rdma_cm(void)
 	CHECK(close(second) == 0 && create_id(second, &id) == EBADF);
 }
 
+/*
+ * The program closes all descriptors above its own of rdma_cm, and opens a file there. Events
+ * still arrive, and the library does not write to the file.
+ */
+static void
+rdma_cm_last(void)
+{
+	struct ibv_context *ctx = open_device();
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_resolve_ip resolve;
+	} c = {{RDMA_USER_CM_CMD_RESOLVE_IP, sizeof(c.resolve), 0}, {.timeout_ms = 2000}};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = 1};
+	const int fd = open(CM_NODE, O_RDWR | O_CLOEXEC);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	union ibv_gid gid;
+	struct stat st;
+	int own;
+
+	CHECK(ctx != NULL && fd >= 0 && ibv_query_gid(ctx, 1, 1, &gid) == 0);
+	CHECK(close_range((unsigned int)fd + 1, ~0u, 0) == 0);
+	own = memfd_create("own", 0);
+	CHECK(own >= 0 && dup2(own, fd + 1) == fd + 1);
+	memcpy(&to.sin_addr, gid.raw + 12, sizeof(to.sin_addr));
+	memcpy(&c.resolve.dst_addr, &to, sizeof(to));
+	CHECK(create_id(fd, &c.resolve.id) == 0 && write(fd, &c, sizeof(c)) == sizeof(c));
+	CHECK(poll(&p, 1, 60000) == 1 && p.revents == POLLIN);
+	CHECK(fstat(own, &st) == 0 && st.st_size == 0);
+	CHECK(close(fd) == 0 && ibv_close_device(ctx) == 0);
+}
+
 /* Opens the device and waits for a signal. */
 static void
 hold(void)
@@ -517,21 +550,14 @@ main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} cases[] = {{"closed", closed},
-		     {"lengths", lengths},
-		     {"replaced", replaced},
-		     {"forked", forked},
-		     {"vforked", vforked},
-		     {"range", range},
-		     {"all_closed", all_closed},
-		     {"all_qps", all_qps},
-		     {"daemonized", daemonized},
-		     {"duplicated", duplicated},
-		     {"rdma_cm", rdma_cm},
-		     {"forked_port", forked_port},
-		     {"failed_port", failed_port},
-		     {"failed_eal", failed_eal},
-		     {"hold", hold}};
+	} cases[] = {{"closed", closed},           {"lengths", lengths},
+		     {"replaced", replaced},       {"forked", forked},
+		     {"vforked", vforked},         {"range", range},
+		     {"all_closed", all_closed},   {"all_qps", all_qps},
+		     {"daemonized", daemonized},   {"duplicated", duplicated},
+		     {"rdma_cm", rdma_cm},         {"rdma_cm_last", rdma_cm_last},
+		     {"forked_port", forked_port}, {"failed_port", failed_port},
+		     {"failed_eal", failed_eal},   {"hold", hold}};
 	unsigned int i;
 
 	for (i = 0; argc == 2 && i < sizeof(cases) / sizeof(cases[0]); i++) {
