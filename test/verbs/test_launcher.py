@@ -213,6 +213,18 @@ class Launcher(VerbsTest):
         self.assertEqual(os.read(r, 1), b'')
         self.until_removed()
 
+    def test_files_stay_if_the_user_has_closed_standard_descriptors(self):
+        """The program's environment does not name the files, so only the pidfd says that the program runs."""
+        for closed in '<&-', '>&-', '<&- 2>&-':
+            with self.subTest(closed):
+                look = 'sleep 2; test -d "$0" && echo stays >there'
+                cmd = self.command('sh', '-c', 'exec env -u BB_VERBS_TREE sh -c "$0" "$BB_VERBS_TREE"', look,
+                                   options=('--quiet',))
+                self.run_one(['sh', '-c', 'exec "$@" ' + closed, 'sh', *cmd])
+                self.assertTrue(os.path.exists(os.path.join(self.folder, 'there')))
+                os.remove(os.path.join(self.folder, 'there'))
+                self.until_removed()
+
     def test_quiet_prints_nothing(self):
         self.assertEqual(self.run_one(self.command('true', options=('--quiet',))), (0, ''))
 

@@ -310,9 +310,12 @@ used(const char *root)
 static void
 leave_descriptors(int fd)
 {
-	const int null = open("/dev/null", O_RDWR);
+	int null;
 	long i, n;
 
+	/* If the user has closed standard input, @fd may be 0. */
+	fd = fcntl(fd, F_DUPFD, 4);
+	null = open("/dev/null", O_RDWR);
 	for (i = 0; i <= 2; i++)
 		(void)dup2(null, (int)i);
 	(void)dup2(fd, 3);
