@@ -225,6 +225,15 @@ class Launcher(VerbsTest):
                 os.remove(os.path.join(self.folder, 'there'))
                 self.until_removed()
 
+    def test_empty_element_of_path_is_the_current_folder(self):
+        shutil.copy(shutil.which('true'), os.path.join(self.folder, 'here'))
+        for path in '', ':/none', '/none:', '/none::/none':
+            with self.subTest(path):
+                self.env['PATH'] = path
+                self.refused(0, r'^$', '--quiet', 'here')
+        self.env['PATH'] = '/none'
+        self.refused(127, r'not found in PATH', '--quiet', 'here')
+
     def test_quiet_prints_nothing(self):
         self.assertEqual(self.run_one(self.command('true', options=('--quiet',))), (0, ''))
 

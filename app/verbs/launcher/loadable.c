@@ -13,7 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns the file that execvp() would run, NULL if there is none. */
+/*
+ * Returns the file that execvp() would run, NULL if there is none. An empty element of PATH is the
+ * current folder.
+ */
 static const char *
 find_program(const char *name, char *path, size_t size)
 {
@@ -22,13 +25,15 @@ find_program(const char *name, char *path, size_t size)
 
 	if (strchr(name, '/') != NULL)
 		return name;
-	for (at = at != NULL ? at : "/usr/bin:/bin"; *at != '\0'; at += len + (at[len] == ':')) {
+	for (at = at != NULL ? at : "/usr/bin:/bin";; at += len + 1) {
 		len = strcspn(at, ":");
-		if (snprintf(path, size, "%.*s/%s", (int)len, at, name) < (int)size &&
+		if (snprintf(path, size, "%.*s/%s", len != 0 ? (int)len : 1, len != 0 ? at : ".",
+			     name) < (int)size &&
 		    access(path, X_OK) == 0)
 			return path;
+		if (at[len] == '\0')
+			return NULL;
 	}
-	return NULL;
 }
 
 /*
