@@ -9,10 +9,13 @@
 
 #include "preload.h"
 
-#define MAX_FDS 65536u
+#define MAX_FDS  65536u
+#define MAX_LEFT 64u
 
 static uint8_t kinds[MAX_FDS]; /* enum fd_kind; atomic */
 static void *files[MAX_FDS];
+static struct fd_ref left[MAX_LEFT]; /* files without a descriptor, to be closed */
+static unsigned int n_left;          /* number of used entries of left; atomic */
 static unsigned int end; /* 1 + the highest descriptor that was ever in the table; atomic */
 static pid_t owner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -63,6 +66,7 @@ in_child(void)
 	for (fd = 0; fd < end; fd++)
 		if (kinds[fd] != FD_NONE)
 			kinds[fd] = FD_ORPHAN;
+	n_left = 0;
 	owner = getpid();
 	pthread_mutex_unlock(&lock);
 }
@@ -170,6 +174,33 @@ fds_dup(int fd, int to)
 	return !has_duplicates(kind) || (unsigned int)to < MAX_FDS;
 }
 
+/*
+ * Gives a descriptor the kind @kind. Returns the file that it had, of kind FD_NONE if another
+ * descriptor has the file, too. Call with the lock held.
+ */
+static struct fd_ref
+take(unsigned int fd, enum fd_kind kind)
+{
+	struct fd_ref ref = {(enum fd_kind)kinds[fd], files[fd]};
+
+	__atomic_store_n(&kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED);
+	files[fd] = NULL;
+	if ((ref.kind == FD_NODE || ref.kind == FD_CM) && is_open(ref.p))
+		ref.kind = FD_NONE;
+	return ref;
+}
+
+static void
+close_file(const struct fd_ref *ref)
+{
+	if (ref->kind == FD_NODE)
+		uverbs_close(ref->p);
+	else if (ref->kind == FD_EVENTS)
+		uverbs_events_close(ref->p);
+	else if (ref->kind == FD_CM)
+		cm_put(ref->p);
+}
+
 /* Gives a descriptor the kind @kind, and closes its file if no other descriptor has it. */
 static void
 release(int fd, enum fd_kind kind)
@@ -178,18 +209,45 @@ release(int fd, enum fd_kind kind)
 	struct thread_state before;
 
 	lock_table(&before);
-	ref = (struct fd_ref){(enum fd_kind)kinds[fd], files[fd]};
-	__atomic_store_n(&kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED);
-	files[fd] = NULL;
-	if ((ref.kind == FD_NODE || ref.kind == FD_CM) && is_open(ref.p))
-		ref.kind = FD_NONE;
+	ref = take((unsigned int)fd, kind);
 	unlock_table(&before);
-	if (ref.kind == FD_NODE)
-		uverbs_close(ref.p);
-	else if (ref.kind == FD_EVENTS)
-		uverbs_events_close(ref.p);
-	else if (ref.kind == FD_CM)
-		cm_put(ref.p);
+	close_file(&ref);
+}
+
+void
+fds_leave(unsigned int first, unsigned int last)
+{
+	struct thread_state before;
+	unsigned int fd;
+
+	if (foreign())
+		return;
+	lock_table(&before);
+	for (fd = first; fd < end && fd <= last && n_left < MAX_LEFT; fd++) {
+		left[n_left] = take(fd, FD_NONE);
+		if (left[n_left].kind != FD_NONE)
+			__atomic_store_n(&n_left, n_left + 1, __ATOMIC_RELAXED);
+	}
+	unlock_table(&before);
+}
+
+/* Closes the files that fds_leave() has left. */
+static void
+close_left(void)
+{
+	struct fd_ref ref;
+	struct thread_state before;
+
+	while (__atomic_load_n(&n_left, __ATOMIC_RELAXED) != 0 && !foreign()) {
+		ref.kind = FD_NONE;
+		lock_table(&before);
+		if (n_left != 0) {
+			ref = left[n_left - 1];
+			__atomic_store_n(&n_left, n_left - 1, __ATOMIC_RELAXED);
+		}
+		unlock_table(&before);
+		close_file(&ref);
+	}
 }
 
 void
@@ -205,6 +263,7 @@ fds_close_range(unsigned int first, unsigned int last)
 	const unsigned int stop = __atomic_load_n(&end, __ATOMIC_RELAXED);
 	unsigned int fd;
 
+	close_left();
 	for (fd = first; fd < stop && fd <= last; fd++)
 		fds_close((int)fd);
 }
@@ -216,6 +275,7 @@ fds_orphan(void)
 	bool any = false;
 	unsigned int fd;
 
+	close_left();
 	for (fd = 0; fd < stop; fd++) {
 		if (!fds_maybe((int)fd))
 			continue;
@@ -234,5 +294,5 @@ fds_any_node(void)
 	for (fd = 0; fd < stop; fd++)
 		if (__atomic_load_n(&kinds[fd], __ATOMIC_RELAXED) == FD_NODE)
 			return true;
-	return false;
+	return __atomic_load_n(&n_left, __ATOMIC_RELAXED) != 0;
 }

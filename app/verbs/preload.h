@@ -70,15 +70,20 @@ bool fds_set(int fd, enum fd_kind kind, void *p);
 bool fds_dup(int fd, int to);
 /* Removes a descriptor and closes its file. The caller closes the descriptor itself. */
 void fds_close(int fd);
-/* Closes the files of all descriptors from @first to @last. */
+/* Closes the files of all descriptors from @first to @last, and those that fds_leave() has left. */
 void fds_close_range(unsigned int first, unsigned int last);
+/*
+ * Removes the descriptors from @first to @last, whose files the next fds_close_range() closes. For
+ * a handler that has interrupted the device.
+ */
+void fds_leave(unsigned int first, unsigned int last);
 
 /*
  * Closes the files of all descriptors. Calls on these descriptors fail with ENODEV from now on.
  * Returns true if there was a file.
  */
 bool fds_orphan(void);
-/* Returns true if a descriptor of the device node is open. */
+/* Returns true if a file of the device node is open. */
 bool fds_any_node(void);
 
 /* ---- base/thread.c */

@@ -156,15 +156,17 @@ __read_chk(int fd, void *buf, size_t len, size_t room)
 
 /*
  * Closes the files of descriptors that a call is about to close. In a handler that has interrupted
- * the device they stay open.
+ * the device they stay open until a later call.
  */
 static void
 close_files(unsigned int first, unsigned int last)
 {
 	struct thread_state before;
 
-	if (node_interrupted())
+	if (node_interrupted()) {
+		fds_leave(first, last);
 		return;
+	}
 	thread_hold(&before);
 	fds_close_range(first, last);
 	thread_release(&before);

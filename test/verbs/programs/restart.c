@@ -5,12 +5,14 @@
  * Calls that wait for events, while signals arrive: rdma_get_cm_event(), ibv_get_cq_event() and
  * ibv_get_async_event(). A handler with SA_RESTART must not end a call, a handler without it must.
  * Arguments: the IPv4 address of the device; with "exit_cm", "exit_command" or "exit_poll", a
- * handler calls exit(0) during a call of rdma_cm, during a command, or during ibv_poll_cq().
+ * handler calls exit(0) during a call of rdma_cm, during a command, or during ibv_poll_cq(). With
+ * "close_poll", a handler closes a descriptor of the device during ibv_poll_cq().
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -249,6 +251,32 @@ exit_handler(int sig)
 	exit(0);
 }
 
+static int spare; /* descriptor of a second context */
+
+static void
+close_handler(int sig)
+{
+	(void)sig;
+	close(spare);
+	handled++;
+}
+
+/* The program has closed the descriptor in a handler: a file that gets its number is no node. */
+static int
+check_closed(void)
+{
+	int null = -1;
+
+	while (null < spare) {
+		null = open("/dev/null", O_WRONLY);
+		if (null < 0)
+			fail("open");
+	}
+	if (null != spare || write(null, "x", 1) != 1)
+		fail("write");
+	return 0;
+}
+
 /* A program that ends frees its objects. In the middle of a poll these commands fail. */
 static void
 clean_up(void)
@@ -277,9 +305,12 @@ make_ud(struct ibv_pd *pd)
 	return ibv_create_ah(pd, &to);
 }
 
-/* Polls until this thread, not that of the device, executes a request and raises its event. */
+/*
+ * Polls until this thread, not that of the device, executes a request and raises its event. Returns
+ * after the handler.
+ */
 static void
-exit_in_a_poll(struct ibv_pd *pd)
+signal_in_a_poll(struct ibv_pd *pd)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
 	struct ibv_wc wc;
@@ -292,7 +323,7 @@ exit_in_a_poll(struct ibv_pd *pd)
 	wr.wr.ud.remote_qpn = qp->qp_num;
 	if (wr.wr.ud.ah == NULL)
 		fail("ibv_create_ah");
-	for (;;) {
+	while (!handled) {
 		if (ibv_req_notify_cq(cq, 0) != 0 || ibv_post_send(qp, &wr, &bad) != 0)
 			fail("ibv_post_send");
 		raises = WRITE;
@@ -302,21 +333,31 @@ exit_in_a_poll(struct ibv_pd *pd)
 	}
 }
 
-/* Never returns 0: the handler does that. */
+/* Returns 0 only with "close_poll": in other cases the handler ends the process with 0. */
 static int
-exit_in_a_call(const char *which)
+signal_in_a_call(const char *which)
 {
+	const bool closes = strcmp(which, "close_poll") == 0;
 	struct ibv_pd *pd;
 
-	signal(SIGUSR1, exit_handler);
+	signal(SIGUSR1, closes ? close_handler : exit_handler);
 	raises = strcmp(which, "exit_cm") == 0 ? VM_WRITEV : NONE;
 	if (rdma_bind_addr(id, (struct sockaddr *)&own) != 0)
 		fail("rdma_bind_addr");
 	pd = ibv_alloc_pd(id->verbs);
 	if (pd == NULL || atexit(clean_up) != 0)
 		fail("ibv_alloc_pd");
-	if (strcmp(which, "exit_poll") == 0)
-		exit_in_a_poll(pd);
+	if (closes) {
+		struct ibv_context *second = ibv_open_device(id->verbs->device);
+
+		if (second == NULL)
+			fail("ibv_open_device");
+		spare = second->cmd_fd;
+	}
+	if (closes || strcmp(which, "exit_poll") == 0)
+		signal_in_a_poll(pd);
+	if (closes)
+		return check_closed();
 	raises = EVENTFD;
 	comp = ibv_create_comp_channel(pd->context);
 	return raises == NONE ? 4 : 3;
@@ -333,7 +374,7 @@ main(int argc, char **argv)
 	if (cm == NULL || rdma_create_id(cm, &id, NULL, RDMA_PS_TCP) != 0)
 		fail("rdma_create_id");
 	if (argc > 2)
-		return exit_in_a_call(argv[2]);
+		return signal_in_a_call(argv[2]);
 	check("rdma_get_cm_event", get_cm, raise_cm);
 	pd = ibv_alloc_pd(id->verbs);
 	comp = ibv_create_comp_channel(id->verbs);
