@@ -110,6 +110,12 @@ void unmapped_rights(void);
 void freed(void);
 void block(void);
 
+/* ---- memory_map.c */
+void remapped(void);
+void advised(void);
+void descriptors(void);
+void descriptors_gone(void);
+
 /* ---- memory_private.c */
 void handler_before_device(int sig);
 void local_unmapped(void);
