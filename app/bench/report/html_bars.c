@@ -21,7 +21,7 @@
 #define HEAD  30
 #define FOOT  26 /* height of the labels of decades */
 #define WIDE  20.0
-#define TICK  70 /* SVG units: widest label of the axis, in the font size of narrow screens */
+#define DIGIT 12 /* width of a digit in the font size of narrow screens */
 
 struct bars {
 	const unsigned int *rows;
@@ -116,14 +116,18 @@ key(FILE *f, const struct bars *b, const char *class, unsigned int x, const char
 	fprintf(f, "<text x=\"%u\" y=\"17\">%s</text>\n", x + 17, name);
 }
 
-/* Draws the axis. A logarithmic axis has a line for each power of ten. */
+/*
+ * Draws the axis. A logarithmic axis has a line for each power of ten, and labels as close as the
+ * longest of them allows.
+ */
 static void
 axis(FILE *f, const struct bars *b, unsigned int bottom)
 {
+	const double digits = 2 + fmax(-b->lo, b->hi);
 	unsigned int every = 1, k;
 
 	if (b->log)
-		every += (unsigned int)(TICK * (b->hi - b->lo) / SCALE);
+		every += (unsigned int)(DIGIT * digits * (b->hi - b->lo) / SCALE);
 	for (k = 0; k == 0 || (b->log && b->lo + k <= b->hi); k++) {
 		const double x = LABEL + (b->log ? k * SCALE / (b->hi - b->lo) : 0);
 

@@ -91,6 +91,17 @@ class HftTest(AppTest):
         self.assertIn('connecting to', proc.stdout.readline())
         self.assertIn('connected', proc.stdout.readline())
 
+    def connected_pair(self, args, other):
+        """Starts a pair until it is connected. On a busy machine this can take longer than a side's --wait."""
+        for _ in range(10):
+            here, there = self.pair(args, other)
+            self.assertIn('connecting to', here.stdout.readline())
+            if 'connected' in here.stdout.readline():
+                return here, there
+            self.end(here)
+            self.end(there)
+        self.fail('the pair was not connected')
+
     def run_pair(self, *args, ticks=TICKS, others=((),)):
         """Runs a pair, or more processes, to the end without an error. Returns the checked result."""
         with tempfile.TemporaryDirectory() as folder:

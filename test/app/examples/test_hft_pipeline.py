@@ -319,9 +319,8 @@ class HftPipeline(HftTest):
         for kill in (True, False):
             # Messages of the connecting side stay in the ring until the peer runs again.
             for nap in (0.3, 3, 20):
-                here, there = self.pair(['--messages', '1M', '--rate', '1000', '--slots', '32768'],
-                                        ['--slots', '32768', '--wait', '10'])
-                self.until_connected(here)
+                here, there = self.connected_pair(['--messages', '1M', '--rate', '1000', '--slots', '32768'],
+                                                  ['--slots', '32768', '--wait', '10'])
                 time.sleep(nap)
                 there.send_signal(signal.SIGSTOP)
                 here.send_signal(signal.SIGINT)
