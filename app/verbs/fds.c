@@ -113,20 +113,26 @@ fds_put(const struct fd_ref *ref)
 		cm_put(ref->p);
 }
 
+void
+fds_init(void)
+{
+	static bool registered;
+
+	if (registered)
+		return;
+	registered = true;
+	owner = getpid();
+	(void)pthread_atfork(before_fork, in_parent, in_child);
+}
+
 bool
 fds_set(int fd, enum fd_kind kind, void *p)
 {
-	static bool registered;
 	struct thread_state before;
 
 	if (fd < 0 || (unsigned int)fd >= MAX_FDS)
 		return false;
 	lock_table(&before);
-	if (!registered) {
-		registered = true;
-		owner = getpid();
-		(void)pthread_atfork(before_fork, in_parent, in_child);
-	}
 	files[fd] = p;
 	__atomic_store_n(&kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED);
 	if ((unsigned int)fd >= end)
@@ -223,10 +229,14 @@ fds_leave(unsigned int first, unsigned int last)
 	if (foreign())
 		return;
 	lock_table(&before);
-	for (fd = first; fd < end && fd <= last && n_left < MAX_LEFT; fd++) {
-		left[n_left] = take(fd, FD_NONE);
-		if (left[n_left].kind != FD_NONE)
-			__atomic_store_n(&n_left, n_left + 1, __ATOMIC_RELAXED);
+	for (fd = first; fd < end && fd <= last; fd++) {
+		const struct fd_ref ref = take(fd, FD_NONE);
+
+		/* A file that has no room here stays open. */
+		if (ref.kind == FD_NONE || n_left == MAX_LEFT)
+			continue;
+		left[n_left] = ref;
+		__atomic_store_n(&n_left, n_left + 1, __ATOMIC_RELAXED);
 	}
 	unlock_table(&before);
 }

@@ -195,8 +195,10 @@ open_base(void)
 		if (cancels)
 			soft_expect_cancel(base);
 		fault_catch(fill);
-		if (!registered)
+		if (!registered) {
+			fds_init();
 			(void)pthread_atfork(before_fork, in_parent, in_child);
+		}
 		registered = true;
 	}
 	return ret;
