@@ -213,8 +213,8 @@ int bb_qp_destroy(struct bb_qp *qp);
  * attributes for each type: UC has no retries, timers and READs; UD has a Q_Key and no peer). A
  * transition to RTR may wait until the next hop's MAC is resolved, as bb_qp_connect() does.
  * @return 0; -EINVAL if the transition is not legal, or an attribute is missing, not allowed or out
- * of range; -ENOTSUP if the new state is SQD. After an error the QP is unchanged, and the log names
- * the attribute.
+ * of range; -ENOTSUP if the new state is SQD. After these errors the QP is unchanged, and the log
+ * names the attribute. If the device rejects a transition to RESET, a QP with an SRQ may be in ERR.
  */
 int bb_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
 
