@@ -232,8 +232,8 @@ fds_leave(unsigned int first, unsigned int last)
 	for (fd = first; fd < end && fd <= last; fd++) {
 		const struct fd_ref ref = take(fd, FD_NONE);
 
-		/* A file that has no room here stays open. */
-		if (ref.kind == FD_NONE || n_left == MAX_LEFT)
+		/* An orphan has no file. A file that has no room here stays open. */
+		if (ref.kind == FD_NONE || ref.kind == FD_ORPHAN || n_left == MAX_LEFT)
 			continue;
 		left[n_left] = ref;
 		__atomic_store_n(&n_left, n_left + 1, __ATOMIC_RELAXED);

@@ -21,7 +21,7 @@
 #define HEAD  30
 #define FOOT  26 /* height of the labels of decades */
 #define WIDE  20.0
-#define DIGIT 12 /* width of a digit in the font size of narrow screens */
+#define DIGIT 12 /* SVG units: width of a digit in the font size of narrow screens */
 
 struct bars {
 	const unsigned int *rows;

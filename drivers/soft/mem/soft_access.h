@@ -104,7 +104,7 @@ bool soft_xlt_remote(struct soft_engine *e, const struct soft_qp *p, const struc
 		     uint64_t len, enum soft_right right, uint8_t **at, const char **why);
 void soft_xlt_release(struct soft_engine *e);
 /*
- * Frees the memory of long lists, so that one message does not hold it until the engine ends.
+ * Frees the memory of long lists, so that a message does not hold it until the engine ends.
  * Call it at the end of a turn.
  */
 void soft_xlt_shrink(struct soft_engine *e);
