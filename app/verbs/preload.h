@@ -62,8 +62,9 @@ bool fds_maybe(int fd);
 struct fd_ref fds_get(int fd);
 void fds_put(const struct fd_ref *ref);
 /*
- * Registers handlers of fork(). Call this before the node registers its own, which then run first:
- * they wait for turns of the device, and a handler of a signal in such a turn may need the table.
+ * Makes the table of this process and registers handlers of fork(). Call this before fds_set(), and
+ * before the node registers its own handlers, which then run first: they wait for turns of the
+ * device, and a handler of a signal in such a turn may need the table.
  */
 void fds_init(void);
 /* Enters a descriptor into the table. Returns false if its number is too high. */

@@ -134,6 +134,7 @@ static void __attribute__((constructor)) start(void)
 {
 	char dev[16];
 
+	fds_init();
 	snprintf(dev, sizeof(dev), "%d:%d\n", VERBS_MAJOR, VERBS_MINOR);
 	if (peer_sysfs_start() != 0 ||
 	    peer_sysfs_put("class/infiniband_verbs/uverbs0/dev", dev) != 0) {
