@@ -170,7 +170,8 @@ share_private(const uint8_t *addr, uint64_t len, enum share_guard guard, struct 
 		return false;
 	}
 	m->fd = f->fd;
-	m->file = f->ino;
+	m->dev = f->dev;
+	m->ino = f->ino;
 	m->skip = from > (uintptr_t)addr ? from - (uintptr_t)addr : 0;
 	m->off = from > (uintptr_t)addr ? 0 : (uintptr_t)addr - from;
 	m->len = (end < (uintptr_t)addr + len ? end - (uintptr_t)addr : len) - m->skip;
@@ -199,7 +200,8 @@ share_memory(const uint8_t *addr, uint64_t len, struct soft_memory *m)
 	if (found.kind == SHARE_OURS) {
 		*m = (struct soft_memory){
 			.fd = is_open(found.file) ? found.file->fd : -1,
-			.file = found.file->ino,
+			.dev = found.file->dev,
+			.ino = found.file->ino,
 			.off = found.off + ((uintptr_t)addr - from),
 			.len = len,
 		};

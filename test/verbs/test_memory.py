@@ -12,7 +12,7 @@ from verbstest import NOBODY, VerbsTest, main
 
 CASES = ('direct', 'receiver', 'messages', 'on_demand', 'block', 'bounds', 'deregistered', 'writers', 'system_calls', 'forked', 'vforked', 'cloned', 'unmapped',
          'unmapped_receive', 'unmapped_fork', 'unmapped_while_forking', 'unmapped_flood', 'unmapped_rights', 'freed', 'local_unmapped', 'local_moved', 'local_freed',
-         'local_shrunk', 'stack_unmapped', 'own_mappings', 'truncated', 'handled', 'masked', 'remapped', 'advised', 'descriptors', 'descriptors_gone',
+         'local_shrunk', 'stack_unmapped', 'own_mappings', 'truncated', 'handled', 'masked', 'remapped', 'advised', 'descriptors', 'descriptors_gone', 'descriptor_of_part',
          'killed', 'by_packets', 'heap')
 
 

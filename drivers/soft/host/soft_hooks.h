@@ -8,6 +8,8 @@
 #ifndef SOFT_HOOKS_H
 #define SOFT_HOOKS_H
 
+#include <sys/types.h>
+
 #include "mlx5_cmd.h"
 
 /*
@@ -121,8 +123,9 @@ void soft_catch_up(struct mlx5_ctx *ctx);
 struct soft_memory {
 	int fd; /* descriptor of the file that holds the part; the device duplicates it. -1 if the
 		   program has closed it: the file can then not be mapped again */
-	uint64_t file; /* differs between the files of the process */
-	uint64_t off;  /* offset of the part in the file */
+	dev_t dev; /* of the file, by which the device sees that the program has closed @fd since */
+	ino_t ino;
+	uint64_t off; /* offset of the part in the file */
 	uint64_t skip, len;
 };
 

@@ -209,8 +209,8 @@ to_program(struct soft_dev *dev, struct soft_mkey *m)
 
 	if (pin->map.start == NULL)
 		return false;
-	if (!dev->memory(pin->program, soft_mkey_length(m), &now) || now.file != pin->file.file ||
-	    now.off != pin->file.off || now.len != pin->file.len) {
+	if (!dev->memory(pin->program, soft_mkey_length(m), &now) || now.dev != pin->file.dev ||
+	    now.ino != pin->file.ino || now.off != pin->file.off || now.len != pin->file.len) {
 		pin->found = false; /* the file may be closed from now on */
 		return false;
 	}

@@ -185,9 +185,7 @@ destroy(struct soft_shm *shm)
 		close(shm->listener[i]);
 	soft_shm_groups_close(shm);
 	soft_shm_slot_give(shm);
-	for (i = 0; i < SOFT_SHM_SEGS; i++)
-		if (shm->seg[i].refs != 0)
-			close(shm->seg[i].fd);
+	soft_shm_segs_close(shm);
 	if (shm->dir != NULL) {
 		soft_shm_win_chores(shm, true);
 		munmap(shm->dir, sizeof(*shm->dir));

@@ -25,6 +25,7 @@
 #include "soft_shm_mem.h"
 #include "soft_shm_msg.h"
 #include "soft_shm_ring.h"
+#include "soft_shm_segs.h"
 #include "soft_shm_slot.h"
 #include "soft_shm_user.h"
 #include "soft_wire.h"
@@ -44,17 +45,6 @@ enum soft_shm_state {
 	SOFT_SHM_IDLE,
 	SOFT_SHM_HANDSHAKE, /* Handshake in progress: HELLO was sent, or is expected. */
 	SOFT_SHM_UP,
-};
-
-/* A part of a file of application memory that a device shares. */
-struct soft_shm_seg {
-	int fd;
-	dev_t dev;
-	ino_t ino;
-	uint64_t off, end; /* Range in the file, bytes; whole pages. */
-	uint32_t gen;      /* Generation; changes when this entry of seg[] gets another file. */
-	uint32_t rev;      /* Revision; a peer that has an older revision gets the segment again. */
-	uint32_t refs;     /* Number of keys whose memory is in the segment. */
 };
 
 /*
@@ -512,11 +502,6 @@ void soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn);
  * caller holds no engine's lock.
  */
 void soft_shm_wait(struct soft_dev *dev);
-/*
- * Sends a peer the segments (shared parts of files) that it does not have in their current
- * revision. Sends none for a group. Under soft_shm.lock.
- */
-void soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx);
 void soft_shm_engine_add(struct soft_engine *e);
 void soft_shm_engine_del(struct soft_engine *e);
 /* Returns true if peers and this device may access each other's memory without packets. */

@@ -6,20 +6,14 @@
  * memory with remote rights, the files of that memory, and connected QPs. Requests to other keys or
  * QPs come as packets, and this device executes or rejects them.
  */
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <rte_memory.h>
 #include <rte_pause.h>
 
-#include "soft_hooks.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
 
 #define SPINS   64
-#define PAGE    4096u    /* bytes of a page of a program's memory */
 #define STOP_NS 10000000 /* a turn of a wait that takes longer is a stop of the process */
 
 /*
@@ -36,160 +30,6 @@ by_packets(const struct soft_dev *dev)
 	       o->port.shm_packets;
 }
 
-/* ---- Segments: shared parts of files */
-
-/* The range of a file that backs an address range of this process. */
-struct part {
-	int fd;
-	uint64_t page, off;
-};
-
-/*
- * Finds the EAL file that backs [addr, addr + len). Returns false if no single file backs the whole
- * range.
- */
-static bool
-find_part(const uint8_t *addr, uint64_t len, struct part *p)
-{
-	const struct rte_memseg_list *list = rte_mem_virt2memseg_list(addr);
-	struct rte_memseg *first, *last;
-	size_t off, off_last;
-	int fd_last;
-
-	if (list == NULL || list->external || rte_mem_virt2memseg_list(addr + len - 1) != list)
-		return false;
-	first = rte_mem_virt2memseg(addr, list);
-	last = rte_mem_virt2memseg(addr + len - 1, list);
-	if (first == NULL || last == NULL)
-		return false;
-	p->fd = rte_memseg_get_fd(first);
-	fd_last = rte_memseg_get_fd(last);
-	if (p->fd < 0 || fd_last != p->fd || rte_memseg_get_fd_offset(first, &off) != 0 ||
-	    rte_memseg_get_fd_offset(last, &off_last) != 0)
-		return false;
-	/* Pages that are contiguous in memory must also be contiguous in the file. */
-	if (off_last - off != (uintptr_t)last->addr - (uintptr_t)first->addr)
-		return false;
-	p->page = first->hugepage_sz;
-	p->off = off + (uint64_t)(addr - (const uint8_t *)first->addr);
-	return true;
-}
-
-/*
- * Finds the file behind the memory of @m: by soft_dev.memory(), if the program has set it, else by
- * EAL. Sets *start and *len to the part of the memory that is in the file.
- */
-static bool
-find_memory(const struct soft_dev *dev, const struct soft_mkey *m, struct part *p, uint64_t *start,
-	    uint64_t *len)
-{
-	struct soft_memory found;
-
-	*start = m->start;
-	*len = m->len;
-	if (dev->memory == NULL)
-		return find_part(m->base, m->len, p);
-	found = m->pin.file;
-	if (m->pin.asked ? !m->pin.found : !dev->memory(m->base, m->len, &found) || found.fd < 0)
-		return false;
-	*p = (struct part){.fd = found.fd, .page = PAGE, .off = found.off};
-	*start += found.skip;
-	*len = found.len;
-	return true;
-}
-
-/* Returns the index of the segment that already has the file, else of a free segment, else -1. */
-static int
-seg_slot(const struct soft_shm *shm, const struct stat *st)
-{
-	int i, free_slot = -1;
-
-	for (i = 0; i < SOFT_SHM_SEGS; i++) {
-		const struct soft_shm_seg *s = &shm->seg[i];
-
-		if (s->refs != 0 && s->dev == st->st_dev && s->ino == st->st_ino)
-			return i;
-		if (s->refs == 0 && free_slot < 0)
-			free_slot = i;
-	}
-	return free_slot;
-}
-
-/*
- * Adds @len bytes of a file to the file's shared segment. The segment grows until it holds all
- * shared parts of the file. Returns the index of the segment in seg[], or -1 on failure.
- */
-static int
-seg_take(struct soft_shm *shm, const struct part *p, uint64_t len)
-{
-	uint64_t from = p->off & ~(p->page - 1), to;
-	struct soft_shm_seg *s;
-	struct stat st;
-	int slot;
-
-	to = (p->off + len + p->page - 1) & ~(p->page - 1);
-	if (fstat(p->fd, &st) != 0)
-		return -1;
-	slot = seg_slot(shm, &st);
-	if (slot < 0)
-		return -1;
-	s = &shm->seg[slot];
-	if (s->refs == 0) {
-		int fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
-
-		if (fd < 0)
-			return -1;
-		*s = (struct soft_shm_seg){
-			.fd = fd,
-			.dev = st.st_dev,
-			.ino = st.st_ino,
-			.off = from,
-			.end = to,
-			.gen = s->gen + 1,
-			.rev = s->rev + 1,
-		};
-	} else if (from < s->off || to > s->end) {
-		s->off = RTE_MIN(s->off, from);
-		s->end = RTE_MAX(s->end, to);
-		s->rev++;
-	}
-	s->refs++;
-	shm->seg_changes++;
-	return slot;
-}
-
-static void
-seg_put(struct soft_shm *shm, uint32_t slot)
-{
-	/* A peer keeps its mapping of the file until this entry of seg[] gets another file. */
-	if (--shm->seg[slot].refs == 0)
-		close(shm->seg[slot].fd);
-}
-
-void
-soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx)
-{
-	struct soft_shm_msg m;
-	uint32_t i;
-
-	for (i = 0; rx->n_gids != 0 && i < SOFT_SHM_SEGS; i++) {
-		const struct soft_shm_seg *s = &shm->seg[i];
-
-		if (s->refs == 0 || rx->seg_rev[i] == s->rev)
-			continue;
-		soft_shm_msg_init(&m, SOFT_SHM_SEGMENT);
-		m.u.segment.slot = i;
-		m.u.segment.gen = s->gen;
-		m.u.segment.off = s->off;
-		m.u.segment.len = s->end - s->off;
-		/* The socket is full; the next soft_shm_chores() sends the remaining segments. */
-		if (soft_shm_send(rx->sock, &m, &s->fd, 1) != 0)
-			return;
-		rx->seg_rev[i] = s->rev;
-	}
-	rx->seg_changes = shm->seg_changes;
-}
-
 /* ---- Published keys */
 
 static void
@@ -197,8 +37,7 @@ key_add(struct soft_dev *dev, const struct soft_mkey *m)
 {
 	struct soft_shm *shm = dev->shm;
 	struct soft_shm_key *k;
-	uint64_t start, len;
-	struct part p;
+	struct soft_shm_part p;
 	int slot = -1;
 	bool found;
 	uint32_t i;
@@ -210,7 +49,7 @@ key_add(struct soft_dev *dev, const struct soft_mkey *m)
 	if (shm == NULL || by_packets(dev) || m->ind != NULL || m->umr_en ||
 	    m->detour != SOFT_DETOUR_NONE || m->len == 0 || !(m->rr || m->rw || m->atomic))
 		return;
-	found = find_memory(dev, m, &p, &start, &len);
+	found = soft_shm_part_find(dev, m, &p);
 	/*
 	 * The program of a guest (soft_host.h) may block the guest's memory at any time. So peers
 	 * access guest memory, and device memory of guests, only by packets.
@@ -219,15 +58,15 @@ key_add(struct soft_dev *dev, const struct soft_mkey *m)
 		return;
 	pthread_mutex_lock(&shm->lock);
 	if (found)
-		slot = seg_take(shm, &p, len);
+		slot = soft_shm_seg_take(shm, &p);
 	k = &shm->dir->keys[m->key >> 8];
 	k->key = m->key;
 	k->pdn = m->pdn;
 	k->rights = (m->rr ? SOFT_SHM_READ : 0) | (m->rw ? SOFT_SHM_WRITE : 0) |
 		    (m->atomic ? SOFT_SHM_ATOMIC : 0);
 	if (slot >= 0) {
-		k->start = start;
-		k->len = len;
+		k->start = p.start;
+		k->len = p.len;
 		k->seg = (uint32_t)slot;
 		k->gen = shm->seg[slot].gen;
 		k->off = p.off;
@@ -258,7 +97,7 @@ key_del(struct soft_dev *dev, uint32_t id)
 	soft_shm_retire(&k->seq);
 	pthread_mutex_lock(&shm->lock);
 	if (k->seg != SOFT_SHM_NO_FILE)
-		seg_put(shm, k->seg);
+		soft_shm_seg_put(shm, k->seg);
 	pthread_mutex_unlock(&shm->lock);
 	return true;
 }

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The front with mailboxes of Linux's driver: objects by page lists, users, data, events. */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "front_guest.h"
@@ -485,8 +486,14 @@ static int shared_fd;
 static bool
 shared(const uint8_t *addr, uint64_t len, struct soft_memory *m)
 {
+	struct stat st;
+
 	(void)addr;
-	*m = (struct soft_memory){.fd = shared_fd, .len = len < PAGE ? len : PAGE};
+	assert_int_equal(fstat(shared_fd, &st), 0);
+	*m = (struct soft_memory){.fd = shared_fd,
+				  .dev = st.st_dev,
+				  .ino = st.st_ino,
+				  .len = len < PAGE ? len : PAGE};
 	return true;
 }
 

@@ -509,6 +509,7 @@ main(int argc, char **argv)
 		     {"advised", advised},
 		     {"descriptors", descriptors},
 		     {"descriptors_gone", descriptors_gone},
+		     {"descriptor_of_part", descriptor_of_part},
 		     {"killed", killed},
 		     {"dies", dies},
 		     {"by_packets", by_packets},

@@ -115,6 +115,7 @@ void remapped(void);
 void advised(void);
 void descriptors(void);
 void descriptors_gone(void);
+void descriptor_of_part(void);
 
 /* ---- memory_private.c */
 void handler_before_device(int sig);

@@ -69,23 +69,40 @@ advised(void)
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
-/* Replaces the descriptor by a file of the program. */
+/* Opens a file of the program at the number @at. */
 static void
-replace_descriptor(void)
+open_own(int at)
 {
 	static const char text[PAGE] = "of the program";
 	const int fd = memfd_create("own", 0);
 
-	CHECK(fd >= 0 && write(fd, text, PAGE) == PAGE && close_range(500, ~0u, 0) == 0);
-	CHECK(dup2(fd, FILE_FD) == FILE_FD && close(fd) == 0);
+	CHECK(fd >= 0 && write(fd, text, PAGE) == PAGE);
+	CHECK(dup2(fd, at) == at && close(fd) == 0);
 }
 
 static void
-check_unchanged(void)
+check_unchanged(int fd)
 {
 	char text[PAGE];
 
-	CHECK(pread(FILE_FD, text, PAGE, 0) == PAGE && strcmp(text, "of the program") == 0);
+	CHECK(pread(fd, text, PAGE, 0) == PAGE && strcmp(text, "of the program") == 0);
+}
+
+/* Returns the device's own descriptor of the only region's file. */
+static int
+find_part(void)
+{
+	char path[32], name[32];
+	int fd;
+
+	for (fd = 3; fd < FILE_FD; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (readlink(path, name, sizeof(name)) > 0 &&
+		    strncmp(name, "/memfd:bb-verbs", strlen("/memfd:bb-verbs")) == 0)
+			return fd;
+	}
+	CHECK(!"the device has the file");
+	return -1;
 }
 
 /*
@@ -100,18 +117,21 @@ descriptors_gone(void)
 	pid_t pid;
 
 	check_direct(mr, p, 7);
+	CHECK(close_range(500, ~0u, 0) == 0);
+	open_own(FILE_FD);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL_RIGHTS) == 0);
+	check_access(mr, p, 3);
 	p[0] = 1;
-	replace_descriptor();
 	CHECK(madvise(p, PAGE, MADV_DONTNEED) == 0 && p[0] == 0 && p[PAGE] == 1);
 	CHECK(mprotect(p, PAGE, PROT_READ) == 0 && madvise(p, PAGE, MADV_DONTNEED) == 0);
 	CHECK(mprotect(p, PAGE, PROT_READ | PROT_WRITE) == 0);
-	check_unchanged();
+	check_unchanged(FILE_FD);
 	p[0] = 5;
 	pid = fork();
 	if (pid == 0)
 		_exit(p[0] != 5 || p[PAGE] != 1);
 	wait_for(pid, 0);
-	check_unchanged();
+	check_unchanged(FILE_FD);
 	/* The pages have a new file. */
 	check_direct(mr, p, 9);
 	CHECK(ibv_dereg_mr(mr) == 0);
@@ -134,4 +154,27 @@ descriptors(void)
 	CHECK(ibv_dereg_mr(again) == 0);
 	check_direct(mr, p, 11);
 	CHECK(ibv_dereg_mr(mr) == 0);
+}
+
+/*
+ * The program replaces the device's own descriptor of shared memory: the peer does not get the
+ * program's file, and the device does not close it.
+ */
+void
+descriptor_of_part(void)
+{
+	uint8_t *p = pages(2, 1);
+	struct ibv_mr *mr = reg(p, 2 * PAGE), *second;
+	int fd;
+
+	CHECK(ibv_dereg_mr(mr) == 0);
+	mr = reg(p, PAGE);
+	check_direct(mr, p, 7);
+	fd = find_part();
+	open_own(fd);
+	second = reg(p + PAGE, PAGE);
+	check_access(second, p + PAGE, 9);
+	check_direct(mr, p, 11);
+	CHECK(ibv_dereg_mr(mr) == 0 && ibv_dereg_mr(second) == 0);
+	check_unchanged(fd);
 }

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../soft_rig.h"
@@ -24,8 +25,14 @@ static uint64_t part;  /* bytes of a region that find() finds at most */
 static bool
 find(const uint8_t *addr, uint64_t len, struct soft_memory *m)
 {
-	*m = (struct soft_memory){
-		.fd = file, .off = (uint64_t)(addr - start), .len = len < part ? len : part};
+	struct stat st;
+
+	assert_int_equal(fstat(file, &st), 0);
+	*m = (struct soft_memory){.fd = file,
+				  .dev = st.st_dev,
+				  .ino = st.st_ino,
+				  .off = (uint64_t)(addr - start),
+				  .len = len < part ? len : part};
 	return known;
 }
 

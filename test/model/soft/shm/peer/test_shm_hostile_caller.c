@@ -8,6 +8,7 @@
 #define _GNU_SOURCE /* memfd_create() */
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include "../../../../fakes/log_catch.h"
 #include "shm_hand.h"
@@ -184,13 +185,19 @@ T(test_caller_gets_all_segments_if_its_socket_was_full)
 {
 	const int fd = memfd_create("t-segment", MFD_CLOEXEC), small = 1;
 	struct soft_shm_msg m;
+	struct stat st;
 	uint32_t i, n;
 	int fds[2], sock, round;
 
-	assert_true(fd >= 0);
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
 	for (i = 0; i < SOFT_SHM_SEGS; i++)
-		shm->seg[i] =
-			(struct soft_shm_seg){.fd = fd, .end = 4096, .gen = 1, .rev = 1, .refs = 1};
+		shm->seg[i] = (struct soft_shm_seg){.fd = fd,
+						    .dev = st.st_dev,
+						    .ino = st.st_ino,
+						    .end = 4096,
+						    .gen = 1,
+						    .rev = 1,
+						    .refs = 1};
 	shm->seg_changes++;
 	for (round = 0; round < 2; round++) {
 		m = hello();
