@@ -3,8 +3,8 @@
  */
 /*
  * Entries that a device publishes, so that peers can access its memory without packets: keys over
- * memory with remote rights, the files of that memory, and connected QPs. Requests to other keys or
- * QPs come as packets, and this device executes or rejects them.
+ * memory with remote rights, and connected QPs. The files of that memory: soft_shm_segs.c. Requests
+ * to other keys or QPs come as packets, and this device executes or rejects them.
  */
 #include <sched.h>
 

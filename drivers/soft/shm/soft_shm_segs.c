@@ -9,7 +9,6 @@
 
 #include "soft_hooks.h"
 #include "soft_shm.h"
-#include "soft_shm_segs.h"
 
 #define PAGE 4096u /* bytes of a page of a program's memory */
 
