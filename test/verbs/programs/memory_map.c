@@ -163,10 +163,14 @@ descriptors(void)
 void
 descriptor_of_part(void)
 {
-	uint8_t *p = pages(2, 1);
+	uint8_t *p = pages(2, 1), *other = pages(1, 1);
 	struct ibv_mr *mr = reg(p, 2 * PAGE), *second;
 	int fd;
 
+	CHECK(ibv_dereg_mr(mr) == 0);
+	/* The peer replaces its mapping of the file, so that check_direct() waits for a new one. */
+	mr = reg(other, PAGE);
+	check_direct(mr, other, 5);
 	CHECK(ibv_dereg_mr(mr) == 0);
 	mr = reg(p, PAGE);
 	check_direct(mr, p, 7);
