@@ -33,9 +33,9 @@ struct bb_ep_ctrl {
 	struct bb_cm_event waiting_ev[WAITING];
 	uint32_t nwaiting;
 	uint32_t children;
-	bool own_pd, own_send_cq, own_recv_cq, up, lost, over;
+	bool own_pd, own_send_cq, own_recv_cq, up, over;
 	bool ending; /* true after bb_ep_disconnect() */
-	/* receives stored before the connection is established, or while it is LOST */
+	/* receives stored before the connection is established */
 	struct recv *recvs;
 	uint32_t nrecvs;
 	int stored_err; /* first error of posting the receives in recvs */
@@ -308,9 +308,8 @@ poll_cm(struct bb_ep *any)
 			continue;
 		}
 		ep->event = ev;
-		ep->ctrl->up = ev.type == BB_CM_ESTABLISHED || ev.type == BB_CM_RECOVERED;
-		ep->ctrl->lost = ev.type == BB_CM_LOST;
-		ep->ctrl->over = !ep->ctrl->up && !ep->ctrl->lost;
+		ep->ctrl->up = ev.type == BB_CM_ESTABLISHED;
+		ep->ctrl->over = !ep->ctrl->up;
 		if (ev.type == BB_CM_FAILED || ev.type == BB_CM_REJECTED)
 			BB_LOG(ERR, "endpoint: connection %s: %s", bb_cm_event_name(ev.type),
 			       ev.why);
@@ -350,11 +349,21 @@ wait_up(struct bb_ep *ep)
 	return ep->event.status != 0 ? ep->event.status : -ENOTCONN;
 }
 
-static const struct bb_conn_param *
-param_of(const struct bb_ep *ep, const struct bb_conn_param *param, struct bb_conn_param *own)
+/*
+ * Sets *param to *own with the defaults if it is NULL. Returns -ENOTSUP if it asks for recovery:
+ * the fates of requests come with events, and functions that wait would have to keep all of them.
+ */
+static int
+check_param(const struct bb_ep *ep, const struct bb_conn_param **param, struct bb_conn_param *own)
 {
-	if (param != NULL)
-		return param;
+	if (*param != NULL && (*param)->recover_ms != 0) {
+		BB_LOG(ERR, "endpoint: recover_ms is not supported: use bb_conn_connect(), "
+			    "bb_conn_accept() and bb_cm_poll() for a connection that recovers");
+		return -ENOTSUP;
+	}
+	if (*param != NULL)
+		return 0;
+	*param = own;
 	bb_conn_param_init(own);
 	own->timeout_ms = ep->ctrl->attr.timeout_ms;
 	own->access = BB_ACCESS_REMOTE_WRITE;
@@ -362,7 +371,7 @@ param_of(const struct bb_ep *ep, const struct bb_conn_param *param, struct bb_co
 		own->access |= BB_ACCESS_REMOTE_READ;
 	if (ep->ctrl->attr.qp.type == BB_QPT_RC && ep->dev->attr.atomics)
 		own->access |= BB_ACCESS_REMOTE_ATOMIC;
-	return own;
+	return 0;
 }
 
 /*
@@ -397,8 +406,9 @@ bb_ep_connect(struct bb_ep *ep, const struct bb_conn_param *param)
 
 	if (ep == NULL || ep->qp == NULL || ep->conn != NULL)
 		return -EINVAL;
-	param = param_of(ep, param, &own);
-	ret = post_early(ep, param);
+	ret = check_param(ep, &param, &own);
+	if (ret == 0)
+		ret = post_early(ep, param);
 	if (ret == 0)
 		ret = bb_conn_connect(ep->cm, (struct sockaddr *)&ep->ctrl->addr, ep->qp, param,
 				      &ep->conn);
@@ -453,8 +463,9 @@ bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param)
 
 	if (ep == NULL || ep->conn == NULL || ep->ctrl->from == NULL)
 		return -EINVAL;
-	param = param_of(ep, param, &own);
-	ret = post_early(ep, param);
+	ret = check_param(ep, &param, &own);
+	if (ret == 0)
+		ret = post_early(ep, param);
 	/* While the MAC of the peer's GID is being resolved, poll and accept again. */
 	end = deadline(ep);
 	if (ret == 0)
@@ -514,12 +525,8 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	struct recv *more;
 	int ret;
 
-	/*
-	 * Post the stored receives first, to keep the order. Post nothing while the connection is
-	 * LOST. The QP of an accepting side may be in RTS then, but if recovery fails the QP is
-	 * reset, which drops its receives.
-	 */
-	if (ep->qp->state != BB_QP_RESET && !c->lost) {
+	/* Post the stored receives first, to keep the order. */
+	if (ep->qp->state != BB_QP_RESET) {
 		ret = post_stored(ep);
 		if (ret != 0)
 			return ret;

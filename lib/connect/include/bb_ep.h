@@ -9,7 +9,8 @@
  *
  * Endpoints suit small programs, and the start of larger ones. Make all calls from one thread.
  * While a function waits, it polls and runs the device. An endpoint's fields can be passed to every
- * function of bb_post.h and bb_connect.h.
+ * function of bb_post.h and bb_connect.h. The connection of an endpoint does not recover: see
+ * bb_connect.h for connections that do.
  *
  * Functions return 0 or -errno. librdmacm returns -1 and sets errno, or returns a number of
  * completions. A connection that fails or is rejected is logged. Flags are the last argument, as in
@@ -97,6 +98,7 @@ int bb_ep_get_request(struct bb_ep *listener, struct bb_ep **ep);
  * Accepts the connection request of @p ep and waits until the connection is established (man
  * rdma_accept).
  * @param param NULL for the defaults.
+ * @return 0; -ENOTSUP if recover_ms is set; -ETIMEDOUT; errors of bb_conn_accept().
  */
 int bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param);
 
@@ -106,8 +108,8 @@ int bb_ep_reject(struct bb_ep *ep, const void *private_data, uint32_t private_le
 /**
  * Connects and waits until the connection is established (man rdma_connect).
  * @param param NULL for the defaults.
- * @return 0; -ECONNREFUSED if the peer rejected: ep->event has the reason; -ETIMEDOUT; errors of
- * bb_conn_connect().
+ * @return 0; -ECONNREFUSED if the peer rejected: ep->event has the reason; -ENOTSUP if recover_ms
+ * is set; -ETIMEDOUT; errors of bb_conn_connect().
  */
 int bb_ep_connect(struct bb_ep *ep, const struct bb_conn_param *param);
 
@@ -144,8 +146,7 @@ bb_ep_reg_write(struct bb_ep *ep, void *addr, size_t len, struct bb_mr **mr)
 /**
  * Posts a receive of several SGEs and rings the doorbell (man rdma_post_recvv). Before the
  * connection is established, the endpoint stores the receive and posts it as soon as the QP accepts
- * receives. While the connection is LOST, the endpoint stores the receive until the connection is
- * recovered.
+ * receives.
  * @param context returned as wr_id.
  * @return 0; -EAGAIN if the queue is full; -EINVAL; -ENOMEM.
  */

@@ -81,9 +81,6 @@ open_pair(void)
 	attr.qp.rq_depth = 4;
 	bb_conn_param_init(&param);
 	param.timeout_ms = WAIT_S * 1000;
-	param.recover_ms = WAIT_S * 1000;
-	param.backoff_min_ms = 1;
-	param.backoff_max_ms = 20;
 	OK(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener));
 	snprintf(where, sizeof(where), "127.0.0.1:%u", bb_ep_port(listener));
 	OK(bb_ep_create(dev, where, false, &attr, &a.ep));
@@ -144,53 +141,6 @@ T(test_inline_list_is_copied)
 	assert_string_equal((char *)b.buf, "first");
 	UNTIL(bb_cq_poll(a.ep->send_cq, &wc, 1) == 1);
 	assert_int_equal(wc.status, BB_WC_SUCCESS);
-}
-
-/*
- * Receives posted while the connection is LOST. The accepting side is in RTS before its RECOVERED
- * event: receives posted then follow the stored ones. The second time the connection breaks at
- * that point, and the receives stay stored.
- */
-TEST(test_receives_posted_while_lost_keep_their_order)
-{
-	static const uint64_t contexts[] = {1, 2, 3};
-	struct bb_sge sge = {0};
-	struct bb_wc wc;
-	int again;
-
-	for (again = 0; again < 2; again++) {
-		open_pair();
-		OK(bb_conn_recover(a.ep->conn));
-		UNTIL(b.ep->event.type == BB_CM_LOST);
-		assert_int_equal(a.ep->event.type, BB_CM_LOST);
-		assert_int_equal(a.ep->qp->state, BB_QP_RESET);
-		/*
-		 * The endpoint is not disconnected. Pieces are counted as the queue would count
-		 * them.
-		 */
-		assert_int_equal(bb_ep_post_recvv(b.ep, NULL, &sge, 0), -EINVAL);
-		assert_int_equal(bb_ep_post_recvv(b.ep, NULL, &sge, 2), -EINVAL);
-		assert_int_equal(bb_ep_get_recv_comp(b.ep, &wc), -ETIMEDOUT);
-		receive(&a, 1);
-		receive(&a, 2);
-		receive(&b, 1);
-		receive(&b, 2);
-		UNTIL(b.ep->qp->state == BB_QP_RTS);
-		assert_int_equal(b.ep->event.type, BB_CM_LOST);
-		receive(&b, 3);
-		receive(&b, 4);
-		assert_int_equal(bb_ep_post_recv(b.ep, NULL, b.buf, MSG, b.mr), -EAGAIN);
-		if (again) {
-			assert_int_equal(shutdown(a.ep->conn->fd, SHUT_RDWR), 0);
-			UNTIL(b.ep->qp->state == BB_QP_RESET);
-		}
-		UNTIL(bb_ep_connected(a.ep) && bb_ep_connected(b.ep));
-		assert_int_equal(a.ep->event.type, BB_CM_RECOVERED);
-		receive(&a, 3);
-		sends(&a, &b, contexts, 3);
-		sends(&b, &a, contexts, 3);
-		close_pair();
-	}
 }
 
 /* Connects to the listener with a plain socket and sends a request with the number @n. */
@@ -355,6 +305,32 @@ TEST(test_queued_requests_are_accepted_in_order)
 		assert_int_equal(answered(fds[1 + i]), 0);
 		close(fds[1 + i]);
 	}
+	OK(bb_ep_destroy(listener));
+	OK(bb_dev_close(dev));
+}
+
+/* An endpoint does not recover, so it refuses to promise that to the peer. */
+TEST(test_recovery_is_refused)
+{
+	struct bb_conn_param recovers;
+	struct bb_ep_attr attr;
+	struct bb_ep *ep;
+	int fd;
+
+	listens();
+	bb_conn_param_init(&recovers);
+	recovers.recover_ms = 1000;
+	fd = raw_request(0);
+	until_waiting(1);
+	OK(bb_ep_get_request(listener, &ep));
+	assert_int_equal(bb_ep_accept(ep, &recovers), -ENOTSUP);
+	OK(bb_ep_destroy(ep));
+	close(fd);
+	bb_ep_attr_init(&attr);
+	OK(bb_ep_create(dev, "127.0.0.1:1", false, &attr, &ep));
+	assert_int_equal(bb_ep_connect(ep, &recovers), -ENOTSUP);
+	assert_null(ep->conn);
+	OK(bb_ep_destroy(ep));
 	OK(bb_ep_destroy(listener));
 	OK(bb_dev_close(dev));
 }
