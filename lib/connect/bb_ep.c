@@ -552,19 +552,25 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	return 0;
 }
 
+/* Returns true if the device has yet to flush sends of the QP, or receives of its own queue. */
+static bool
+is_flushing(struct bb_qp *qp, bool recv)
+{
+	if (qp->state != BB_QP_ERR)
+		return false;
+	return recv ? qp->rq.ci != qp->rq.rung : bb_qp_drain(qp) == -EAGAIN;
+}
+
 static int
-get_comp(struct bb_ep *ep, struct bb_cq *cq, struct bb_wc *wc)
+get_comp(struct bb_ep *ep, bool recv, struct bb_wc *wc)
 {
 	const uint64_t end = deadline(ep);
 	bool over;
 
 	for (;;) {
-		/*
-		 * Return the completions that were flushed before the CM reported the
-		 * disconnection.
-		 */
-		over = ep->ctrl->over;
-		if (bb_cq_poll(cq, wc, 1) == 1)
+		/* Before the poll: it returns all that was flushed until now. */
+		over = ep->ctrl->over && !is_flushing(ep->qp, recv);
+		if (bb_cq_poll(recv ? ep->recv_cq : ep->send_cq, wc, 1) == 1)
 			return 0;
 		if (over)
 			return -ENOTCONN;
@@ -577,11 +583,11 @@ get_comp(struct bb_ep *ep, struct bb_cq *cq, struct bb_wc *wc)
 int
 bb_ep_get_send_comp(struct bb_ep *ep, struct bb_wc *wc)
 {
-	return get_comp(ep, ep->send_cq, wc);
+	return get_comp(ep, false, wc);
 }
 
 int
 bb_ep_get_recv_comp(struct bb_ep *ep, struct bb_wc *wc)
 {
-	return get_comp(ep, ep->recv_cq, wc);
+	return get_comp(ep, true, wc);
 }

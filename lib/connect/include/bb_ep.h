@@ -276,7 +276,7 @@ bb_ep_post_write(struct bb_ep *ep, void *context, const void *addr, uint32_t len
 
 /**
  * Waits for a completion of the send queue (man rdma_get_send_comp).
- * @return 0; -ETIMEDOUT; -ENOTCONN if the connection is closed and no completion is pending.
+ * @return 0; -ETIMEDOUT; -ENOTCONN if the connection is closed and every completion was returned.
  */
 int bb_ep_get_send_comp(struct bb_ep *ep, struct bb_wc *wc);
 

@@ -143,6 +143,51 @@ T(test_inline_list_is_copied)
 	assert_int_equal(wc.status, BB_WC_SUCCESS);
 }
 
+static void
+idle(void *arg)
+{
+	(void)arg;
+}
+
+static void
+idle_device(struct bb_dev *d)
+{
+	(void)d;
+}
+
+/*
+ * A card flushes its queues a moment after the connection has ended. Here the device stands still,
+ * with requests that were posted then. The first receive was posted before the connection.
+ */
+T(test_completions_flushed_after_the_end_are_returned)
+{
+	const struct bb_driver *drv = dev->drv;
+	struct bb_driver slow = *drv;
+	void (*run)(void *) = a.ep->send_cq->progress;
+	struct bb_wc wc;
+
+	UNTIL(bb_ep_disconnect(a.ep) == 0);
+	slow.progress = idle_device;
+	dev->drv = &slow;
+	a.ep->send_cq->progress = a.ep->recv_cq->progress = idle;
+	OK(bb_ep_get_recv_comp(a.ep, &wc));
+	assert_int_equal(wc.wr_id, 0);
+	receive(&a, 1);
+	OK(bb_ep_post_send(a.ep, (void *)2, a.buf, MSG, a.mr, BB_SEND_SIGNALED));
+	OK(bb_ep_post_send(a.ep, (void *)3, a.buf, MSG, a.mr, 0));
+	assert_int_equal(bb_ep_get_send_comp(a.ep, &wc), -ETIMEDOUT);
+	assert_int_equal(bb_ep_get_recv_comp(a.ep, &wc), -ETIMEDOUT);
+	dev->drv = drv;
+	a.ep->send_cq->progress = a.ep->recv_cq->progress = run;
+	for (uint64_t i = 1; i < 4; i++) {
+		OK(i == 1 ? bb_ep_get_recv_comp(a.ep, &wc) : bb_ep_get_send_comp(a.ep, &wc));
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
+	}
+	assert_int_equal(bb_ep_get_send_comp(a.ep, &wc), -ENOTCONN);
+	assert_int_equal(bb_ep_get_recv_comp(a.ep, &wc), -ENOTCONN);
+}
+
 /* Connects to the listener with a plain socket and sends a request with the number @n. */
 static int
 raw_request(uint32_t n)
