@@ -95,7 +95,12 @@ bb_replay_destroy(struct bb_replay *r)
 uint32_t
 bb_replay_pending(const struct bb_replay *r)
 {
-	return r->tail - r->head;
+	uint32_t i, n = 0;
+
+	/* A request that was reported may be behind one that was posted again. */
+	for (i = r->head; i != r->tail; i++)
+		n += !at(r, i)->ended;
+	return n;
 }
 
 /* ---- Copies of requests */

@@ -137,6 +137,7 @@ int bb_replay_resume(struct bb_replay *replay, bb_replay_fn fn, void *arg);
 
 /**
  * Returns the number of requests that the replay holds: posted and not yet completed or reported.
+ * The call looks at each request from the oldest one on.
  */
 uint32_t bb_replay_pending(const struct bb_replay *replay);
 

@@ -373,6 +373,26 @@ TEST(test_only_requests_inside_the_region_follow_it)
 	}
 }
 
+/* The region of the second of three requests is gone: it was reported, and is not pending. */
+TEST(test_reported_request_behind_a_posted_one_is_not_pending)
+{
+	struct bb_replay *r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
+	unsigned int i;
+	int err;
+
+	/* The first request fails; those with a wrong key name no region. */
+	for (i = 0; i < 4; i++)
+		assert_int_equal(put(r, i, i, i, BB_SEND_SIGNALED, i != 2, &err), 1);
+	(void)completion();
+	strcpy(region.name, "other");
+	restart(r);
+	assert_int_equal(bb_replay_pending(r), 3);
+	assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
+	assert_int_equal(reports[nreports - 1].wc.wr_id, 2);
+	assert_int_equal(bb_replay_pending(r), 2);
+	stop(r);
+}
+
 TEST(test_masked_atomics_follow_the_region)
 {
 	static const enum bb_wr_opcode kinds[] = {BB_WR_MASKED_CMP_AND_SWP,
