@@ -113,8 +113,9 @@ int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
  * has lost these values, so @p attr is required for such a QP.
  * @return 0; -ENOSPC if there are more than recovery->max requests: the entries written are final
  * and the QP is in ERR, so call again for the other requests; -EBUSY if a connection owns the QP:
- * use bb_conn_recover(); otherwise an error of bb_qp_connect(), with the QP in RESET or ERR and
- * valid entries.
+ * use bb_conn_recover(); an error of bb_qp_modify() if the device cannot move the QP to ERR, as a
+ * device that was removed cannot: there are no entries and the QP is unchanged; otherwise an error
+ * of bb_qp_connect(), with the QP in RESET or ERR and valid entries.
  */
 static inline int
 bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
