@@ -22,6 +22,9 @@
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAW | \
 	 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
 
+/* Completions come in the order of posts: FI_ORDER_STRICT, whose name newer headers deprecate. */
+#define COMP_ORDER 0x1ffu
+
 /*
  * mr_mode and mode of applications from before API 1.5; newer headers lack the names. MR_BASIC
  * means FAB_MR_MODE without FI_MR_LOCAL, and LOCAL_MR means FI_MR_LOCAL.
@@ -80,6 +83,9 @@ check_tx(const struct fi_tx_attr *a)
 	if ((a->msg_order & ~ORDER) != 0)
 		REFUSE("tx_attr msg_order %#lx is not guaranteed\n",
 		       (unsigned long)(a->msg_order & ~ORDER));
+	if ((a->comp_order & ~COMP_ORDER) != 0)
+		REFUSE("tx_attr comp_order %#lx is not guaranteed\n",
+		       (unsigned long)(a->comp_order & ~COMP_ORDER));
 	if (a->inject_size > FAB_INJECT || a->size > FAB_MAX_DEPTH || a->iov_limit > FAB_IOV ||
 	    a->rma_iov_limit > 1)
 		REFUSE("tx_attr: inject_size %zu (at most %u), size %zu (%u), iov_limit %zu (%u), "
@@ -103,6 +109,9 @@ check_rx(const struct fi_rx_attr *a)
 	if ((a->msg_order & ~ORDER) != 0)
 		REFUSE("rx_attr msg_order %#lx is not guaranteed\n",
 		       (unsigned long)(a->msg_order & ~ORDER));
+	if ((a->comp_order & ~COMP_ORDER) != 0)
+		REFUSE("rx_attr comp_order %#lx is not guaranteed\n",
+		       (unsigned long)(a->comp_order & ~COMP_ORDER));
 	if (a->size > FAB_MAX_DEPTH || a->iov_limit > FAB_IOV || a->total_buffered_recv != 0)
 		REFUSE("rx_attr: size %zu (at most %u), iov_limit %zu (%u), total_buffered_recv "
 		       "%zu (0)\n",
@@ -245,6 +254,7 @@ make(uint32_t version, const struct fi_info *h)
 		.caps = caps & (FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE),
 		.op_flags = tx->op_flags,
 		.msg_order = ORDER,
+		.comp_order = COMP_ORDER,
 		.inject_size = FAB_INJECT,
 		.size = or_default(tx->size, FAB_DEPTH),
 		.iov_limit = FAB_IOV,
@@ -256,6 +266,7 @@ make(uint32_t version, const struct fi_info *h)
 		.mode = rx_mode,
 		.op_flags = rx->op_flags,
 		.msg_order = ORDER,
+		.comp_order = COMP_ORDER,
 		.size = or_default(rx->size, FAB_DEPTH),
 		.iov_limit = FAB_IOV,
 	};

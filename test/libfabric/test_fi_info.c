@@ -233,6 +233,23 @@ TEST(test_a_device_with_an_address_reports_it)
 	fi_freeinfo(h);
 }
 
+/* FI_ORDER_STRICT and FI_ORDER_DATA; newer headers deprecate the names. */
+#define POSTS_IN_ORDER 0x1ffu
+#define BYTES_IN_ORDER 0x10000u
+
+TEST(test_completions_in_order_can_be_asked_for)
+{
+	struct fi_info *h = hints_of(FI_MSG), *i;
+
+	h->tx_attr->comp_order = h->rx_attr->comp_order = POSTS_IN_ORDER;
+	i = ask(h, NULL, NULL, 0);
+	assert_non_null(i);
+	assert_int_equal(i->tx_attr->comp_order, POSTS_IN_ORDER);
+	assert_int_equal(i->rx_attr->comp_order, POSTS_IN_ORDER);
+	fi_freeinfo(i);
+	fi_freeinfo(h);
+}
+
 TEST(test_refuses_what_it_does_not_have)
 {
 	REFUSED(h->caps |= FI_TAGGED);
@@ -248,10 +265,12 @@ TEST(test_refuses_what_it_does_not_have)
 	REFUSED(h->tx_attr->rma_iov_limit = 2);
 	REFUSED(h->tx_attr->op_flags = FI_DELIVERY_COMPLETE);
 	REFUSED(h->tx_attr->msg_order = FI_ORDER_WAR);
+	REFUSED(h->tx_attr->comp_order = BYTES_IN_ORDER);
 	REFUSED(h->rx_attr->size = 4097);
 	REFUSED(h->rx_attr->iov_limit = 5);
 	REFUSED(h->rx_attr->total_buffered_recv = 1);
 	REFUSED(h->rx_attr->op_flags = FI_MULTI_RECV);
+	REFUSED(h->rx_attr->comp_order = BYTES_IN_ORDER);
 	REFUSED(h->domain_attr->mr_mode = FI_MR_VIRT_ADDR);
 	REFUSED(h->domain_attr->mr_mode = 0);
 	REFUSED(h->domain_attr->mr_key_size = 2);
