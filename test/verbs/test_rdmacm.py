@@ -235,8 +235,10 @@ class Signals(Base):
                 self.assertEqual(rc, 0, out)
 
     def test_file_at_the_number_of_a_descriptor_that_a_handler_has_closed(self):
-        rc, out = self.restart('close_poll')
-        self.assertEqual(rc, 0, out)
+        for call in 'close_poll', 'close_fork':
+            with self.subTest(call=call):
+                rc, out = self.restart(call)
+                self.assertEqual(rc, 0, out)
 
     def test_handlers_with_sa_restart_do_not_end_a_call_that_waits(self):
         rc, out = self.restart()

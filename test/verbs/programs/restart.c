@@ -6,7 +6,8 @@
  * ibv_get_async_event(). A handler with SA_RESTART must not end a call, a handler without it must.
  * Arguments: the IPv4 address of the device; with "exit_cm", "exit_command" or "exit_poll", a
  * handler calls exit(0) during a call of rdma_cm, during a command, or during ibv_poll_cq(). With
- * "close_poll", a handler closes a descriptor of the device during ibv_poll_cq().
+ * "close_poll", a handler closes a descriptor of the device during ibv_poll_cq(), with "close_fork"
+ * while another thread calls fork().
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -21,8 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rdma/rdma_cma.h>
@@ -255,12 +259,55 @@ exit_handler(int sig)
 
 static int spare; /* descriptor of a second context */
 
+static enum {
+	NO_FORK,
+	FORK, /* the thread fork_once() calls fork() */
+	FORKING,
+} fork_now; /* atomic */
+
+/* Runs in fork() before the handlers of the device, which were registered earlier. */
+static void
+before_fork(void)
+{
+	__atomic_store_n(&fork_now, FORKING, __ATOMIC_RELEASE);
+}
+
+static void *
+fork_once(void *arg)
+{
+	int status;
+	pid_t pid;
+
+	(void)arg;
+	while (__atomic_load_n(&fork_now, __ATOMIC_ACQUIRE) != FORK)
+		usleep(GAP_US);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	if (waitpid(pid, &status, 0) != pid || status != 0)
+		fail("fork");
+	return NULL;
+}
+
 static void
 close_handler(int sig)
 {
 	(void)sig;
 	close(spare);
 	handled++;
+}
+
+/* The time is enough for fork() to take locks. A verdict of a slow machine is right, too. */
+static void
+close_in_fork_handler(int sig)
+{
+	const struct timespec time = {.tv_nsec = 50000000};
+
+	__atomic_store_n(&fork_now, FORK, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&fork_now, __ATOMIC_ACQUIRE) != FORKING)
+		;
+	(void)nanosleep(&time, NULL);
+	close_handler(sig);
 }
 
 /* Gives a second context the descriptor that the handler closes. */
@@ -344,26 +391,54 @@ signal_in_a_poll(struct ibv_pd *pd)
 	}
 }
 
-/* Returns 0 only with "close_poll": in other cases the handler ends the process with 0. */
+/* With memory that peers share, fork() waits until no thread runs the device. */
+static void
+make_region(struct ibv_pd *pd)
+{
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	const size_t len = 65536;
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED || ibv_reg_mr(pd, p, len, access) == NULL)
+		fail("ibv_reg_mr");
+}
+
+static int
+close_in_a_poll(struct ibv_pd *pd, bool forks)
+{
+	pthread_t thread;
+
+	signal(SIGUSR1, forks ? close_in_fork_handler : close_handler);
+	open_spare(id->verbs->device);
+	if (forks) {
+		make_region(pd);
+		if (pthread_atfork(before_fork, NULL, NULL) != 0 ||
+		    pthread_create(&thread, NULL, fork_once, NULL) != 0)
+			fail("pthread_create");
+	}
+	signal_in_a_poll(pd);
+	if (forks)
+		pthread_join(thread, NULL);
+	return check_closed();
+}
+
+/* Returns 0 only if a handler closes: in other cases the handler ends the process with 0. */
 static int
 signal_in_a_call(const char *which)
 {
-	const bool closes = strcmp(which, "close_poll") == 0;
 	struct ibv_pd *pd;
 
-	signal(SIGUSR1, closes ? close_handler : exit_handler);
+	signal(SIGUSR1, exit_handler);
 	raises = strcmp(which, "exit_cm") == 0 ? VM_WRITEV : NONE;
 	if (rdma_bind_addr(id, (struct sockaddr *)&own) != 0)
 		fail("rdma_bind_addr");
 	pd = ibv_alloc_pd(id->verbs);
 	if (pd == NULL || atexit(clean_up) != 0)
 		fail("ibv_alloc_pd");
-	if (closes)
-		open_spare(id->verbs->device);
-	if (closes || strcmp(which, "exit_poll") == 0)
+	if (strncmp(which, "close_", strlen("close_")) == 0)
+		return close_in_a_poll(pd, strcmp(which, "close_fork") == 0);
+	if (strcmp(which, "exit_poll") == 0)
 		signal_in_a_poll(pd);
-	if (closes)
-		return check_closed();
 	raises = EVENTFD;
 	comp = ibv_create_comp_channel(pd->context);
 	return raises == NONE ? 4 : 3;
