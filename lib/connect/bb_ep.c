@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Endpoints: objects like those of rdma_create_ep() and related functions, built on Bluebell's
- * public functions.
- */
+/* Endpoints like those of rdma_create_ep(), built on Bluebell's public functions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -14,6 +11,7 @@
 
 #include "bb_core.h"
 #include "bb_ep.h"
+#include "bb_time_limit.h"
 
 #define WAITING 64u /* maximum pending connection requests of a listener */
 
@@ -34,7 +32,8 @@ struct bb_ep_ctrl {
 	uint32_t nwaiting;
 	uint32_t children;
 	bool own_pd, own_send_cq, own_recv_cq, up, over;
-	bool ending; /* true after bb_ep_disconnect() */
+	bool ending;                /* true after bb_ep_disconnect() */
+	struct bb_time_limit flush; /* how long the device may flush its queues; valid once over */
 	/* receives stored before the connection is established */
 	struct recv *recvs;
 	uint32_t nrecvs;
@@ -252,7 +251,7 @@ request_arrived(struct bb_ep *listener, const struct bb_cm_event *ev)
 	c->waiting_ev[c->nwaiting++] = *ev;
 }
 
-/* Removes a pending connection request whose connection is lost. */
+/* Removes a pending connection request whose connection has ended. */
 static void
 drop_request(struct bb_ep *listener, struct bb_conn *conn)
 {
@@ -310,6 +309,8 @@ poll_cm(struct bb_ep *any)
 		ep->event = ev;
 		ep->ctrl->up = ev.type == BB_CM_ESTABLISHED;
 		ep->ctrl->over = !ep->ctrl->up;
+		if (ep->ctrl->over)
+			bb_time_limit_start(&ep->ctrl->flush, BB_FLUSH_MS);
 		if (ev.type == BB_CM_FAILED || ev.type == BB_CM_REJECTED)
 			BB_LOG(ERR, "endpoint: connection %s: %s", bb_cm_event_name(ev.type),
 			       ev.why);
@@ -350,8 +351,8 @@ wait_up(struct bb_ep *ep)
 }
 
 /*
- * Sets *param to *own with the defaults if it is NULL. Returns -ENOTSUP if it asks for recovery:
- * the fates of requests come with events, and functions that wait would have to keep all of them.
+ * If *param is NULL, fills *own with the defaults and sets *param to own. Refuses recovery: the
+ * fates of requests come with events, and functions that wait would have to keep all of them.
  */
 static int
 check_param(const struct bb_ep *ep, const struct bb_conn_param **param, struct bb_conn_param *own)
@@ -528,9 +529,8 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	/* Post the stored receives first, to keep the order. */
 	if (ep->qp->state != BB_QP_RESET) {
 		ret = post_stored(ep);
-		if (ret != 0)
-			return ret;
-		ret = bb_post_recv(ep->qp, (uintptr_t)context, sge, nsge);
+		if (ret == 0)
+			ret = bb_post_recv(ep->qp, (uintptr_t)context, sge, nsge);
 		if (ret == 0)
 			bb_qp_ring_recv(ep->qp);
 		return ret;
@@ -552,11 +552,17 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	return 0;
 }
 
-/* Returns true if the device has yet to flush sends of the QP, or receives of its own queue. */
+/*
+ * Returns true if the device has yet to flush sends, or receives of the QP's own queue. May post a
+ * NOP, whose completion follows those of all sends. Gives up a device that does not flush what was
+ * posted after the end, such as siw, after BB_FLUSH_MS.
+ */
 static bool
-is_flushing(struct bb_qp *qp, bool recv)
+is_flushing(struct bb_ep *ep, bool recv)
 {
-	if (qp->state != BB_QP_ERR)
+	struct bb_qp *qp = ep->qp;
+
+	if (qp->state != BB_QP_ERR || bb_time_limit_reached(&ep->ctrl->flush))
 		return false;
 	return recv ? qp->rq.ci != qp->rq.rung : bb_qp_drain(qp) == -EAGAIN;
 }
@@ -568,8 +574,8 @@ get_comp(struct bb_ep *ep, bool recv, struct bb_wc *wc)
 	bool over;
 
 	for (;;) {
-		/* Before the poll: it returns all that was flushed until now. */
-		over = ep->ctrl->over && !is_flushing(ep->qp, recv);
+		/* Asked before the poll, because the last completion may come in between. */
+		over = ep->ctrl->over && !is_flushing(ep, recv);
 		if (bb_cq_poll(recv ? ep->recv_cq : ep->send_cq, wc, 1) == 1)
 			return 0;
 		if (over)

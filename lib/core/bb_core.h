@@ -11,6 +11,12 @@
 #include "bb_recover.h"
 
 /*
+ * Milliseconds that the library waits until a device has flushed a queue. After that the device
+ * counts as stuck. A card is assumed to need less time ([A]: not tested on a card).
+ */
+#define BB_FLUSH_MS 1000u
+
+/*
  * Translates a CQE of any format into a completion. Returns 1 if @wc was written, 0 if the CQE
  * completes no request that is reported.
  */

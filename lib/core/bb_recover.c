@@ -12,12 +12,6 @@
 #include "bb_recover.h"
 #include "bb_time_limit.h"
 
-/*
- * Milliseconds that the library waits until a device has flushed a queue. After that the device
- * counts as stuck. A card is assumed to need less time ([A]: not tested on a card).
- */
-#define FLUSH_MS 1000u
-
 int
 bb_qp_drain(struct bb_qp *qp)
 {
@@ -431,7 +425,7 @@ post_marker(struct bb_qp *qp)
 }
 
 /*
- * Reports CQEs of @qp until all its requests have ended, or until FLUSH_MS have passed. Time for
+ * Reports CQEs of @qp until all its requests have ended, or until BB_FLUSH_MS have passed. Time for
  * which the process was stopped does not count: the thread of a software device was stopped, too.
  */
 static int
@@ -441,7 +435,7 @@ collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 	struct bb_time_limit limit;
 	int ret;
 
-	bb_time_limit_start(&limit, FLUSH_MS);
+	bb_time_limit_start(&limit, BB_FLUSH_MS);
 	for (;;) {
 		const bool last = bb_time_limit_reached(&limit);
 
@@ -463,7 +457,7 @@ collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 			BB_LOG(WARNING,
 			       "QP 0x%x: the device did not flush the QP within %u ms; the "
 			       "outcome of its remaining requests is unknown",
-			       qp->qpn, FLUSH_MS);
+			       qp->qpn, BB_FLUSH_MS);
 			return 0;
 		}
 		rte_pause();

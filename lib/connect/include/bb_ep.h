@@ -9,8 +9,8 @@
  *
  * Endpoints suit small programs, and the start of larger ones. Make all calls from one thread.
  * While a function waits, it polls and runs the device. An endpoint's fields can be passed to every
- * function of bb_post.h and bb_connect.h. The connection of an endpoint does not recover: see
- * bb_connect.h for connections that do.
+ * function of bb_post.h and bb_connect.h, except those that connect. The connection of an endpoint
+ * does not recover: see bb_connect.h for connections that do.
  *
  * Functions return 0 or -errno. librdmacm returns -1 and sets errno, or returns a number of
  * completions. A connection that fails or is rejected is logged. Flags are the last argument, as in
@@ -276,7 +276,9 @@ bb_ep_post_write(struct bb_ep *ep, void *context, const void *addr, uint32_t len
 
 /**
  * Waits for a completion of the send queue (man rdma_get_send_comp).
- * @return 0; -ETIMEDOUT; -ENOTCONN if the connection is closed and every completion was returned.
+ * @return 0; -ETIMEDOUT; -ENOTCONN if the connection is closed and all completions were returned.
+ * For a device that flushes its queues late the call waits up to a second after the end of the
+ * connection, but not for receives of an SRQ.
  */
 int bb_ep_get_send_comp(struct bb_ep *ep, struct bb_wc *wc);
 

@@ -180,12 +180,32 @@ T(test_completions_flushed_after_the_end_are_returned)
 	dev->drv = drv;
 	a.ep->send_cq->progress = a.ep->recv_cq->progress = run;
 	for (uint64_t i = 1; i < 4; i++) {
-		OK(i == 1 ? bb_ep_get_recv_comp(a.ep, &wc) : bb_ep_get_send_comp(a.ep, &wc));
+		UNTIL((i == 1 ? bb_ep_get_recv_comp(a.ep, &wc) : bb_ep_get_send_comp(a.ep, &wc)) ==
+		      0);
 		assert_int_equal(wc.wr_id, i);
 		assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
 	}
-	assert_int_equal(bb_ep_get_send_comp(a.ep, &wc), -ENOTCONN);
+	UNTIL(bb_ep_get_send_comp(a.ep, &wc) == -ENOTCONN);
+	UNTIL(bb_ep_get_recv_comp(a.ep, &wc) == -ENOTCONN);
+}
+
+/* A device that flushes nothing is given up after a second. */
+T(test_end_of_a_device_that_flushes_nothing_is_returned)
+{
+	const struct bb_driver *drv = dev->drv;
+	struct bb_driver slow = *drv;
+	struct bb_wc wc;
+
+	UNTIL(bb_ep_disconnect(a.ep) == 0);
+	OK(bb_ep_get_recv_comp(a.ep, &wc));
+	slow.progress = idle_device;
+	dev->drv = &slow;
+	a.ep->send_cq->progress = a.ep->recv_cq->progress = idle;
+	receive(&a, 1);
+	OK(bb_ep_post_send(a.ep, NULL, a.buf, MSG, a.mr, BB_SEND_SIGNALED));
+	UNTIL(bb_ep_get_send_comp(a.ep, &wc) == -ENOTCONN);
 	assert_int_equal(bb_ep_get_recv_comp(a.ep, &wc), -ENOTCONN);
+	dev->drv = drv;
 }
 
 /* Connects to the listener with a plain socket and sends a request with the number @n. */
