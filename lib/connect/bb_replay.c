@@ -97,7 +97,7 @@ bb_replay_pending(const struct bb_replay *r)
 {
 	uint32_t i, n = 0;
 
-	/* A request that was reported may be behind one that was posted again. */
+	/* A request that was reported may come after one that was posted again. */
 	for (i = r->head; i != r->tail; i++)
 		n += !at(r, i)->ended;
 	return n;

@@ -284,7 +284,7 @@ fork_once(void *arg)
 	pid = fork();
 	if (pid == 0)
 		_exit(0);
-	if (waitpid(pid, &status, 0) != pid || status != 0)
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
 		fail("fork");
 	return NULL;
 }
@@ -297,7 +297,10 @@ close_handler(int sig)
 	handled++;
 }
 
-/* The time is enough for fork() to take locks. A verdict of a slow machine is right, too. */
+/*
+ * Gives fork() the time to take locks. On a machine that needs more time the test passes without
+ * the overlap.
+ */
 static void
 close_in_fork_handler(int sig)
 {

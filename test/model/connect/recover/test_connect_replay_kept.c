@@ -374,7 +374,7 @@ TEST(test_only_requests_inside_the_region_follow_it)
 }
 
 /* The region of the second of three requests is gone: it was reported, and is not pending. */
-TEST(test_reported_request_behind_a_posted_one_is_not_pending)
+TEST(test_reported_request_after_a_posted_one_is_not_pending)
 {
 	struct bb_replay *r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	unsigned int i;
