@@ -92,7 +92,9 @@ bb_channel_get(struct bb_channel *ch, struct bb_cq **out)
 
 	if (ch == NULL || out == NULL)
 		return -EINVAL;
-	ret = ch->dev->drv->channel_get(ch, &cq);
+	ret = bb_process_owns(ch->dev);
+	if (ret == 0)
+		ret = ch->dev->drv->channel_get(ch, &cq);
 	if (ret != 0)
 		return ret;
 	/*
@@ -187,9 +189,13 @@ int
 bb_channel_wait(struct bb_channel *ch, int timeout_ms, struct bb_cq **cq)
 {
 	uint64_t end = UINT64_MAX;
+	int ret;
 
 	if (ch == NULL || cq == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(ch->dev);
+	if (ret != 0)
+		return ret;
 	if (timeout_ms >= 0)
 		end = now_ns() + (uint64_t)timeout_ms * 1000000u;
 	return ch->run ? wait_inline(ch, end, cq) : wait_fd(ch, end, cq);

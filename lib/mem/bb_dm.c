@@ -114,7 +114,7 @@ copy_check(const struct bb_dm *dm, const void *mem, uint64_t off, size_t len)
 		       dm->dev->name, len, off, BB_DM_COPY_ALIGN);
 		return -EINVAL;
 	}
-	return 0;
+	return bb_process_owns(dm->dev);
 }
 
 int

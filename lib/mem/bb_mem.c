@@ -244,9 +244,13 @@ int
 bb_mem_stats_v(struct bb_pd *pd, struct bb_mem_stats *stats)
 {
 	struct bb_mem_stats now;
+	int ret;
 
 	if (pd == NULL || stats == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&pd->mem->lock);
 	now = pd->mem->stats;
 	pthread_mutex_unlock(&pd->mem->lock);

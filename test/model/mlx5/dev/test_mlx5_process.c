@@ -154,15 +154,23 @@ others_made(const struct env *e, const struct others *o)
 static unsigned int
 queried(const struct env *e, const struct others *o)
 {
+	struct bb_mem_stats memory;
 	struct bb_dev_stats stats;
 	struct bb_port_attr port;
 	struct bb_srq_attr srq;
 	struct bb_event event;
 	struct bb_qp_attr qp;
 	struct bb_gid gid;
+	struct bb_cq *cq;
+	uint32_t word = 0;
 	uint16_t pkey;
 	char text[64];
 	const int ret[] = {
+		bb_channel_get(o->ch, &cq),
+		bb_channel_wait(o->ch, 0, &cq),
+		bb_mem_stats(e->a.pd, &memory),
+		bb_dm_write(o->dm, 0, &word, sizeof(word)),
+		bb_dm_read(o->dm, &word, 0, sizeof(word)),
 		bb_srq_query(o->srq, &srq),
 		bb_qp_query(e->a.qp, &qp),
 		bb_port_query(e->a.dev, 1, &port),
