@@ -135,6 +135,7 @@ bb_loop_start(struct bb_loop *loop)
 			       "loop of lcore %u is not started: the lcore is busy (error %d): "
 			       "wait for its work with rte_eal_wait_lcore()",
 			       loop->lcore, rc);
+			loop->mode = LOOP_MODE_CALLER; /* bb_loop_wait() has no work to wait for */
 			loop_release(loop);
 		}
 	}
@@ -271,6 +272,9 @@ bb_loop_wait(struct bb_loop *loop)
 		rte_delay_us_sleep(100);
 	pthread_mutex_lock(&loop->control);
 	mode = loop->mode;
+	/* The lcore may have other work when this function is called again. */
+	if (mode == LOOP_MODE_LCORE)
+		loop->mode = LOOP_MODE_CALLER;
 	pthread_mutex_unlock(&loop->control);
 	if (mode == LOOP_MODE_LCORE)
 		rte_eal_wait_lcore(loop->lcore);

@@ -30,8 +30,8 @@
  *   wait for each other. The call also returns -EBUSY if the loop is a service that was stopped,
  *   and bb_loop_wait() was not called yet.
  *
- * Between two calls of bb_loop_run_once() the loop counts as not running. Then only the thread that
- * calls bb_loop_run_once() may attach and detach.
+ * A loop that bb_loop_run_once() runs counts as not running, also during the call. Only the thread
+ * that calls bb_loop_run_once() may attach, detach and destroy.
  */
 #ifndef BB_LOOP_H
 #define BB_LOOP_H

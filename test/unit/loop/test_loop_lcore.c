@@ -93,11 +93,18 @@ TEST(test_start_on_a_busy_lcore_is_refused)
 	assert_int_equal(rte_eal_remote_launch(do_nothing_until, &end, WORKER), 0);
 	assert_int_equal(bb_loop_start(loop), -EBUSY);
 	assert_false(bb_loop_running(loop));
+	/* The call does not wait for the other work of the lcore. */
+	assert_int_equal(bb_loop_wait(loop), 0);
 	__atomic_store_n(&end, 1, __ATOMIC_RELEASE);
 	rte_eal_wait_lcore(WORKER);
 	assert_int_equal(bb_loop_start(loop), 0);
 	assert_int_equal(bb_loop_stop(loop), 0);
 	assert_int_equal(bb_loop_wait(loop), 0);
+	end = 0;
+	assert_int_equal(rte_eal_remote_launch(do_nothing_until, &end, WORKER), 0);
+	assert_int_equal(bb_loop_wait(loop), 0);
+	__atomic_store_n(&end, 1, __ATOMIC_RELEASE);
+	rte_eal_wait_lcore(WORKER);
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
