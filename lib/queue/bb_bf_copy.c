@@ -59,17 +59,15 @@ ring_avx512(struct bb_sq *sq)
 	_mm256_zeroupper();
 }
 
-static __attribute__((noinline, target("movdir64b"))) void
-ring_movdir64b_any(struct bb_sq *sq)
-{
-	bb_bf_doorbell(sq, bb_uar_block_movdir64b);
-}
-
+/*
+ * The CPU may send several MOVDIR64B in any order (Linux, iosubmit_cmds512()), and libmlx5 copies
+ * in ascending order only (mlx5_bf_copy()). So a WQE of several blocks goes by 8-byte stores.
+ */
 static __attribute__((target("movdir64b"))) void
 ring_movdir64b(struct bb_sq *sq)
 {
 	if (bb_unlikely(!bb_bf_doorbell_one(sq, bb_uar_block_movdir64b)))
-		ring_movdir64b_any(sq);
+		ring_plain_any(sq);
 }
 #endif
 

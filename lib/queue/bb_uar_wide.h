@@ -13,10 +13,11 @@
  * None of these functions was tested on a card. libmlx5 copies with NEON on Arm (mmio_memcpy_x64()
  * of rdma-core's util/mmio.h), and UCX with 16-byte SSE stores on x86 (uct_ib_mlx5_bf_copy_bb()).
  * No open driver of the card uses AVX or MOVDIR64B. Linux submits descriptors to other devices
- * with MOVDIR64B (iosubmit_cmds512()).
+ * with MOVDIR64B (iosubmit_cmds512()), which it does not order.
  *
- * ST64B of Arm is not used. It faults on memory that does not support it, and a program cannot
- * find out whether a UAR does (Linux, Documentation/arch/arm64/elf_hwcaps.rst, HWCAP3_LS64).
+ * ST64B of Arm is not used, although newer versions of libmlx5 use it. It faults on memory that
+ * does not support it, and a program cannot find out whether a UAR does (Linux,
+ * Documentation/arch/arm64/elf_hwcaps.rst, HWCAP3_LS64).
  */
 #ifndef BB_UAR_WIDE_H
 #define BB_UAR_WIDE_H

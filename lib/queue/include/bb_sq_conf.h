@@ -40,7 +40,8 @@ enum bb_bf_copy {
 	BB_BF_COPY_NEON,      /**< Arm: pairs of 16-byte stores */
 	BB_BF_COPY_AVX2,      /**< 32-byte stores */
 	BB_BF_COPY_AVX512,    /**< 64-byte stores */
-	BB_BF_COPY_MOVDIR64B, /**< 64-byte stores, each of which reaches the device as one write */
+	BB_BF_COPY_MOVDIR64B, /**< one 64-byte store, which reaches the device as one write; 8-byte
+			       * stores for longer WQEs */
 	BB_BF_COPY_KINDS,     /**< number of values */
 };
 
