@@ -244,6 +244,7 @@ bb_cq_compact(struct bb_cq *cq)
 	if (freed != 0) {
 		bb_cqring_seek(&cq->ring, cq->ring.ci + freed);
 		bb_count_add(&cq->more, -(uint64_t)freed);
+		bb_dma_wmb();
 		bb_cqring_update(&cq->ring);
 	}
 }

@@ -62,6 +62,7 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 	if (!cq->compress || n < 2 || n > bb_cqring_size(cq) || opcode < BB_CQE_RESP_WR_IMM ||
 	    opcode > BB_CQE_RESP_SEND_INV) {
 		title->op_own &= (uint8_t)~BB_CQE_COMPRESSED;
+		bb_dma_wmb();
 		return -EINVAL;
 	}
 	for (i = 0; i < n; i++) {
@@ -80,6 +81,7 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 			&dst->op_own,
 			(uint8_t)(cqe.op_own | (((ci + i) & bb_cqring_size(cq)) != 0 ? 1 : 0)));
 	}
+	bb_dma_wmb();
 	return 0;
 }
 
@@ -131,6 +133,7 @@ bb_cqring_move(struct bb_cqring *cq, void *buf, uint32_t log_size)
 	cq->mask = size - 1;
 	cq->log_size = (uint8_t)log_size;
 	bb_cqring_seek(cq, cq->ci + 1);
+	bb_dma_wmb();
 	bb_cqring_update(cq);
 	return 0;
 }

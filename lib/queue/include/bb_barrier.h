@@ -9,6 +9,7 @@
  * Posting:  WQE stores → bb_dma_wmb() → doorbell record → bb_db_wmb() →
  *           UAR store → bb_wc_flush().
  * Polling:  owner bit → bb_dma_rmb() → rest of the CQE → bb_dma_rmb() →
+ *           consumer record. Where software has changed CQEs: CQE stores → bb_dma_wmb() →
  *           consumer record.
  *
  * The device reads and writes rings, doorbell records and UAR registers at any time. So software
