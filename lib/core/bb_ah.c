@@ -80,6 +80,7 @@ bb_ah_destroy(struct bb_ah *ah)
 	if (ret != 0)
 		return ret;
 	pthread_mutex_lock(&dev->lock);
+	(void)bb_mem_reap_locked(ah->pd);
 	dev->drv->ah_release(ah->pd, &ah->av);
 	ah->pd->ahs--;
 	pthread_mutex_unlock(&dev->lock);

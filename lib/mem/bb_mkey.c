@@ -136,6 +136,7 @@ bb_mkey_create(struct bb_pd *pd, const struct bb_mkey_attr *attr, struct bb_mkey
 	drv.n = attr->n;
 	drv.max_pieces = attr->max_pieces;
 	pthread_mutex_lock(&pd->dev->lock);
+	(void)bb_mem_reap_locked(pd);
 	ret = pd->dev->drv->mr_reg(pd, &drv, &k->drv);
 	if (ret == 0) {
 		k->n = attr->n;
@@ -173,6 +174,7 @@ bb_mkey_destroy(struct bb_mkey *pub)
 	if (ret != 0)
 		return ret;
 	pthread_mutex_lock(&pd->dev->lock);
+	(void)bb_mem_reap_locked(pd);
 	ret = pd->dev->drv->mr_dereg(pd, k->drv);
 	if (ret == 0) {
 		for (i = 0; i < k->n; i++)

@@ -394,6 +394,7 @@ bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **out)
 	if (w == NULL)
 		return -ENOMEM;
 	pthread_mutex_lock(&dev->lock);
+	(void)bb_mem_reap_locked(pd);
 	ret = dev->drv->mr_reg(pd, &attr, &w->drv);
 	if (ret != 0)
 		goto unlock;
@@ -433,6 +434,7 @@ bb_mw_free(struct bb_mw *pub)
 	if (ret != 0)
 		return ret;
 	pthread_mutex_lock(&dev->lock);
+	(void)bb_mem_reap_locked(pub->pd);
 	ret = dev->drv->mr_dereg(pub->pd, w->drv);
 	if (ret == 0) {
 		rte_ticketlock_lock(&dev->mws->lock);
