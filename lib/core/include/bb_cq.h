@@ -220,7 +220,8 @@ bb_cq_arm(struct bb_cq *cq, bool solicited_only)
  * the old and the new ring, because then the device has no free CQE to mark the change: poll, then
  * try again; -ENOTSUP if the device cannot resize, or is a card that was opened without the option
  * cq_resize ("mlx5_0,cq_resize"). Cards need this option because resizing is not proven on them;
- * -ENOMEM. On an error the CQ is unchanged.
+ * -ENOMEM; -EIO if the device has switched to the new ring but does not mark the change in the old
+ * one: destroy the CQ. On any other error the CQ is unchanged.
  */
 int bb_cq_resize(struct bb_cq *cq, uint32_t depth);
 

@@ -149,8 +149,9 @@ int bb_mr_dereg(struct bb_mr *mr);
 int bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 
 /**
- * Deregisters a mempool, which must still exist. Returns 0, or -ENOENT if the mempool is not
- * registered.
+ * Deregisters a mempool, which must still exist.
+ * @return 0; -ENOENT if the mempool is not registered; otherwise an error of the device, as
+ * bb_mem_del_heap() describes it.
  */
 int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 
@@ -158,8 +159,9 @@ int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
  * Registers the memory of all EAL heaps with LOCAL_WRITE. The registrations have lkeys and no
  * rkeys. EAL reports each change of a heap as a memory event, and the library then updates them:
  * - When EAL maps memory, the library registers it before rte_malloc() can return it.
- * - When EAL unmaps memory, bb_mem_lkey() no longer finds its key. The next control-path call on
- *   the PD, or bb_mem_reap(), deregisters the memory.
+ * - When EAL unmaps memory, bb_mem_lkey() no longer finds its key. When all memory of a
+ *   registration is unmapped, the next control-path call on the PD, or bb_mem_reap(), deregisters
+ *   it. Memory that is mapped during this call has one registration per contiguous range.
  * - The same is true for external memory of a heap (rte_malloc_heap_memory_add()). Memory of
  *   rte_extmem_register() is not part of a heap: register it with bb_mr_reg().
  *
@@ -187,7 +189,8 @@ int bb_mem_add_heap(struct bb_pd *pd, const void *addr, size_t len);
 /**
  * Deregisters a range that bb_mem_add_heap() has registered. Call it before
  * rte_malloc_heap_memory_remove(). The call returns after the last access through the keys has
- * ended, so the memory may be unmapped afterwards.
+ * ended, so the memory may be unmapped afterwards. Give the whole range of a registration: while a
+ * part of it is left, the device keeps the key, and all of the range must stay mapped.
  * @return 0; -ENOENT if no part of the range is registered as heap memory; -EINVAL if the range is
  *   empty or exceeds the address space; otherwise an error of the device. After an error of the
  *   device bb_mem_lkey() finds no key for the range, but the device may still use the memory. So

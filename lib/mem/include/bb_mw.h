@@ -69,6 +69,8 @@ bb_inc_rkey(uint32_t rkey)
  * @param access rights of peers, BB_ACCESS_REMOTE_*; writes and atomics need an MR with
  *   LOCAL_WRITE. REMOTE_ATOMIC needs bb_dev_attr.memory_window_atomics.
  * @return 0 or an error of bb_post_send(). -EAGAIN also if 8 requests are pending on this window.
+ *   -ENOMEM (logged) if the outcome of 8 of its binds is unknown, because their QPs were reset or
+ *   destroyed: free the window.
  *   -EINVAL (logged) if the window is of type 2, if the MR is without MW_BIND, of another PD,
  *   ON_DEMAND or ZERO_BASED, if the range exceeds the MR, or if the rights are invalid or
  *   ZERO_BASED. -EOPNOTSUPP if @p len is over 2^31.
