@@ -34,9 +34,16 @@
  * request of libmlx5 has the value 0, as the record before it. So a scan takes the value 0 of such
  * a CQ for a request: it may be one whose store to the register was hidden. A CQ that was never
  * armed may then raise one event. A card that recovers doorbells from records does the same: for
- * that reason Linux's dr_create_cq() (mlx5/core/steering/dr_send.c) sets another value.
+ * that reason Linux sets another value (dr_create_cq(), mlx5_create_cq()).
  */
 #define NEVER_ARMED UINT32_MAX
+
+/* Returns true if a record asks for no event: 2 << 28 of Linux, 3 << 28 of lib/queue. */
+static bool
+is_initial(uint32_t word)
+{
+	return (word | 1u << 28) == 3u << 28;
+}
 
 /*
  * Takes the CQ's lock if the CQ is shared. Returns true if it took the lock. The caller passes the
@@ -128,9 +135,12 @@ soft_cq_moderated_run(struct soft_engine *e)
 	}
 }
 
-/* Arms the CQ if its arm record has changed or software stored to the arm register. */
+/*
+ * Arms the CQ if its arm record has changed or software stored to the arm register: @named if that
+ * store named the CQ.
+ */
 static void
-arm(struct soft_engine *e, struct soft_cq *cq)
+arm(struct soft_engine *e, struct soft_cq *cq, bool named)
 {
 	uint32_t rec = bb_dbrec_load(&cq->dbrec[1]), word = bb_be32(rec), there;
 	/* Software may have never written the record. Then the value need not be a valid request.
@@ -153,6 +163,9 @@ arm(struct soft_engine *e, struct soft_cq *cq)
 	 */
 	__atomic_store_n(&e->work, e->work + 1, __ATOMIC_RELAXED);
 	locked = cq_lock(cq);
+	/* Linux reports an event of a CQ that it has not armed as an error. */
+	if (!named && !cq->fired && is_initial(word))
+		goto out;
 	there = (cq->pi - word) & 0xffffff;
 	if ((word & 0xce000000) != 0 || there > 1u << cq->log_size) {
 		if (!unwritten)
@@ -198,7 +211,7 @@ soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 			 "with UAR page %u: arm the CQ there",
 			 e->dev->name, cqn, w->uar->id, cq->uar->id);
 	} else {
-		arm(e, cq);
+		arm(e, cq, true);
 		/* The page has only this CQ, so this store cannot hide the store of another CQ. */
 		if (w->n_cq == 1)
 			w->cq_left = 0;
@@ -221,7 +234,7 @@ soft_arm_scan(struct soft_engine *e, struct soft_watch *w)
 
 		w->cq_pos = w->cq_pos + 1 < w->n_cq ? w->cq_pos + 1 : 0;
 		if (bb_dbrec_load(&cq->dbrec[1]) != cq->last_arm)
-			arm(e, cq);
+			arm(e, cq, false);
 	}
 }
 
@@ -315,7 +328,7 @@ soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
 	 * An arm request from before the resize refers to CQEs of the old ring, so handle it first.
 	 */
 	if (bb_dbrec_load(&cq->dbrec[1]) != cq->last_arm)
-		arm(e, cq);
+		arm(e, cq, false);
 	rte_ticketlock_lock(&cq->lock);
 	soft_zip_end(e, cq);
 	/*

@@ -312,6 +312,26 @@ TEST_AS(mmap_setup, env_teardown, NULL, struct env, env, test_hidden_first_arm_r
 	OK(soft_cmd_if.channel_destroy(env->ctx, ch));
 }
 
+/* Linux 7.2 reports an event of a CQ whose record has still the first of these values. */
+TEST_AS(mmap_setup, env_teardown, NULL, struct env, env, test_initial_record_is_no_arm_request)
+{
+	static const uint32_t initial[] = {2u << 28, BB_CQ_ARM_NONE};
+	struct mlx5_channel *ch;
+	uint64_t cookie = 0;
+	unsigned int i;
+
+	OK(soft_cmd_if.channel_create(env->ctx, &ch));
+	OK(soft_cmd_if.channel_subscribe(ch, env->cq, 0xc00c1e));
+	env->dev->cqs[env->cqn]->pi = 1;
+	for (i = 0; i < RTE_DIM(initial); i++) {
+		arm(env, env->uar->base_addr, 0xffffff, initial[i]);
+		assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
+	}
+	arm(env, env->uar->base_addr, 0xffffff, 0);
+	OK(soft_cmd_if.channel_get(ch, &cookie));
+	OK(soft_cmd_if.channel_destroy(env->ctx, ch));
+}
+
 /* A CQ that is only polled, beside one that is armed. Its record of 0 is no request. */
 TEST_AS(mmap_setup, env_teardown, NULL, struct env, env,
 	test_record_of_a_cq_never_armed_logs_nothing)
