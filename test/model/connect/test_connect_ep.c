@@ -155,21 +155,32 @@ idle_device(struct bb_dev *d)
 	(void)d;
 }
 
+/* Lets the device stand still. Returns its driver, for dev->drv. */
+static const struct bb_driver *
+stop_device(void)
+{
+	static struct bb_driver still;
+	const struct bb_driver *drv = dev->drv;
+
+	still = *drv;
+	still.progress = idle_device;
+	dev->drv = &still;
+	a.ep->send_cq->progress = a.ep->recv_cq->progress = idle;
+	return drv;
+}
+
 /*
  * A card flushes its queues a moment after the connection has ended. Here the device stands still,
  * with requests that were posted then. The first receive was posted before the connection.
  */
 T(test_completions_flushed_after_the_end_are_returned)
 {
-	const struct bb_driver *drv = dev->drv;
-	struct bb_driver slow = *drv;
 	void (*run)(void *) = a.ep->send_cq->progress;
+	const struct bb_driver *drv;
 	struct bb_wc wc;
 
 	UNTIL(bb_ep_disconnect(a.ep) == 0);
-	slow.progress = idle_device;
-	dev->drv = &slow;
-	a.ep->send_cq->progress = a.ep->recv_cq->progress = idle;
+	drv = stop_device();
 	OK(bb_ep_get_recv_comp(a.ep, &wc));
 	assert_int_equal(wc.wr_id, 0);
 	receive(&a, 1);
@@ -192,15 +203,12 @@ T(test_completions_flushed_after_the_end_are_returned)
 /* A device that flushes nothing is given up after a second. */
 T(test_end_of_a_device_that_flushes_nothing_is_returned)
 {
-	const struct bb_driver *drv = dev->drv;
-	struct bb_driver slow = *drv;
+	const struct bb_driver *drv;
 	struct bb_wc wc;
 
 	UNTIL(bb_ep_disconnect(a.ep) == 0);
 	OK(bb_ep_get_recv_comp(a.ep, &wc));
-	slow.progress = idle_device;
-	dev->drv = &slow;
-	a.ep->send_cq->progress = a.ep->recv_cq->progress = idle;
+	drv = stop_device();
 	receive(&a, 1);
 	OK(bb_ep_post_send(a.ep, NULL, a.buf, MSG, a.mr, BB_SEND_SIGNALED));
 	UNTIL(bb_ep_get_send_comp(a.ep, &wc) == -ENOTCONN);
